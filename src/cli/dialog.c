@@ -29,10 +29,10 @@
 #include "client/client.h"
 #include "codec/json.h"
 
-#define QUIET_MS  45000 /* three heartbeats without one: it is lost */
-#define OPEN_MS   5000  /* that opening waits for the stream, at the most */
-#define AGAIN_MS  1000  /* and opening again, while a person types */
-#define PAUSE_MS  100   /* the first; doubled up to PAUSE_MAX */
+#define QUIET_MS  45000 /* no heartbeat for three: the connection is lost */
+#define OPEN_MS   5000  /* opening waits no longer for the stream */
+#define AGAIN_MS  1000  /* opening again, while a person types, no longer */
+#define PAUSE_MS  100   /* first pause between tries; doubled up to PAUSE_MAX */
 #define PAUSE_MAX 3000
 
 void dialog_init(struct dialog *d, struct client **c, bool all)
@@ -99,7 +99,7 @@ static int dialog_find(struct dialog *d, struct ava_error *err)
 		snprintf(d->model, sizeof(d->model), "%s", json_str(is, "model"));
 		d->said = json_str(is, "title")[0] != '\0';
 	}
-	/* One whose folder is gone goes on in ours. */
+	/* A conversation whose folder is gone goes on in ours. */
 	if (rv == 0 && (d->cwd == NULL || cwd[0] == '\0' || access(cwd, F_OK) == 0)) {
 		free(d->cwd);
 		d->cwd = strdup(cwd);
@@ -147,7 +147,7 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 	if (unreadable > 0)
 		snprintf(d->unshown, sizeof(d->unshown),
 			 WORDS_UNREADABLE(unreadable, json_str(file, "unreadable_first")));
-	if (rv == AVA_ETOOBIG) { /* it can go on all the same */
+	if (rv == AVA_ETOOBIG) { /* the conversation goes on all the same */
 		snprintf(d->unshown, sizeof(d->unshown), "What was said before is not shown: %s",
 			 err->text);
 		*err = (struct ava_error){0};
@@ -174,7 +174,7 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 	return dialog_give(rv, all, out);
 }
 
-/* Those of this conversation, of what is listed there with the newest first. */
+/* This conversation's rows of the list at `path`, which has the newest first. */
 static int ours(struct dialog *d, const char *path, const char *key, bool oldest_first,
 		json_t **out, struct ava_error *err)
 {
@@ -204,7 +204,7 @@ int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err)
 
 int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_error *err)
 {
-	struct session_id request = id_session(); /* so that asking twice says it once */
+	struct session_id request = id_session(); /* asking twice says it once */
 	json_t *answer = NULL;
 	char path[sizeof(d->id) + 32];
 	int rv;
@@ -354,7 +354,7 @@ static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *e
 	client_set_deadline(d->stream, -1);
 	if (rv != 0)
 		return rv;
-	if (d->lost) /* no frame is missed from now on */
+	if (d->lost) /* frames come again from here */
 		dialog_put(d, DIALOG_BACK, "", 0, NULL);
 	d->lost = false;
 	d->heard_ms = clock_mono_ms();
@@ -362,7 +362,7 @@ static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *e
 	return 0;
 }
 
-/* What has come goes into the queue. */
+/* Queue items from the stream. */
 static void read_stream(struct dialog *d, int64_t wait_ms)
 {
 	struct ava_error err = {0};

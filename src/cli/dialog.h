@@ -19,20 +19,20 @@ struct client;
 
 enum dialog_kind {
 	DIALOG_EVENT,    /* a durable event: `type`, and its line in `data` */
-	DIALOG_OWN,      /* what was said here has come back */
+	DIALOG_OWN,      /* a message sent from here has come back */
 	DIALOG_TEXT,     /* more of Ava's text: `data` */
-	DIALOG_THINKING, /* and of her thoughts; only with `all` */
-	DIALOG_BUSY,     /* her turn began */
-	DIALOG_IDLE,     /* and ended */
+	DIALOG_THINKING, /* more of Ava's thoughts; only with `all` */
+	DIALOG_BUSY,     /* Ava's turn began */
+	DIALOG_IDLE,     /* Ava's turn ended */
 	DIALOG_LOST,     /* the connection broke; frames may have been missed */
-	DIALOG_BACK,     /* and is there again */
-	DIALOG_GONE,     /* the daemon refuses it: `data` says why. Nothing more comes */
+	DIALOG_BACK,     /* the connection is there again */
+	DIALOG_GONE,     /* the daemon refuses the conversation: `data` says why; the last item */
 };
 
 struct dialog_item {
 	struct list node;
 	enum dialog_kind kind;
-	uint64_t lsn; /* of an event, and of what was said */
+	uint64_t lsn; /* an event's or an own message's */
 	char type[24];
 	size_t len;
 	char data[]; /* NUL-terminated */
@@ -40,22 +40,22 @@ struct dialog_item {
 
 struct dialog {
 	struct client **c; /* requests go over it (api.h); *borrowed* */
-	bool all;          /* what Ava does and thinks comes as well */
+	bool all;          /* Ava's activity and thoughts come as well */
 	char id[64], model[264];
-	char *cwd;         /* owned; the client's, until that of an older one is known and there */
-	bool said;         /* something: the conversation is on disk */
-	bool busy;         /* Ava is at work, as far as is known */
-	uint64_t seen;     /* following begins behind this lsn */
-	char unshown[900]; /* a sentence about what dialog_past left out; "": nothing */
+	char *cwd; /* owned; the client's folder, until an older conversation's is known to exist */
+	bool said; /* a message was sent: the conversation is on disk */
+	bool busy; /* Ava is at work, as far as is known */
+	uint64_t seen;                /* following begins behind this lsn */
+	char unshown[900];            /* a sentence about what dialog_past left out; "": nothing */
 	uint64_t acknowledged;        /* lsn */
-	uint64_t last;                /* of what has come */
+	uint64_t last;                /* lsn of the newest item */
 	struct client *stream;        /* NULL: lost, or not open */
 	struct list items;            /* struct dialog_item */
-	bool lost, gone;              /* so it was told; a dialog that is not followed is gone */
-	int64_t heard_ms;             /* when something came */
+	bool lost, gone;              /* DIALOG_LOST, DIALOG_GONE were given; not followed: gone */
+	int64_t heard_ms;             /* when the stream last brought anything */
 	int64_t retry_ms;             /* when a connection is made again */
-	int64_t pause_ms;             /* between that and the time after */
-	uint64_t own[DIALOG_OWN_MAX]; /* entries of what was said here and has not come back */
+	int64_t pause_ms;             /* between that try and the next */
+	uint64_t own[DIALOG_OWN_MAX]; /* lsns of messages sent from here that have not come back */
 	size_t nown;
 };
 
@@ -66,25 +66,25 @@ void dialog_fini(struct dialog *d);
  * daemon, AVA_EINVAL where it is no id; it has a folder of its own. What happens from now on is
  * behind d->seen. */
 int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_error *err);
-/* It goes on with another model, or where nothing was said is begun with it. */
+/* Continue with another model, or begin with it when nothing was said. */
 int dialog_model(struct dialog *d, const char *model, struct ava_error *err);
-/* As the daemon has it now. */
+/* The conversation's row as the daemon has it now. */
 int dialog_get(struct dialog *d, json_t **out, struct ava_error *err);
-/* The entries of its file (doc/SESSIONS.md) but what comes as events, each text in a block. *out is
- * a list, the caller's. */
+/* Entries of the conversation's file (doc/SESSIONS.md) without those that come as events, each text
+ * in a block. *out is a list, the caller's. */
 int dialog_past(struct dialog *d, json_t **out, struct ava_error *err);
-/* Its quotes that wait for an answer, the oldest first; its runs, the newest first, `all` or those
- * that have not ended. Lists as well. */
+/* The conversation's waiting quotes, the oldest first; its runs, the newest first, `all` or only
+ * live ones. Lists as well. */
 int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err);
 int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err);
 
-/* 0: it is on disk, and its event will be DIALOG_OWN. `seen`: the newest quote that was shown; "":
+/* 0: the message is on disk, and its event will be DIALOG_OWN. `seen`: the newest quote shown; "":
  * none. */
 int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_error *err);
 /* Ava's turn ends; subagents go on. */
 int dialog_stop(struct dialog *d, struct ava_error *err);
-/* All up to `lsn` was shown. What does not arrive is shown again to whoever comes next; `insist`:
- * no daemon is started for its sake without. */
+/* All up to `lsn` was shown. Notices not acknowledged are shown again to
+ * the next client. Only with `insist` is a daemon started for it. */
 void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist);
 
 /* Behind d->seen, anew. What is said before the stream is open would be answered without frames: it
@@ -93,9 +93,9 @@ void dialog_follow(struct dialog *d);
 void dialog_leave(struct dialog *d);
 /* The next item, the caller's from now on (free); NULL when there is none. */
 struct dialog_item *dialog_take(struct dialog *d);
-/* Readable: there may be one. -1: no connection. */
+/* Readable: an item may be there. -1: no connection. */
 int dialog_fd(const struct dialog *d);
-/* When something is due that nothing readable says, clock_mono_ms; -1: never. */
+/* When dialog_take is due without a readable descriptor, clock_mono_ms; -1: never. */
 int64_t dialog_next(const struct dialog *d);
 
 #endif

@@ -5,7 +5,7 @@
  * What can fail: reading, memory. */
 #include "cli/line.h"
 
-#define LIBBSD_OPENBSD_VIS /* its header asks; strvis is the same in both */
+#define LIBBSD_OPENBSD_VIS /* bsd/vis.h asks for a choice; strvis is the same in both */
 
 #include <ava.h>
 #include <bsd/vis.h>
@@ -51,19 +51,19 @@ struct line {
 	History *history;
 	char history_path[4096]; /* "": none */
 	const char *prompt;      /* borrowed during line_read */
-	size_t width;            /* of the terminal, as libedit knows it */
+	size_t width;            /* the terminal's, as libedit knows it */
 	struct line_keys keys;
 	bool hidden; /* the prompt stands alone on its row */
 	bool interrupted, end;
 	char *kept; /* the line that is hidden; owned */
 	int kept_cursor;
-	char *paste[PASTES_MAX]; /* those named in the line; owned */
+	char *paste[PASTES_MAX]; /* pastes named in the line; owned */
 	char name[PASTES_MAX][48];
 	unsigned pastes;
 	size_t tail[TAIL_LINES]; /* columns of each row of the tail that is shown */
 	unsigned tail_lines;
-	bool no_tail;    /* it goes before the line is taken */
-	wchar_t pending; /* the key that takes it; 0: none */
+	bool no_tail;    /* erase the tail before the line is taken */
+	wchar_t pending; /* the key that takes the line; 0: none */
 	char note[4096]; /* shown beside what chat_show shows */
 };
 
@@ -174,7 +174,7 @@ static unsigned char do_hide(EditLine *el, int key)
 	free(l->kept);
 	l->kept = strndup(i->buffer, (size_t)(i->lastchar - i->buffer));
 	if (l->kept == NULL)
-		return CC_ERROR; /* what there is to show waits for memory */
+		return CC_ERROR; /* show nothing until there is memory */
 	empty_line(el);
 	l->hidden = true;
 	return CC_REFRESH;
@@ -220,7 +220,7 @@ static void erase_tail(struct line *l)
 	l->tail_lines = 0;
 }
 
-/* Where its last lines begin, with no more bytes than have room in some rows. */
+/* Where the text's last lines begin, with no more bytes than TAIL_LINES rows hold. */
 static const char *tail_start(const char *t, size_t len)
 {
 	size_t max = MAX(term_width(stdout), (size_t)1) * TAIL_LINES, lines = 0, at = len;
@@ -234,7 +234,7 @@ static const char *tail_start(const char *t, size_t len)
 	return t + at;
 }
 
-/* Its last rows, behind the margin in which it will stand. */
+/* Show the tail's last rows below the line, in the margin of the final text. */
 static void show_tail(struct line *l)
 {
 	size_t len = 0, total = 0, from = 0;
@@ -603,7 +603,7 @@ static void open_history(struct line *l)
 	history_place(l->history_path, sizeof(l->history_path));
 	if (lstat(l->history_path, &st) == 0 &&
 	    (!S_ISREG(st.st_mode) || history(l->history, &ev, H_LOAD, l->history_path) < 0))
-		l->history_path[0] = '\0'; /* not ours: it stays as it is */
+		l->history_path[0] = '\0'; /* not our file: never write it */
 	else if (st.st_size > HISTORY_FILE)
 		history(l->history, &ev, H_SAVE, l->history_path);
 	el_set(l->el, EL_HIST, history, l->history);
@@ -755,7 +755,7 @@ static int read_edited(struct line *l, struct ava_error *err)
 	if (l->width == 0)
 		l->width = term_width(stdout);
 	else if (l->width != term_width(stdout))
-		el_resize(l->el); /* no line stands on the screen */
+		el_resize(l->el); /* safe: no line stands on the screen */
 	l->width = term_width(stdout);
 	l->end = l->interrupted = false;
 	fputs("\033[?2004h", stdout);

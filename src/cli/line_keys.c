@@ -104,8 +104,8 @@ static enum line_key take_char(struct line_keys *k, wchar_t *c)
 	return LINE_KEY_CHAR;
 }
 
-/* What the editor does with a character decides whether the next one belongs
- * to it: ^V quotes one, ^R and ^S search until another control character. */
+/* Follow the editor's state, since a key may take the next one: ^V quotes one character, ^R and ^S
+ * search until another control character. */
 static void line_keys_note(struct line_keys *k, wchar_t c)
 {
 	bool quoted = k->literal;

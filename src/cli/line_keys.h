@@ -37,9 +37,9 @@ char *line_keys_room(struct line_keys *k, size_t *room);
 /* The next key. Control characters from 0x1c to 0x1f never come: they are free
  * for the caller's own use. */
 enum line_key line_keys_next(struct line_keys *k, wchar_t *c);
-/* Nothing more came: an escape alone is forgotten. */
+/* No byte followed in time: an escape alone is forgotten. */
 void line_keys_expire(struct line_keys *k);
-/* An interrupt: whatever was begun is forgotten, bytes not yet looked at too. */
+/* Forget a begun sequence and unread bytes after an interrupt. */
 void line_keys_reset(struct line_keys *k);
 /* Bytes wait for more of them. */
 bool line_keys_partial(const struct line_keys *k);

@@ -106,7 +106,7 @@ void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms)
 {
 	size_t at = c->n;
 
-	if (!c->known) { /* what is before the first one was not asked for */
+	if (!c->known) { /* events before the first one were not asked for */
 		c->known = true;
 		c->after = lsn - 1;
 	}

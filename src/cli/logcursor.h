@@ -16,17 +16,16 @@ struct logcursor {
 	uint64_t after;                  /* all that is wanted up to here was given */
 	uint64_t given[LOGCURSOR_GIVEN]; /* above it only these, ascending */
 	size_t n;
-	int64_t looked_ms; /* what was logged before then is in what is being read */
+	int64_t looked_ms; /* the files being read have all events logged before */
 };
 
-/* A file that is not there yet is an empty cursor. AVA_ECORRUPT: it is no
- * cursor. */
+/* A missing file is an empty cursor. AVA_ECORRUPT: the file is no cursor. */
 int logcursor_load(struct logcursor *c, const char *path, struct ava_error *err);
 /* The event was given by an earlier call. */
 bool logcursor_has(const struct logcursor *c, uint64_t lsn);
 /* The files are about to be looked at, for the first time or again. */
 void logcursor_look(struct logcursor *c, int64_t now_ms);
-/* It is given now; `time_ms` is the event's. */
+/* Mark event `lsn` as given; `time_ms` is the event's. */
 void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms);
 /* Durable when it returns 0. */
 int logcursor_save(const struct logcursor *c, struct ava_error *err);

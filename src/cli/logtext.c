@@ -154,7 +154,7 @@ static bool logtext_add_value(struct buf *out, const json_t *in, const char *key
 	} else {
 		logtext_cut(out, text, TEXT_CHARS);
 		is = text[0] != '\0';
-		if (strcmp(how, "reason") == 0) /* what the status does not say */
+		if (strcmp(how, "reason") == 0) /* left out when it only repeats the status */
 			is = is && strcmp(text, json_str(in, "status")) != 0;
 	}
 	return is;
@@ -181,7 +181,7 @@ static bool add_field(const struct logtext_view *v, const char *field, size_t le
 
 static void add_form(const struct logtext_view *v, const char *form)
 {
-	size_t start = 0; /* of the part in brackets */
+	size_t start = 0; /* where the part in brackets starts */
 	bool whole = true;
 
 	for (; *form != '\0'; form++) {
@@ -255,7 +255,7 @@ static void logtext_limit(const struct logtext_view *v)
 		buf_adds(v->out, ", last call");
 }
 
-/* What was mended when the daemon began, and what could not be. */
+/* Tell what recovery mended and what it could not. */
 static void recovered(const struct logtext_view *v)
 {
 	static const struct {
@@ -397,7 +397,7 @@ static void date_line(struct logtext *l, FILE *f, int64_t time_ms)
 	fputc('\n', f);
 }
 
-/* Of the text: what went wrong, what ended well, what is only said. */
+/* The line's colour: failures, good ends, mere words. */
 static enum term_colour colour_of(const json_t *event)
 {
 	const json_t *content = json_object_get(event, "content");

@@ -18,9 +18,9 @@ int logtext_event(struct buf *out, const json_t *event);
 struct logtext {
 	char date[16]; /* last one shown or assumed */
 	bool agents;   /* name the run that an event is of */
-	bool own;      /* what the runtime notes for itself too */
+	bool own;      /* show the runtime's own notes, too */
 };
-/* All other kinds, as a question to the logs names them; the program's. */
+/* Kinds of events shown when `own` is not set, as a query names them; static. */
 const char *logtext_types(void);
 /* 0, or a code when memory ran out or the line is not JSON inside. */
 int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int64_t time_ms,

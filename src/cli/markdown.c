@@ -27,21 +27,21 @@ struct show {
 	FILE *f;
 	bool colours;
 	unsigned style, styled; /* wanted, and what the terminal was told */
-	unsigned depth;         /* of lists and quotes */
+	unsigned depth;         /* nesting of lists and quotes */
 	struct {
 		bool quote, ordered;
 		unsigned number;
 	} level[DEPTH];
-	bool at_start; /* of a line */
+	bool at_start; /* at the start of a line */
 	bool item;     /* the next line is the first of a list item */
 	bool gap;      /* an empty line before the next block */
-	bool any;      /* something was shown */
+	bool any;      /* text was shown */
 	bool code;     /* in a block of code */
 	bool table;    /* in a table */
 	bool cell;     /* a cell of this row was shown */
 	size_t width;  /* of the terminal; 0: lines have no end */
-	size_t column; /* used of this line */
-	size_t spaces; /* not shown yet: the line may end before the next word */
+	size_t column; /* columns used of this line */
+	size_t spaces; /* held back: the line may end before the next word */
 	char href[512];
 	char link[512]; /* the text of the link, as far as it goes */
 };
@@ -556,7 +556,7 @@ size_t markdown_whole(const char *t, size_t len, size_t from)
 	return whole;
 }
 
-/* What Ava says.
+/* Ava's text as it streams in.
  *
  * Happy path: pieces are gathered; whatever is a whole block is shown; the
  * durable text is a prefix of what was gathered, or goes beyond it, and its rest

@@ -30,12 +30,12 @@ struct opt {
 	const char *name; /* without the dashes */
 	char letter;      /* 0: none */
 	enum opt_type type;
-	const char *value; /* its name in the help: "SECONDS"; NULL for a flag */
+	const char *value; /* the value's name in the help: "SECONDS"; NULL for a flag */
 	const char *help;
 	size_t field;             /* offsetof in the command's values */
-	int64_t least;            /* of an OPT_COUNT */
+	int64_t least;            /* smallest OPT_COUNT */
 	const char *const *words; /* OPT_STR, OPT_LIST: NULL-terminated, only these */
-	const char *absent;       /* OPT_STR: its value when the next word is an option, or none */
+	const char *absent;       /* OPT_STR: the value when the next word is an option, or none */
 };
 
 /* A row of the table of a command that keeps its values in `o`, then what else the row has. */

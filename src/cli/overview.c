@@ -59,7 +59,7 @@ struct status {
 	json_t *proposals;
 	json_t *sessions;
 	json_t *gone; /* array; runs that were printed and have ended since; lines only */
-	json_t *seen; /* id: what was printed of it; lines only */
+	json_t *seen; /* by run id, the line printed last; lines only */
 };
 
 /* A page that is `columns` wide (0: no limit) and `rows` high (0: no limit; what
@@ -93,7 +93,7 @@ static bool overview_is_live(const struct status *s, const char *id)
 	return false;
 }
 
-/* Those that were printed and are not live any more: how did they end? */
+/* Find how printed runs that are not live any more have ended. */
 static int find_gone(struct status *s, struct client *c, struct ava_error *err)
 {
 	const char *id;
@@ -153,7 +153,7 @@ static int overview_load(struct status *s, struct client *c, struct ava_error *e
 
 /* ---- lines */
 
-/* One line of the page, cut to its width; nothing when it is full. */
+/* Add a line to the page, cut to its width, unless the page is full. */
 static void linef(struct overview_page *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 static void linef(struct overview_page *p, const char *fmt, ...)
@@ -202,7 +202,7 @@ static void telegram_line(struct overview_page *p, const json_t *door)
 	      problem[0] != '\0' ? "; " : "", problem);
 }
 
-/* Who else asks, and the page. */
+/* The web page's address and the other clients. */
 static void doors_line(const json_t *health, struct overview_page *p)
 {
 	const json_t *web = json_object_get(health, "web");
@@ -368,7 +368,7 @@ static void overview_named(struct overview_page *p, const char *name, const char
 		linef(p, "%-10s %.2000s", name, text);
 }
 
-/* What a run asks, and how to answer it. */
+/* A run's question, and how to answer it. */
 static void overview_print_question(const json_t *run, struct overview_page *p)
 {
 	const json_t *q = json_object_get(run, "waiting_for"), *choice;
@@ -562,7 +562,7 @@ static void overview_enter(void)
 
 	keys_known = tcgetattr(STDIN_FILENO, &keys) == 0;
 	quiet = keys;
-	quiet.c_lflag &= ~(tcflag_t)ECHO; /* what is typed must not stand in the picture */
+	quiet.c_lflag &= ~(tcflag_t)ECHO; /* typed keys must not stand in the picture */
 	if (keys_known)
 		tcsetattr(STDIN_FILENO, TCSANOW, &quiet);
 	fputs(ENTER, stdout);
@@ -612,8 +612,8 @@ static void overview_suspend(bool screen)
 		overview_enter();
 }
 
-/* One round: until something has happened, it is time for the next picture, or a signal came.
- * 0: go on; 1: it has ended; or what is wrong with the daemon. */
+/* Draw once, then wait for an event, the next picture's time, or a signal. 0: go on; 1: the end; or
+ * the daemon's error. */
 static int watch_round(struct status *s, struct client **c, bool screen, struct ava_error *err)
 {
 	const json_t *journal;
@@ -628,7 +628,7 @@ static int watch_round(struct status *s, struct client **c, bool screen, struct 
 	else if (rv == 0)
 		print_lines(s);
 	if (rv == 0 && !screen && fflush(stdout) != 0)
-		return 1; /* nobody reads any more */
+		return 1; /* stdout is closed */
 	if (rv == 0 && s->id != NULL && json_str(json_array_get(s->runs, 0), "ended_at")[0] != '\0')
 		return 1;
 	if (rv == 0) {
@@ -666,7 +666,7 @@ static int overview_watch(struct status *s, struct client **c)
 	}
 	if (screen) {
 		overview_leave();
-		if (rv >= 0 && !fatal && *c != NULL) /* its end stays readable */
+		if (rv >= 0 && !fatal && *c != NULL) /* the last state stays readable */
 			draw_out(s);
 	}
 	catch_signals(SIG_DFL);

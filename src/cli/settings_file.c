@@ -29,8 +29,8 @@ void settings_file_close(struct settings_file *f)
 	json_decref(f->root);
 }
 
-/* Where the file is, or will be: a link stays one, also when nothing is there yet. What cannot be
- * read is said when it is opened. */
+/* The path of the file behind a link, which stays a link, also when its target is missing. Errors
+ * are left to the open that follows. */
 static void settings_file_follow(const char *path, char out[PATH_MAX])
 {
 	char to[PATH_MAX], folder[PATH_MAX];
@@ -52,7 +52,7 @@ static void settings_file_follow(const char *path, char out[PATH_MAX])
 		memcpy(out, to, sizeof(to));
 }
 
-/* Nothing of it is lost when it is written anew. */
+/* True: writing this part anew loses nothing of it. */
 static bool settings_file_is_own(struct slice part)
 {
 	json_t *v = json_parse(part.s, part.len, NULL);

@@ -16,22 +16,22 @@ struct ava_error;
 
 struct settings_file {
 	char path[PATH_MAX]; /* links resolved */
-	char *was;           /* NULL: there is none yet */
+	char *was;           /* the file's text; NULL: no file yet */
 	size_t was_len;
-	size_t bom;      /* of it, bytes: what had one keeps it */
-	const char *odd; /* the part that we change, where the rest has to stay byte for byte */
+	size_t bom;      /* bytes of `was`: a file with a byte order mark keeps it */
+	const char *odd; /* our part, when the rest has to stay byte for byte */
 	mode_t mode;
-	bool removes; /* our part goes: what is there is not what it was before us, and not kept */
-	json_t *root, *part; /* `part` *borrowed*, NULL: it is not there */
+	bool removes;        /* our part goes: no backup, which would still have it */
+	json_t *root, *part; /* `part` *borrowed*, NULL: absent */
 };
 
-/* What is there, or nothing. `part` names the member that we change; NULL: it is no JSON.
- * AVA_EINVAL: it is not what its program reads, and is left as it is. settings_file_close in
- * every case. */
+/* Read the file; none yet is no error. `part` names the member that we change; NULL: no JSON.
+ * AVA_EINVAL: its program cannot read the file, which stays as it is. settings_file_close in every
+ * case. */
 int settings_file_open(struct settings_file *f, const char *path, const char *part,
 		       struct ava_error *err);
 void settings_file_close(struct settings_file *f);
-/* In its place by a rename, unless it is not what was read any more (AVA_EBUSY). */
+/* Replace the file by a rename, unless it has changed since it was read (AVA_EBUSY). */
 int settings_file_write(struct settings_file *f, const char *text, size_t len,
 			struct ava_error *err);
 /* The same of `root`, two blanks a level. */

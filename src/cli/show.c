@@ -1,4 +1,4 @@
-/* What people read; show.h: figures, tables, the result of a run, status lines.
+/* Text for people (show.h): figures, tables, the result of a run, status lines.
  *
  * What can fail: memory for a table, told at its end. All text is another's and is made
  * safe for the terminal. */
@@ -208,7 +208,7 @@ int show_table(const struct column *columns, size_t n, const json_t *rows)
  * that nothing of the result is hidden. All of it came from a model: it is
  * printed as text, never as it is. */
 
-#define TEXT_COLUMNS 400 /* of a quote or a value on its line */
+#define TEXT_COLUMNS 400 /* columns for a quote or a value on its line */
 #define SUMMARY_MAX  ((size_t)8 << 20)
 #define STATUS_MAX   (16u << 10)
 #define ITEMS_MAX    200
@@ -223,7 +223,7 @@ void show_json(FILE *f, const json_t *v)
 	fputc('\n', f);
 }
 
-/* Of the result that is being printed, whose lines are laid out when they are whole. */
+/* State of the result being printed, whose lines are laid out when they are whole. */
 static bool some_cut, bold;
 static const json_t *shown;
 
@@ -493,7 +493,7 @@ static void totals(FILE *f, const json_t *result)
 	term_line(f, WORDS_LOG_OF(id));
 }
 
-/* What it left: by name and size, never shown here. */
+/* The run's artifacts by name and size, never their content. */
 static void files(FILE *f, const json_t *result)
 {
 	const json_t *list = json_object_get(result, "artifacts"), *item;
@@ -513,7 +513,7 @@ static void files(FILE *f, const json_t *result)
 	}
 }
 
-/* What the model said on its way is no result. */
+/* Print a run's summary; what a stopped model said last is marked, since it is no result. */
 static void summary_of(FILE *f, const json_t *result)
 {
 	struct buf text;
@@ -586,7 +586,7 @@ void show_result(FILE *f, const json_t *result)
  *
  * Text of the run is made safe for the terminal and kept on one line. */
 
-#define ACTIVITY_COLUMNS 300 /* where there is no terminal */
+#define ACTIVITY_COLUMNS 300 /* without a terminal */
 #define ACTIVITY_BYTES   2048
 
 void progress_init(struct progress *p, FILE *f, const char *role)
@@ -607,7 +607,7 @@ static void show_line_end(FILE *f)
 	fflush(f);
 }
 
-/* What a run does: one line of a terminal, cut. */
+/* A run's activity, cut to one line of the terminal. */
 static void activity(FILE *f, const char *line)
 {
 	size_t width = term_width(f);
@@ -723,7 +723,7 @@ char *status_line(const json_t *run, size_t columns)
 		buf_addf(&b, "%s %s %s", role.text, time.text, tokens.text);
 	else
 		buf_addf(&b, "%s %s", role.text, words_status(status));
-	/* What it asks, too: the overview is where a person sees that it waits for them. */
+	/* A waiting run's question, too: the overview shows a person that it waits for them. */
 	if (activity[0] != '\0' &&
 	    (strcmp(status, "running") == 0 || strcmp(status, "waiting") == 0 ||
 	     strcmp(status, "parked") == 0))

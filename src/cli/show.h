@@ -1,4 +1,4 @@
-/* What people read: figures, tables, the result of a run, its status lines. */
+/* Text for people: figures, tables, the result of a run, its status lines. */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
@@ -47,13 +47,13 @@ struct column {
 		COLUMN_TOKENS,
 		COLUMN_COST, /* cents */
 		COLUMN_MOST, /* cents at the most */
-		COLUMN_OWN,  /* what `own` writes */
+		COLUMN_OWN,  /* text that `own` writes */
 	} kind;
-	const char *key, *in; /* in: of the member with this name, not of the object */
+	const char *key, *in; /* in: member that has `key`; NULL: the row itself */
 	bool spare;           /* as table.spare */
 	void (*own)(const json_t *row, char *out, size_t size); /* `out` is "" */
 };
-/* To stdout. An exit code. */
+/* Print to stdout. An exit code. */
 int show_table(const struct column *columns, size_t n, const json_t *rows);
 
 /* A proposal's quote, whole, with its folder; without the question at its end. */
@@ -66,17 +66,17 @@ void show_json(FILE *f, const json_t *v);
 /* Status lines of a run, the same words in every channel. */
 
 #define PROGRESS_FIRST_MS 30000 /* "still working" comes first after this */
-#define PROGRESS_NEXT_MS  60000 /* and then after this */
+#define PROGRESS_NEXT_MS  60000 /* and then again after this */
 
 struct progress {
 	FILE *f;
 	char role[48];      /* as shown: "WebCrawler" */
-	char who[80];       /* that, with its id where two of them are at work */
+	char who[80];       /* the role, with the run's id when two of them are at work */
 	char activity[256]; /* the last one, cut */
-	bool chat;          /* in a conversation: its commands are named */
+	bool chat;          /* in a conversation: name its commands */
 	bool live;          /* the last row is a status line that is written over */
-	bool spawned;       /* it was told that it is spawned, and not yet that it starts */
-	size_t shown;       /* its columns that stand there now */
+	bool spawned;       /* "spawned" was told, the start not yet */
+	size_t shown;       /* columns of the status line that stand there now */
 };
 
 void progress_init(struct progress *p, FILE *f, const char *role);

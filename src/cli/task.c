@@ -289,7 +289,7 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 #define X(kind, field, key, ...) PUT_##kind(key, field)
 	SPAWN_FLAGS(X)
 #undef X
-	if (o->resume == NULL) /* it goes on in the folder where it was */
+	if (o->resume == NULL) /* a resumed run stays in its folder */
 		jw_str(&w, "cwd", cwd);
 	jw_str(&w, "request_id", request_id);
 	jw_end(&w);
@@ -316,7 +316,7 @@ int task_cwd(char **cwd, struct ava_error *err)
 
 /* ---- a group: the object of a run in each line of a file */
 
-/* One line as it stands, when it is an object. */
+/* Copy a line that is an object as it stands. */
 static int group_line(struct jw *w, const char *line, size_t len, unsigned number,
 		      struct ava_error *err)
 {
@@ -441,7 +441,7 @@ int task_answer(int fd, char out[4096], struct ava_error *err)
 		ssize_t n = wait_readable(fd);
 
 		if (n >= 0)
-			n = read(fd, &c, 1); /* not a byte more than the line */
+			n = read(fd, &c, 1); /* take no byte beyond the line */
 
 		if (n < 0)
 			return errno == EINTR ? err_set(err, AVA_ECANCELED, "interrupted")

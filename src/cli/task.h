@@ -1,4 +1,4 @@
-/* What a person hands to `ava run`, checked and made into the request. */
+/* The task and options of `ava run`, checked and made into the request. */
 #ifndef CLI_TASK_H
 #define CLI_TASK_H
 
@@ -28,9 +28,9 @@ struct ava_error;
 struct task_options {
 	SPAWN_FLAGS(X)
 	const char *resume; /* instead of a task: an ended run that goes on */
-	const char *from; /* before that model call of its, or that checkpoint; NULL: at its end */
+	const char *from;   /* the model call or checkpoint to go on before; NULL: the run's end */
 	const char *parallel;  /* instead of a task: a file with an object of a run in each line */
-	struct opt_list files; /* that go into the context */
+	struct opt_list files; /* files for the context */
 	bool chain, share;
 };
 #undef X

@@ -49,7 +49,7 @@ bool term_utf8(void)
 /* Asked of each line that is shown: what the three streams are is found out once. */
 static bool is_terminal(FILE *f)
 {
-	static signed char known[3]; /* 1: it is one, -1: it is not */
+	static signed char known[3]; /* 1: a terminal, -1: none */
 	int fd = fileno(f);
 
 	if (fd < 0 || fd >= (int)ARRAY_LEN(known))
@@ -104,7 +104,7 @@ static unsigned term_decode(const char *s, size_t len, size_t *used)
 	return v;
 }
 
-/* What ASCII shows for a character that our own texts use, else "?". */
+/* ASCII in place of a character that our own texts use, else "?". */
 static const char *ascii(unsigned c)
 {
 	static const struct {
@@ -266,7 +266,7 @@ static void term_put_line(FILE *f, size_t width, const char *s, size_t len, size
 	}
 }
 
-/* Where a line that is broken goes on: below its own words, never at the edge. */
+/* The column where a broken line goes on: below its own words, never at the edge. */
 static size_t below(const char *s, size_t len, size_t width, size_t margin)
 {
 	static const char bullet[] = "\xe2\x80\xa2 ";
@@ -297,7 +297,7 @@ void term_put(FILE *f, size_t width, const char *s, size_t len, size_t column, s
 	}
 }
 
-/* Where a tab ends depends on where it stands: in text that is laid out anew it is blanks. */
+/* A tab's width depends on its column, which a new layout changes: tabs become blanks. */
 int term_flat(struct buf *out, const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

@@ -1,4 +1,4 @@
-/* What the terminal can show, and text that is safe to show. */
+/* The terminal's abilities, and text that is safe to show. */
 #ifndef CLI_TERM_H
 #define CLI_TERM_H
 
@@ -15,7 +15,7 @@ bool term_utf8(void);
 bool term_colours(FILE *f);
 /* Columns of the terminal `f` goes to; 0 when it is none (no limit). */
 size_t term_width(FILE *f);
-/* Its rows; 24 when they are not told. */
+/* Rows of the terminal; 24 when unknown. */
 size_t term_rows(FILE *f);
 /* A terminal on which a line can be written over (\r). */
 bool term_redraws(FILE *f);
@@ -26,13 +26,13 @@ void term_text(FILE *f, const char *s, size_t len, bool keep_newlines);
 void term_str(FILE *f, const char *s);
 /* A part of a line, made safe as a whole; a newline that `fmt` begins or ends with is one. */
 void term_print(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What a model wrote, or anybody but ava: each of its rows begins with TERM_MARGIN blanks, but the
- * first where `column` columns of that are used, so that nothing in it stands where lines of ava
- * begin. Rows end at `width` (0: never), and many blanks in a row are one. A newline at its end
- * only where it has one. */
+/* Text that is not ava's, as a model's: each row begins with TERM_MARGIN blanks (less `column` in
+ * the first, which are used already), so that no row looks like a line of ava. Rows end at `width`
+ * (0: never), and many blanks in a row are one. A newline ends the output only if it ends the text.
+ * */
 #define TERM_MARGIN 2u
 void term_theirs(FILE *f, size_t width, const char *s, size_t len, size_t column);
-/* The same of what is fit to be shown, blanks and all, with styles of ours; margin: 0 or
+/* term_theirs for text that is safe already: blanks are kept, our styles pass; margin: 0 or
  * TERM_MARGIN. */
 void term_put(FILE *f, size_t width, const char *s, size_t len, size_t column, size_t margin);
 /* A copy with blanks for tabs: where one ends depends on where it stands. */

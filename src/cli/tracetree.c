@@ -46,7 +46,7 @@ struct tracetree_call {
 struct calls {
 	struct tracetree_call *list; /* owned */
 	size_t n;
-	const struct ava_event *spawn, *complete; /* NULL: not there */
+	const struct ava_event *spawn, *complete; /* NULL: absent */
 	struct ava_trace_totals sum;
 	int64_t from_ms, to_ms;
 };
@@ -128,7 +128,7 @@ static int read_calls(struct calls *c, struct ava_trace *t, struct ava_error *er
 
 /* ---- the tree */
 
-/* What came of a call, behind its name. */
+/* A call's duration and cost, behind its name. */
 static void print_took(FILE *f, const json_t *meta)
 {
 	int64_t cost = json_get_fixed(meta, "costCents", 4, -1),
@@ -298,7 +298,7 @@ static size_t cell(const struct calls *c, int64_t ms, size_t columns)
 	return (size_t)(MIN(at, span) * (int64_t)columns / span);
 }
 
-/* Of a checkpoint, which has no length, a point. */
+/* A call's bar; a checkpoint, which has no length, is a point. */
 static void print_bar(FILE *f, const struct calls *c, const struct tracetree_call *one,
 		      int64_t from_ms, bool failed, size_t columns)
 {
