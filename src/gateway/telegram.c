@@ -33,7 +33,7 @@
 #include "base/error.h"
 #include "gateway/telegram_door.h"
 
-#define UPDATES_MAX 40 /* of one answer: all parts of a text fit */
+#define UPDATES_MAX 40 /* updates in an answer: all parts of a text fit */
 
 static const char *const state_names[DOOR_NSTATES] = {"starting", "serving", "not listening",
 						      "closed"};
@@ -127,7 +127,7 @@ static struct tg_chat *line_told(struct telegram *t)
 	return NULL;
 }
 
-/* Who is unpaired stays so, or it is said that this is not sure. */
+/* Answer an unpairing: it is on disk, or may not last. */
 static void unpaired(struct telegram *t, int rv)
 {
 	struct ava_error err = {0};
@@ -162,7 +162,7 @@ static void telegram_saved(int rv, void *user)
 	tg_wake(t);
 }
 
-/* What changed goes to the disk, with a notice that was told. */
+/* Write a changed state to disk, and settle a notice that was told in the same commit. */
 static void save(struct telegram *t)
 {
 	struct tg_chat *l = line_told(t);
@@ -182,7 +182,7 @@ static void save(struct telegram *t)
 	if (d && l) {
 		if (delivery_showing(t->core, d, l->telling, l->reason[0] ? l->reason : NULL))
 			t->saving->lsn = l->telling;
-		else /* it was answered meanwhile */
+		else /* the notice was answered meanwhile */
 			tg_told_over(l);
 	}
 	rv = d ? draft_commit(d, JOURNAL_NOW, telegram_saved, t->saving, NULL) : AVA_ENOMEM;
@@ -321,9 +321,9 @@ static int unpair(struct telegram *t, int64_t id, struct ava_error *err)
 {
 	struct tg_chat *c = tg_chat(&t->kept, id);
 
-	/* Who was unpaired just now may be paired on disk still. */
+	/* A person unpaired just now may still be paired on disk. */
 	if (!c && !tg_kept(t)) {
-		tg_wake(t); /* it is tried again now */
+		tg_wake(t); /* write again now */
 		return 0;
 	}
 	if (!c)

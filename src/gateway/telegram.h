@@ -10,14 +10,14 @@ struct ava_error;
 struct core;
 struct telegram;
 
-/* Where the key file has a token the door opens; else *out is NULL. What is wrong with the token
- * or the state is told by `log` and shown as the door's problem: nothing else suffers. `url`:
+/* Open the door if the key file has a token; else *out is NULL. A bad token or state is told by
+ * `log` and shown as the door's problem, without harm to the daemon. `url`:
  * telegram.url or "". AVA_ENOMEM. */
 int telegram_new(struct telegram **out, struct core *core, const char *url,
 		 void (*log)(const char *line, void *user), void *user, struct ava_error *err);
-/* It listens, so the daemon is not idle. */
+/* Whether the door listens, which keeps the daemon from being idle. */
 bool telegram_serves(const struct telegram *t);
-/* Before the runtime closes; NULL is fine. What is under way is taken up by the next start. */
+/* Before the runtime closes; NULL is fine. The next start takes up updates and calls under way. */
 void telegram_free(struct telegram *t);
 
 #endif

@@ -23,7 +23,7 @@
 #define TOKEN_MAX    200
 #define CONNECT_MS   10000
 #define PAUSE_MAX_MS INT64_C(60000)
-#define SLOW_MAX_S   INT64_C(3600) /* it may ask for more, and is asked again then */
+#define SLOW_MAX_S   INT64_C(3600) /* at the most, even if the service asks for more */
 #define BAD_TOKEN                                                                                  \
 	"the token is not good any more: write the bot's new one into the file env and restart "   \
 	"the daemon"
@@ -189,7 +189,7 @@ bool tg_call(struct tg_api *a, struct tg_call *c, const char *method, const stru
 		.path = path,
 		.headers = headers,
 		.nheaders = ARRAY_LEN(headers),
-		/* One that is held and answered late is longer under way than any other. */
+		/* The longest call is a poll that the service holds and answers late. */
 		.timers = {CONNECT_MS, (TG_POLL_S + 15) * 1000, 20000, (TG_POLL_S + 40) * 1000},
 		.answer = &c->answer,
 		.done = telegram_api_on_done,
@@ -221,7 +221,7 @@ static bool is_flag(uint32_t cp)
 	return cp >= 0x1f1e6 && cp <= 0x1f1ff;
 }
 
-/* It belongs to the character before it: marks, joiners, variants, tones of skin. */
+/* Marks, joiners, variants and tones of skin belong to the character before. */
 static bool joins(uint32_t cp)
 {
 	return (cp >= 0x300 && cp <= 0x36f) || cp == 0x200d || cp == 0x20e3 ||

@@ -16,12 +16,12 @@ struct ava_error;
 struct os_loop;
 
 #define TG_TOKEN_NAME    "TELEGRAM_BOT_TOKEN"
-#define TG_URL           "https://api.telegram.org" /* where telegram.url says nothing */
-#define TG_TEXT_UNITS    4096                       /* of UTF-16 in a message */
-#define TG_CAPTION_UNITS 1024                       /* and below a document */
-#define TG_POLL_S        50                         /* the longest that the service holds one */
-#define TG_PAUSE_MS      1000                       /* the shortest, before another try */
-#define TG_CHATS_MAX     8                          /* each has a call of its own */
+#define TG_URL           "https://api.telegram.org" /* without telegram.url */
+#define TG_TEXT_UNITS    4096                       /* UTF-16 units of a message */
+#define TG_CAPTION_UNITS 1024                       /* of a document's caption */
+#define TG_POLL_S        50                         /* the service holds a poll at most so long */
+#define TG_PAUSE_MS      1000                       /* the shortest pause before another try */
+#define TG_CHATS_MAX     8                          /* each chat has a call of its own */
 
 /* The token of the key file, *borrowed* as keys_get has it, and the id of its bot. NULL: none
  * is there (err->code 0), or why it is not taken: only that file may hold it. */
@@ -29,13 +29,13 @@ const char *tg_token(int64_t *bot, struct ava_error *err);
 
 enum tg_verdict {
 	TG_OK,
-	TG_REFUSED, /* it never will be taken */
+	TG_REFUSED, /* never will be taken */
 	TG_BLOCKED, /* the person does not want to hear from the bot */
 	/* The same again may be taken: */
-	TG_LATER,    /* it was not reached, or is not well */
+	TG_LATER,    /* the service was not reached, or is not well */
 	TG_SLOW,     /* after `after_ms` */
 	TG_CONFLICT, /* another program reads what is said to the bot */
-	TG_REVOKED,  /* the token is none any more: with another one */
+	TG_REVOKED,  /* the token is not valid any more: with another one */
 };
 
 struct tg_answer {
@@ -45,7 +45,7 @@ struct tg_answer {
 	char why[300];        /* one sentence, "" for TG_OK */
 };
 
-/* What an answer of `status` with these bytes means. *doc is a new reference or NULL, and holds
+/* Judge an answer of `status` with these bytes. *doc is a new reference or NULL, and holds
  * `result`. */
 void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_answer *out);
 
@@ -54,7 +54,7 @@ struct tg_api;
  * http_pool_new. */
 struct tg_api *tg_api_new(struct os_loop *loop, const char *url, const char *token,
 			  struct ava_error *err);
-void tg_api_free(struct tg_api *a); /* no call is under way; NULL is fine */
+void tg_api_free(struct tg_api *a); /* after the last call; NULL is fine */
 
 /* The caller's; zeroed. One call at a time. */
 struct tg_call {
@@ -62,8 +62,8 @@ struct tg_call {
 	struct buf answer;
 	struct os_loop *loop;
 	bool busy;
-	int64_t next_ms;  /* monotonic: none before that, as the last answer has it */
-	int64_t pause_ms; /* longer and longer, while none is taken */
+	int64_t next_ms;  /* monotonic: no call before, by the last answer */
+	int64_t pause_ms; /* grows while no call is taken */
 	/* Once, from the loop, unless stopped; another call may be begun in it. */
 	void (*done)(struct tg_call *c, const struct tg_answer *a);
 	void *user;
@@ -72,7 +72,7 @@ struct tg_call {
  * nothing was begun, and it may be tried at next_ms. */
 bool tg_call(struct tg_api *a, struct tg_call *c, const char *method, const struct buf *body,
 	     const char *boundary);
-void tg_call_fini(struct tg_call *c); /* what is under way is stopped */
+void tg_call_fini(struct tg_call *c); /* stops a call under way */
 
 /* ---- texts, which are valid UTF-8 */
 

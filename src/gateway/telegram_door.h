@@ -20,58 +20,58 @@ struct core;
 #define TG_CODE_DIGITS 8
 #define TG_CODE_MS     600000
 #define TG_DISK_MS     5000             /* until the disk is tried again */
-#define TG_PARTS_MAX   32               /* of one text: 128 KB */
-#define TG_BUTTONS_MS  (7 * 86400000LL) /* of what has no time of its own */
+#define TG_PARTS_MAX   32               /* parts of a text: 128 KB */
+#define TG_BUTTONS_MS  (7 * 86400000LL) /* for cards without a time of their own */
 
 struct tg_asking { /* a verb under way; may outlive the door */
 	struct verb_reply reply;
 	struct list node;
-	struct telegram *t; /* NULL: it is closed */
+	struct telegram *t; /* NULL: the door is closed */
 	void (*then)(struct telegram *t, const struct tg_asking *a);
-	char user[40]; /* who asks */
-	bool reads;    /* nothing is begun by it */
-	/* Of whoever asks, for `then`: */
+	char user[40]; /* the person who asks */
+	bool reads;    /* the verb begins nothing */
+	/* The caller's own, for `then`: */
 	int64_t chat;
-	uint64_t lsn;                                        /* of the notice; 0: of none */
-	char nonce[TG_NONCE_LEN + 1];                        /* of the card; "": of none */
-	void (*text)(struct buf *out, const json_t *answer); /* what is said of the answer */
+	uint64_t lsn;                                        /* the notice; 0: none */
+	char nonce[TG_NONCE_LEN + 1];                        /* the card; "": none */
+	void (*text)(struct buf *out, const json_t *answer); /* writes the words for the answer */
 	/* How it went; borrowed until `then` returns. */
 	int status;
 	const json_t *answer;
-	const char *why; /* of a status from 300 on */
+	const char *why; /* the error of a status from 300 on */
 };
 
-struct tg_saving { /* a commit; likewise */
+struct tg_saving { /* a commit under way; may outlive the door */
 	struct telegram *t;
-	bool busy;    /* it is under way */
-	uint64_t lsn; /* of the notice that it settles; 0: none */
+	bool busy;    /* the commit is under way */
+	uint64_t lsn; /* the notice that it settles; 0: none */
 };
 
-struct tg_hand {   /* the update that is carried out */
+struct tg_hand {   /* the update being carried out */
 	bool busy; /* a verb has it */
 	int64_t update, chat, message;
 	int64_t parts[TG_PARTS_MAX]; /* updates that go on with its text */
 	unsigned nparts;
-	char *text;         /* what was said; owned */
-	char callback[128]; /* of a button's press; "": it is none */
-	unsigned tries;     /* that could not be kept */
-	bool anew;          /* its conversation was begun */
+	char *text;         /* the person's words; owned */
+	char callback[128]; /* id of a button's press; "": no press */
+	unsigned tries;     /* failed tries to keep it */
+	bool anew;          /* a conversation was begun for it */
 	int64_t due_ms;     /* not tried before */
 };
 
 /* Clients cut a text of more than 4,096 units into messages, at a paragraph if there is one in its
  * second half. So what is longer than half of that may go on in the next message. */
 struct tg_split {
-	int64_t update;   /* whose end is waited for */
-	unsigned nparts;  /* that were there when it was looked at last */
-	int64_t until_ms; /* monotonic; 0: nothing is waited for */
+	int64_t update;   /* first part of the text whose end is waited for */
+	unsigned nparts;  /* parts there at the last look */
+	int64_t until_ms; /* monotonic; 0: no wait */
 };
 
 enum tg_door {
-	DOOR_STARTING, /* who the bot is is asked */
+	DOOR_STARTING, /* asks for the bot's name */
 	DOOR_SERVING,
-	DOOR_DEAF,   /* another program reads what is said to the bot; what goes out goes on */
-	DOOR_CLOSED, /* without a token that is one, or without its state */
+	DOOR_DEAF,   /* another program reads the bot's messages; sending goes on */
+	DOOR_CLOSED, /* without a valid token, or without its state */
 	DOOR_NSTATES
 };
 
@@ -91,7 +91,7 @@ struct telegram {
 	struct tg_call poll;
 	int64_t asked; /* the offset of the last question */
 	int64_t poll_began_ms;
-	json_t *updates; /* of the last answer; NULL: none */
+	json_t *updates; /* the last answer's; NULL: none */
 	size_t at;
 	struct tg_hand hand;
 	struct tg_split split;
@@ -121,12 +121,12 @@ void tg_take_updates(struct telegram *t);                                /* as f
 int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err); /* a code is open */
 
 /* ---- telegram_show.c */
-/* What each chat is shown and sent next: *next_ms comes down to when there may be more. */
+/* Make and send the next calls of each chat: *next_ms comes down to when more may be due. */
 void tg_show(struct telegram *t, int64_t *next_ms);
-void tg_told_over(struct tg_chat *l);  /* the notice is, or is told again */
-void tg_line_clear(struct tg_chat *l); /* what waits for it, and the notice that is told */
+void tg_told_over(struct tg_chat *l);  /* the notice is settled, or will be told again */
+void tg_line_clear(struct tg_chat *l); /* drop the chat's waiting calls and its notice */
 /* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its last message,
- * also behind a document. False: not all of it has found room. */
+ * also behind a document. False: parts found no room. */
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card);
 /* `card`: as above. */

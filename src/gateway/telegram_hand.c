@@ -1,5 +1,5 @@
-/* What people say and press: the update in hand. An update becomes one verb, whose answer is told;
- * the request id is the update's, so that the same again is the same.
+/* Messages and presses of people: the update in hand. An update becomes a verb, whose answer is
+ * told; the request id is the update's, so that a repeated update is carried out once.
  *
  *   whose is it? ─► command ─► verb ─► its answer as text ─┐
  *        │          reply to a card ─► confirm, or steer ──┼─► over: kept, then the next one
@@ -27,7 +27,7 @@
 #include "codec/utf8.h"
 
 #define CODE_TRIES 5
-#define TRIES      3 /* of what fails though the disk is well */
+#define TRIES      3 /* of an update that fails though the disk is well */
 
 /* Messages of one text: what clients cut at, in UTF-16 units; seconds between two by their dates;
  * how long the next one is waited for, and asked for. (The service shortens answers to who asks the
@@ -40,10 +40,10 @@
 
 /* ---- the update in hand */
 
-/* It is done with; the next one is begun when that is on disk. */
+/* The update is done; the next one begins when this is on disk. */
 static void hand_over(struct telegram *t)
 {
-	/* Its own update last: others between the parts are not confirmed by it. */
+	/* Mark the first update last: updates of others between the parts stay unconfirmed. */
 	for (unsigned i = 0; i < t->hand.nparts; i++)
 		tg_see(&t->kept, t->hand.parts[i], clock_wall_ms());
 	tg_see(&t->kept, t->hand.update, clock_wall_ms());
@@ -53,8 +53,8 @@ static void hand_over(struct telegram *t)
 	tg_wake(t);
 }
 
-/* It could not be kept: the same again later, and nothing is confirmed to the service. What fails
- * again while the disk is well is no matter of the disk, and must not hold up who speaks next. */
+/* Try an update that the disk refused again later, unconfirmed to the service. After 3 tries with a
+ * healthy disk (false) the person gets the error and the next update its turn. */
 static bool hand_later(struct telegram *t, const struct tg_asking *a)
 {
 	struct tg_hand *h = &t->hand;
@@ -72,7 +72,7 @@ static bool hand_later(struct telegram *t, const struct tg_asking *a)
 	return true;
 }
 
-/* What stands in messages of this proposal or run is looked at as soon as it may change. */
+/* Look at the cards of this proposal or run as soon as they may be edited. */
 static void look_again(struct telegram *t, int64_t chat, const char *id)
 {
 	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
@@ -83,7 +83,7 @@ static void look_again(struct telegram *t, int64_t chat, const char *id)
 	}
 }
 
-/* What the bubble of a press says is gone in a moment, so it is said as well. */
+/* A button's toast disappears: send its text as a message, too. */
 static void hand_answered(struct telegram *t, const struct tg_asking *a)
 {
 	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
@@ -109,9 +109,9 @@ static void hand_answered(struct telegram *t, const struct tg_asking *a)
 
 static void say_it(struct telegram *t);
 
-/* Where nothing was ever said, the conversation is begun, with the id that is kept, so that the
- * same update after a crash is said in the same one. One whose file is gone cannot be: what is said
- * next begins another. */
+/* Begin a conversation that does not exist yet, with the id kept on disk, so that the same update
+ * after a crash goes to the same conversation. When its file is gone that fails, and the next
+ * message begins another one. */
 static void telegram_hand_said(struct telegram *t, const struct tg_asking *a)
 {
 	struct tg_chat *c = tg_chat(&t->kept, a->chat);
@@ -183,13 +183,13 @@ static void text_steered(struct buf *out, const json_t *answer)
 		buf_addf(out, WORDS_READS_LATER(run));
 }
 
-/* What is confirmed is what was shown. */
+/* A reply to a card. The hash confirms only the proposal that was shown. */
 static void answer_card(struct telegram *t, const struct tg_card *c, const char *text)
 {
 	struct tg_asking a = {.then = hand_answered, .chat = c->chat};
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	if (c->kind == TG_QUOTE || c->kind == TG_CHANGE) { /* its card says what becomes of it */
+	if (c->kind == TG_QUOTE || c->kind == TG_CHANGE) { /* the card shows the outcome */
 		tg_ask(t, &a, "POST",
 		       json_pack("{s:s,s:s*}", "answer", text, "config_hash",
 				 c->kind == TG_QUOTE ? c->hash : NULL),
@@ -489,7 +489,7 @@ static bool begin_update(struct telegram *t, int64_t id, int64_t chat, const jso
 	return true;
 }
 
-/* False: what was before it has to be on disk first, or the rest of it has to come. */
+/* False: earlier updates must be on disk first, or the rest of the text has to come. */
 static bool take_update(struct telegram *t, int64_t id, const json_t *u)
 {
 	const json_t *q = json_object_get(u, "callback_query");
@@ -501,7 +501,7 @@ static bool take_update(struct telegram *t, int64_t id, const json_t *u)
 	if (l && !tg_kept(t))
 		return false;
 	if (l) {
-		l->blocked = false; /* they write again */
+		l->blocked = false; /* a person who writes has unblocked the bot */
 		return begin_update(t, id, who, m, q);
 	}
 	if (who != 0 && !q)

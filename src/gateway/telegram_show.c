@@ -1,14 +1,13 @@
-/* What people are shown: notices (ava/delivery.h), once each and in order, and cards, which are
- * edited as what they show changes; and how it goes out: a line of calls for each chat, one at a
- * time, at the pace that the service allows. People are few enough that all of their lines together
- * are within what the service allows a bot.
+/* Messages to people: notices (ava/delivery.h), once each and in order, and cards, which are edited
+ * when their run or proposal changes. Each chat has a line of calls, sent one at a time at the pace
+ * that the service allows; people are so few that all lines together stay within a bot's limit.
  *
  *   a notice ─► its verb ─► its text ─► the chat's line ─► told, settled with the state
  *   a card that is due ─► its verb ─► other words? ─► an edit ─► due again, or done with
  *
  * What can fail: a verb (the notice says less; the card is looked at later), memory likewise; the
- * service, see enum tg_verdict. A call that was not taken stays the first of its line; one that
- * never will be is dropped, and the notice it was of is given up. An outage drops nothing: a call
+ * service, see enum tg_verdict. A call that was not taken stays the first of its line; a refused
+ * call is dropped, and its notice given up. An outage drops nothing: a call
  * that the service fails at is given up only where it takes a line of words before it. */
 #include "gateway/telegram_door.h"
 
@@ -27,11 +26,11 @@
 #include "codec/format_of.h"
 #include "codec/utf8.h"
 
-#define OUTS_MAX    64    /* that wait for a chat */
+#define OUTS_MAX    64    /* calls that wait for a chat */
 #define PARTS_MAX   3     /* a longer text is a document */
-#define FAILS_MAX   5     /* of the service at one call, before words are tried */
-#define AGAIN_MAX   3     /* and behind words that were taken */
-#define SLOW_RUN_MS 60000 /* its line changes less often then */
+#define FAILS_MAX   5     /* failures of the service at a call before words are tried */
+#define AGAIN_MAX   3     /* failures after words were taken */
+#define SLOW_RUN_MS 60000 /* a longer run's line is edited less often */
 #define SLOW_EDITS  5
 #define QUICK_MS    2000 /* an answer within it needs no sign before */
 #define TYPING_MS   4500 /* Telegram keeps one for 5 s */
@@ -39,13 +38,13 @@
 struct telegram_show_out { /* a call that waits for its turn */
 	struct list node;
 	const char *method;
-	char boundary[TG_NONCE_LEN + 1]; /* of the parts of a form; "": it is JSON */
+	char boundary[TG_NONCE_LEN + 1]; /* between the parts of a form; "": JSON */
 	struct buf body;
-	char nonce[TG_NONCE_LEN + 1]; /* of its card; "": none */
-	bool last;                    /* its card is done with after this */
-	uint64_t lsn;                 /* a part of this notice; 0: of none */
-	bool ends;                    /* its last one */
-	int tries;                    /* that the service failed at; below 0: it may for ever */
+	char nonce[TG_NONCE_LEN + 1]; /* the card's; "": none */
+	bool last;                    /* the card is dropped after this call */
+	uint64_t lsn;                 /* the notice this is a part of; 0: none */
+	bool ends;                    /* the notice's last part */
+	int tries;                    /* failures of the service at it; below 0: without a limit */
 };
 
 /* ---- what goes out */
@@ -149,7 +148,7 @@ void tg_answer_press(struct telegram *t, const char *text)
 
 /* ---- a text in messages, or as a document */
 
-/* Its first line is what stands below the document. */
+/* Send a long text as a document; its first line is the caption. */
 static struct telegram_show_out *put_document(struct telegram *t, struct tg_chat *l,
 					      const struct buf *text, uint64_t lsn)
 {
@@ -179,7 +178,7 @@ static struct telegram_show_out *put_document(struct telegram *t, struct tg_chat
 	return NULL;
 }
 
-/* Nothing in it is seen. */
+/* Whether a text has no visible character, which the service refuses. */
 static bool telegram_show_is_blank(const char *s, size_t len)
 {
 	char seen[8];
@@ -187,7 +186,7 @@ static bool telegram_show_is_blank(const char *s, size_t len)
 	return utf8_seen(seen, sizeof(seen), s, len) == 0;
 }
 
-/* Where the last message of a text begins that is cut into `parts`. */
+/* Count the messages of a text; returns where the last one begins. */
 static size_t last_part(const char *s, size_t len, size_t *parts)
 {
 	size_t at = 0, n = 0;
@@ -253,7 +252,7 @@ void tg_say(struct telegram *t, int64_t chat, const struct tg_card *card, const 
 
 /* ---- notices */
 
-static void drop_parts(struct tg_chat *l) /* of the one that is being told */
+static void drop_parts(struct tg_chat *l) /* of the notice being told */
 {
 	LIST_EACH (&l->outs, n, tmp) {
 		struct telegram_show_out *o = LIST_ENTRY(n, struct telegram_show_out, node);
@@ -353,7 +352,7 @@ static void told_message(struct telegram *t, const struct tg_asking *a)
 static void telegram_show_look_at(struct telegram *t, struct tg_chat *l, const struct tg_card *c,
 				  uint64_t lsn);
 
-/* It is a message that changes. */
+/* Tell a notice by a card, a message that is edited later. */
 static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind kind, const char *id)
 {
 	struct tg_card *c = tg_card_of(&t->kept, l->id, kind, id);
@@ -441,7 +440,7 @@ static bool is_open(const struct tg_card *c, const json_t *answer)
 	return strcmp(json_str(answer, "state"), "pending") == 0;
 }
 
-/* Its message is sent, for the notice that is being told. */
+/* Send the card's message, for the notice being told. */
 static void send_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 		      const struct tg_asking *a)
 {
@@ -467,7 +466,7 @@ static void send_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 		drop_card(t, c);
 }
 
-/* Its message says this now, at the end of it; `last`: for good, so without its buttons. */
+/* Edit the card's message, the last one of its text; `last`: for good, so without buttons. */
 static void edit_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 		      const struct buf *text, bool last)
 {
@@ -488,17 +487,17 @@ static void edit_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 	c->shown = hash;
 }
 
-/* It says how that is now, or is done with. */
+/* Show the present state in a card, or drop it. */
 static void renew_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 		       const struct tg_asking *a)
 {
 	bool open = is_open(c, a->answer);
 	struct buf text;
 
-	if (c->message == 0 || c->kind == TG_CHANGE) { /* not sent yet; or it says nothing else */
+	if (c->message == 0 || c->kind == TG_CHANGE) { /* not sent yet; or never edited */
 		if (!open)
 			drop_card(t, c);
-	} else if (c->kind == TG_QUESTION && !open) { /* what is asked stays, its buttons go */
+	} else if (c->kind == TG_QUESTION && !open) { /* the question stays, its buttons go */
 		if (c->hash[0])
 			add_out(t, l, "editMessageReplyMarkup",
 				json_pack("{s:I,s:I}", "chat_id", (json_int_t)l->id, "message_id",
@@ -587,7 +586,7 @@ static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct tel
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
 
 	tg_log(t, "%s: %s", o->method, why);
-	if (c) /* its message was removed */
+	if (c) /* the card's message was removed */
 		drop_card(t, c);
 	if (o->lsn > 0) {
 		drop_parts(l);
@@ -674,8 +673,8 @@ static void show_typing(struct telegram *t, struct tg_chat *l, int64_t *next_ms)
 	*next_ms = MIN(*next_ms, l->typing_ms);
 }
 
-/* Nothing is made before it can go out, so that it is of then and what is said goes before cards;
- * and nothing is said before what it tells of is on disk. */
+/* Calls are made only when they can be sent, so that their content is current and notices go before
+ * cards; and they are sent only when the state they tell of is on disk. */
 void tg_show(struct telegram *t, int64_t *next_ms)
 {
 	for (size_t i = 0; i < TG_CHATS_MAX; i++) {

@@ -31,8 +31,8 @@ const char tg_text_help[] =
 	"/new - begin a new conversation\n\n"
 	"Answer to a question of a run, a quote or a run's line by replying to that message.";
 
-/* What a model wrote: each line behind the bar, with which no line of ava's begins. Where `begun`,
- * the first goes on a line of ours. */
+/* Add a model's text: each line behind the bar, with which no line of ava's begins. `begun`: the
+ * first goes on a line of ours. */
 static void add_theirs(struct buf *out, const char *s, size_t chars, bool begun)
 {
 	size_t len = utf8_prefix(s, strlen(s), chars);
@@ -188,7 +188,7 @@ static void text_quote(struct buf *out, const json_t *proposal)
 		buf_addf(out, WORDS_EXPIRED(id));
 }
 
-/* What a run asks. */
+/* A run's question and its choices. */
 static void text_question(struct buf *out, const json_t *run)
 {
 	const json_t *asks = json_object_get(run, "waiting_for");
