@@ -108,8 +108,7 @@ static int bad_option(const char *what, const char *arg)
 
 enum mode { SERVE, RECOVER, DOCTOR, TRY, PRUNE };
 
-/* One word of the command line, and what follows it; 0, or the exit code plus
- * one. */
+/* Take one option of the command line and its value; 0, or the exit code plus one. */
 static int take_option(int argc, char **argv, int *i, struct daemon_options *o, enum mode *mode)
 {
 	if (strcmp(argv[*i], "--service") == 0)

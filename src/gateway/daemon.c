@@ -51,17 +51,17 @@ struct daemon {
 	struct house h;
 	int log_fd;
 	off_t log_bytes;
-	ino_t socket_ino; /* of the ava.sock that is ours */
+	ino_t socket_ino; /* our own ava.sock */
 	struct http_server *http;
 	struct routes routes;
 	struct web *web;
-	struct telegram *telegram; /* NULL: there is no token */
+	struct telegram *telegram; /* NULL: no token */
 	struct os_signal *signals[3];
 	struct os_timer *tick;
 	int64_t idle_since_ms; /* 0: not idle */
 	int64_t indexed_ms;    /* when the index of the logs was last brought up to date */
 	bool stop_when_idle;
-	bool lost; /* stopped because its problem would not go away */
+	bool lost; /* stopped for a problem that would not go away */
 };
 
 /* ---- its log */
@@ -88,8 +88,8 @@ static void write_log(struct daemon *d, const char *text, size_t len)
 		close(d->log_fd);
 		open_log(d);
 	}
-	/* One write a line, so that lines of two processes never mix. A line
-	 * that a full disk does not take is lost; the next one is tried. */
+	/* A write for each line, so that lines of two processes never mix. A line that a full disk
+	 * does not take is lost; the next one is tried. */
 	if (d->log_fd >= 0 && write(d->log_fd, text, len) > 0)
 		d->log_bytes += (off_t)len;
 }
@@ -141,9 +141,9 @@ static bool socket_is_ours(const struct daemon *d)
 	       st.st_ino == d->socket_ino;
 }
 
-/* What is written goes to the folder that we opened. When that is not the one
- * that is found under its name any more, or its lock could be taken by
- * another daemon, or no command can reach us, then say so. */
+/* Report a data root that was moved or replaced, since we keep writing to the folder that we opened
+ * and another daemon could lock the new one; likewise a removed socket, by which commands no longer
+ * reach us. */
 static void daemon_check_root(struct daemon *d)
 {
 	char *problem = core_service(d->h.core)->problem, before = problem[0];
@@ -242,19 +242,18 @@ static void tick(void *user)
 	os_timer_set(d->tick, TICK_MS);
 }
 
-/* Whoever has connected is answered: what waits for the disk, what is asked
- * for right now, the ends of streams. Streams that go on and idle connections
- * are not waited for. */
+/* Answer every client that has connected: requests that wait for the disk, new requests, the ends
+ * of streams. Streams that go on and idle connections are not waited for. */
 static void finish_requests(struct daemon *d)
 {
 	int64_t end = clock_mono_ms() + STOP_MS;
 
-	os_timer_stop(d->tick); /* it looks at what goes away from here on */
+	os_timer_stop(d->tick); /* the tick reads parts that end below */
 	core_hold(d->h.core);
-	if (socket_is_ours(d)) /* from now on nobody new connects */
+	if (socket_is_ours(d)) /* no new connections from here on */
 		(void)unlinkat(d->h.root_fd, UNIX_SOCK_NAME, 0);
 	routes_stop(&d->routes);
-	for (int i = 0; i < 4; i++) /* those in the listening queue */
+	for (int i = 0; i < 4; i++) /* accept connections still in the queue */
 		os_loop_step(d->h.loop, 0);
 	http_server_quiesce(d->http);
 	web_quiesce(d->web);
@@ -265,7 +264,7 @@ static void finish_requests(struct daemon *d)
 
 /* ---- life */
 
-/* Which model is asked when nobody says one, and why. */
+/* Log the default model and the reason for it. */
 static void log_model(struct daemon *d, const char *forced)
 {
 	struct ava_error err;
@@ -375,8 +374,8 @@ static void daemon_close(struct daemon *d)
 	if (d->log_fd >= 0)
 		close(d->log_fd);
 	house_close(&d->h);
-	mcp_free(d->routes.mcp); /* no verb answers any more */
-	cgroup_close();          /* no command is left */
+	mcp_free(d->routes.mcp); /* after the last verb's answer */
+	cgroup_close();          /* after the last command */
 }
 
 int daemon_run(const struct daemon_options *o, struct ava_error *err)
@@ -420,7 +419,7 @@ static int offline(int (*work)(struct core_options *o, void *user, struct buf *r
 	struct buf report;
 	int rv;
 
-	/* Nothing that a person mistyped may keep what was acknowledged away. */
+	/* A mistyped config.yaml must not keep recovery from acknowledged work. */
 	if (config_load(&d.h.config, err) != 0)
 		settings_defaults(&d.h.config.settings);
 	rv = house_hold(&d.h, NULL, false, err);

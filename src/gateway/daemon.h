@@ -9,8 +9,8 @@ struct ava_error;
 
 struct daemon_options {
 	int ready_fd; /* told "ok\n" when serving, or one sentence; -1: nobody */
-	bool service; /* never exits for being idle */
-	bool verbose; /* its log goes to stderr too */
+	bool service; /* does not exit for being idle */
+	bool verbose; /* log to stderr, too */
 };
 
 /* Serves until told to stop. 0, or why it could not. */

@@ -45,23 +45,23 @@
 #define NAMES_SHOWN      8 /* models of a server that has not the one asked for */
 #define BODY_MAX         (8u << 20)
 
-/* One GET of a list of models, {"data":[{"id":…},…]}: of a service that has its key, or of a
- * place where a local server may be. Or an empty POST, which shows whether calls go to where
- * something is. */
+/* A GET of a list of models, {"data":[{"id":…},…]}, from a service that has its key or from the
+ * address of a possible local server; or an empty POST, which shows whether the address for calls
+ * exists. */
 struct probe {
-	const struct provider *p; /* NULL: only a place */
-	const char *kind;         /* of a local server; NULL: it is none */
+	const struct provider *p; /* NULL: only an address */
+	const char *kind;         /* the kind of local server; NULL: none */
 	char base_url[PROVIDER_URL_MAX];
-	bool post, search; /* search: is a SearXNG there? Without a query it asks nobody else. */
+	bool post, search; /* search: look for SearXNG, without a query, which it would pass on */
 	struct http_pool *pool;
 	struct http_call call;
 	struct buf body;
-	char date[64];                /* of the response; "" */
+	char date[64];                /* the response's; "": none */
 	int64_t date_wall_ms;         /* our clock when it came */
 	int64_t started_ms, ended_ms; /* monotonic */
-	int rv;                       /* of the call; AVA_EBUSY while it runs */
+	int rv;                       /* the call's; AVA_EBUSY while it runs */
 	struct ava_error err;
-	json_t *models; /* ["id", …]; NULL: the answer was no such list */
+	json_t *models; /* ["id", …]; NULL: the answer was no list of models */
 };
 
 struct doctor_state {
@@ -72,14 +72,14 @@ struct doctor_state {
 	struct otel_sender *sender; /* to the collector of traces */
 	bool otel_over;
 	struct otel_answer otel;
-	struct ava_error otel_err;  /* it could not be asked */
-	struct buf variables;       /* that are asked for, with a blank between two */
-	struct exec_child *command; /* it is tried in the sandbox */
-	struct ava_error sandbox;   /* why there is none; its code 0: its text says which layers */
-	struct mcp_client *mcp;     /* its servers are started, as a quote would */
-	struct redact *secrets;     /* in mcp.json */
+	struct ava_error otel_err;  /* why the collector could not be asked */
+	struct buf variables;       /* names to report, with a blank between two */
+	struct exec_child *command; /* the command that tries the sandbox */
+	struct ava_error sandbox;   /* why none works; code 0: the text has its layers */
+	struct mcp_client *mcp;     /* starts all servers, as a quote does */
+	struct redact *secrets;     /* those in mcp.json */
 	struct ava_error mcp_err;
-	bool paid; /* services that cost something are tried as well */
+	bool paid; /* try services that cost money, too */
 	char tried[TRIALS][sizeof(((struct model *)0)->id)];
 	size_t ntried;
 	struct os_loop *loop;
@@ -116,7 +116,7 @@ static void probe_on_head(struct http_call *c, int status)
 	p->date_wall_ms = clock_wall_ms();
 }
 
-/* It is one, and answers in JSON: results, or that no query was there. */
+/* Whether SearXNG answered, in JSON: results, or that no query was given. */
 static int search_found(const struct http_call *c, const struct probe *p)
 {
 	json_t *o = json_parse(p->body.data ? p->body.data : "", p->body.len, NULL);
@@ -127,7 +127,7 @@ static int search_found(const struct http_call *c, const struct probe *p)
 	return is ? 0 : AVA_ENOENT;
 }
 
-/* Its list is read here: 0, or a code with a sentence in p->err. */
+/* Read the probe's list of models: p->rv is 0, or a code with a sentence in p->err. */
 static void probe_on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
 	struct probe *p = c->user;
@@ -172,10 +172,10 @@ static void probe_on_done(struct http_call *c, int rv, const struct ava_error *e
 	p->rv = rv;
 }
 
-static const char searxng[] = "SearXNG"; /* as the kind of a place */
+static const char searxng[] = "SearXNG"; /* a probe's kind */
 
-/* Cannot fail: what goes wrong is in rv and err. The key stands in a header only, in
- * memory that is wiped. */
+/* Cannot fail: errors are in the probe's rv and err. The key stands in a header only, in memory
+ * that is wiped. */
 static void probe_start(struct doctor_state *d, struct http_client *c,
 			const struct provider *service, const char *kind, const char *base_url,
 			bool post)
@@ -314,7 +314,7 @@ static void otel_answered(const struct otel_answer *a, void *user)
 	d->otel_over = true;
 }
 
-/* One request by the way of every push, without spans, which every collector takes. */
+/* Push a request without spans, which every collector takes, over the ordinary way. */
 static void start_otel(struct doctor_state *d, struct os_loop *loop)
 {
 	struct buf body;
@@ -389,7 +389,7 @@ static void check_sandbox(struct doctor_state *d)
 
 /* ---- MCP servers */
 
-/* Of those that are left each is asked for alone, so that one that fails hides no other. */
+/* A server has started or failed. Each is asked for alone, so that a failure hides no other. */
 static void server_tried(int rv, const struct ava_error *err, void *user)
 {
 	unsigned *left = user;
@@ -422,7 +422,7 @@ static void check_servers(struct doctor_state *d)
 		snprintf(name, sizeof(name), "mcp %.40s", s->name);
 		snprintf(more, sizeof(more), ", %zu left out (doc/MCP-SERVERS.md says why)",
 			 s->left_out);
-		if (s->version[0] && !s->why[0]) /* it may have ended by now, unused */
+		if (s->version[0] && !s->why[0]) /* an idle server may have ended by now */
 			doctor_check(d, name, true, "%zu tool%s (%s, MCP %s)%s", s->tools,
 				     s->tools == 1 ? "" : "s", s->how, s->version,
 				     s->left_out > 0 ? more : "");
@@ -431,7 +431,7 @@ static void check_servers(struct doctor_state *d)
 	}
 }
 
-/* Whoever pays for a model can be expected to want the web. */
+/* A missing search is a finding only where a model is paid for: such a user wants the web. */
 static void check_search(struct doctor_state *d)
 {
 	const char *name = house_search(&d->config);
@@ -492,11 +492,11 @@ static void check_otel(struct doctor_state *d)
 
 static void check_key(struct doctor_state *d, const struct provider *p)
 {
-	/* What a key of the service itself begins with. */
+	/* Beginnings of the services' own keys. */
 	static const char *const shapes[][2] = {
 		{"anthropic", "sk-ant-"}, {"openrouter", "sk-or-"}, {"openai", "sk-"}};
 	const char *key = provider_key(p), *begins = "";
-	bool own = strcmp(p->base_url, p->own_url) == 0; /* no proxy's key */
+	bool own = strcmp(p->base_url, p->own_url) == 0; /* a proxy's key may look different */
 
 	if (!key)
 		return;
@@ -591,7 +591,7 @@ static void check_learned(struct doctor_state *d)
 	struct buf words;
 
 	if (fd < 0)
-		return; /* nothing was run yet */
+		return; /* no data root yet */
 	if (learned_load(fd, &err) != 0)
 		doctor_check(d, "learned", false, "%s", err.text);
 	close(fd);
@@ -722,7 +722,7 @@ static void doctor_check_services(struct doctor_state *d, const char *forced)
 
 /* ---- models are asked about, and tried */
 
-/* There is no need to call what answered nothing, or has no such model. */
+/* Skip a service that did not answer, or that does not list the model. */
 static bool worth_trying(const struct doctor_state *d, const struct model *m)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
@@ -887,7 +887,7 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	check_environment(d);
 	check_keys(d);
 	check_learned(d);
-	(void)trial_model(loop, forced, &(struct model){0}); /* its server may name the default */
+	(void)trial_model(loop, forced, &(struct model){0}); /* asks a server for the default */
 	check_default(d, forced);
 	check_otel(d);
 	check_telegram(d);

@@ -1,9 +1,9 @@
-/* What `ava doctor` asks avad, which links what reads config.yaml and speaks
- * to services. One object of JSON on stdout; nothing is changed:
+/* The checks of `ava doctor` that need avad's code for config.yaml and services. Prints an
+ * object of JSON to stdout and changes nothing:
  *   {"checks":[{"name","ok","detail"}],
  *    "local_servers":[{"base_url","kind","models":["…"],"used":bool}],
  *    "settings":{"runs.max":8,…}}
- * Keys are never in it. */
+ * * Keys are never printed. */
 #ifndef GATEWAY_DOCTOR_H
 #define GATEWAY_DOCTOR_H
 

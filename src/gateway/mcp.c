@@ -25,7 +25,7 @@
 #include "net/http_server.h"
 
 #define MODERN "2026-07-28"
-#define TTL_MS 300000 /* of lists that do not change while we run */
+#define TTL_MS 300000 /* for lists that do not change while we run */
 
 static const char *const legacy_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26",
 					      "2024-11-05"};
@@ -110,8 +110,8 @@ static void resources_read(struct mcp_call *c)
 		resource_read(c, NULL, &err);
 }
 
-/* What is always the same: who we are, the tools, the templates, and that there are no prompts,
- * which clients ask for all the same. */
+/* Constant answers: our name, the tools, the templates, and no prompts, which clients ask for
+ * nevertheless. */
 static void mcp_is_offered(struct mcp_call *c)
 {
 	mcp_call_answer(c, mcp_offered(c->m.method, c->forms));
@@ -197,7 +197,7 @@ static bool field_is(const struct mcp_call *c, const char *field, const char *wa
 	       n == strlen(want) && memcmp(plain, want, n) == 0;
 }
 
-/* What 2026-07-28 wants of each request. false: it has been refused. */
+/* Check the fields 2026-07-28 wants in each request. false: the call has been refused. */
 static bool check_modern(struct mcp_call *c)
 {
 	const json_t *meta = json_object_get(c->m.params, "_meta"),
@@ -294,7 +294,7 @@ void mcp_serve(struct mcp *m, struct http_request *req, const char *user, bool f
 	if (rv == RPC_PARSE && c->m.kind == RPC_RESPONSE)
 		rv = 0; /* a form that came back torn is one that says nothing */
 	if (rv != 0) {
-		c->modern = true; /* what is no message is no success of any era */
+		c->modern = true; /* an unreadable message is an error in every version */
 		mcp_call_refuse(c, rv, err.text, NULL);
 	} else if (c->m.kind == RPC_REQUEST) {
 		request_came(c);

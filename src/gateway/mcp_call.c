@@ -214,7 +214,7 @@ static void call_gone(struct http_request *req, void *user)
 	abandoned(c);
 }
 
-/* What was asked has been answered. false: nobody waits for it, and the call is gone. */
+/* A verb or look was answered. false: the client has gone, and the call is freed. */
 static bool still_wanted(struct mcp_call *c)
 {
 	c->waiting = false;
@@ -265,14 +265,14 @@ void mcp_call_ask(struct mcp_call *c, const char *method, const char *path, cons
 		  json_t *args, bool person, mcp_then_fn then)
 {
 	bool quote = c->tool && c->tool->quotes;
-	/* What it has read nobody here knows: so it has read everything. A proposal is in the name
-	 * of the person; else the model speaks for itself. */
+	/* An MCP client's model may have read anything: treat it as having seen all. A proposal is
+	 * made in the person's name; else the model speaks for itself. */
 	const struct caller caller = {.user = person || quote ? c->user : NULL,
 				      .channel = "mcp",
 				      .trust = CALLER_OWNER,
 				      .seen = person ? 0 : RIGHTS_SEEN,
 				      .model = !person};
-	char own[64]; /* who answers at once frees the call, in which `id` may stand */
+	char own[64]; /* an immediate answer frees the call, and `id` may be in it */
 
 	snprintf(own, sizeof(own), "%s", id);
 	c->then = then;

@@ -1,6 +1,6 @@
-/* One message of an MCP client while it is answered, and what the rooms of that door share: how
- * answers are written, and how verbs are asked. A call ends with exactly one of the functions that
- * say so, and is nobody's afterwards. Loop thread only. */
+/* A message of an MCP client while it is answered, and how the mcp_*.c files write answers and call
+ * verbs. A call ends with exactly one of the functions that say so, and is freed afterwards. Loop
+ * thread only. */
 #ifndef GATEWAY_MCP_CALL_H
 #define GATEWAY_MCP_CALL_H
 
@@ -28,12 +28,12 @@ enum mcp_code {
 
 #define MCP_ANSWER_MAX  (64u << 20) /* bytes */
 #define MCP_CLOSED_MAX  256
-#define MCP_STREAMS_MAX 64 /* forms that are out; and likewise subscriptions */
-#define MCP_STREAMS_OWN 16 /* of one client */
+#define MCP_STREAMS_MAX 64 /* open forms; as many subscriptions */
+#define MCP_STREAMS_OWN 16 /* streams of one client */
 
 struct mcp {
 	struct core *core;
-	unsigned *streams; /* open ones are counted there */
+	unsigned *streams; /* counts open streams of the daemon */
 	struct mcp_secret secret;
 	struct list open; /* calls that have a stream */
 	unsigned nclosed;
@@ -60,46 +60,46 @@ typedef void (*mcp_look_fn)(struct mcp_call *c, const struct op_status *s,
 struct mcp_call {
 	struct verb_reply reply;
 	struct mcp *mcp;
-	struct http_request *req;   /* NULL: the peer has gone, or there is `stream` */
-	struct http_stream *stream; /* of a client that is asked on it, or listens */
-	struct list node;           /* of mcp->open */
-	struct listen *listen;      /* on it; NULL: it is asked */
-	struct os_timer *expiry;    /* of the form that is out */
-	int64_t asked_id;           /* the id of our request; 0: none is out */
+	struct http_request *req;   /* NULL: the peer has gone, or `stream` took over */
+	struct http_stream *stream; /* asks the client, or carries its subscription */
+	struct list node;           /* in mcp->open */
+	struct listen *listen;      /* the stream's subscription; NULL: the client is asked */
+	struct os_timer *expiry;    /* ends the open form */
+	int64_t asked_id;           /* the id of our open request; 0: none */
 	struct rpc m;
-	const struct mcp_method *method; /* NULL: of a message that has none, or one unknown */
+	const struct mcp_method *method; /* NULL: none, or an unknown one */
 	const struct mcp_tool *tool;
-	mcp_then_fn then;   /* of the verb that is asked */
-	mcp_look_fn looked; /* or of the run that is looked at */
-	json_t *kept;       /* of the verb before; *owned* */
+	mcp_then_fn then;   /* takes the verb's answer */
+	mcp_look_fn looked; /* or takes the run's status */
+	json_t *kept;       /* the previous verb's answer; *owned* */
 	char user[64], session[80], proposal[24], run[24];
 	bool waiting;      /* for a verb */
-	bool modern;       /* it speaks 2026-07-28 */
-	bool far;          /* it came by network */
-	bool forms, tasks; /* its client has them */
+	bool modern;       /* the client speaks 2026-07-28 */
+	bool far;          /* the message came by network */
+	bool forms, tasks; /* the client has them */
 };
 
 void mcp_call_free(struct mcp_call *c);
-/* What ava mcp adds to the address; NULL: it does not, or this came by network. */
+/* A parameter that ava mcp adds to the address; NULL: none, or the message came by network. */
 const char *mcp_call_query(const struct mcp_call *c, const char *name);
 
 /* ---- answers: each of these ends the call; JSON that is given is *taken* (NULL: no memory) */
 
-/* The result, as of 2026-07-28 or before; what may be cached is this client's alone. */
+/* The result, as of 2026-07-28 or before; only this client may cache it. */
 void mcp_call_answer(struct mcp_call *c, json_t *result);
 void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data);
-/* What is asked for is none, or cannot be had now. */
+/* Refuse with an error of ours: no such thing, or not now. */
 void mcp_call_fail(struct mcp_call *c, const struct ava_error *err);
-/* Of a tool: an object, or a sentence that says why not. */
+/* A tool's result: an object, or a sentence that says why not. */
 void mcp_call_tell(struct mcp_call *c, json_t *told);
 void mcp_call_tell_error(struct mcp_call *c, const char *text);
-/* As text of JSON; a new reference, NULL: it is too large, or memory is out. */
+/* `v` as a string of JSON; a new reference, NULL: too large, or no memory. */
 json_t *mcp_call_text(const json_t *v);
-/* What a tool gives, an object (*taken*), as its result: it, and the same as text. */
+/* A tool's object (*taken*) as its result: the object, and the same as text. */
 json_t *mcp_call_told(json_t *told, bool error);
 
-/* ---- verbs: `then` hears the answer, maybe before these return; it has the call again. `person`:
- * what was filled into a form is said, else a model asks. */
+/* ---- verbs: `then` hears the answer, maybe before these return, and owns the call again.
+ * `person`: words that a person filled into a form, else a model asks. */
 
 /* `id` stands in the path, "": nothing does; `args` is *taken*, NULL: none. */
 void mcp_call_ask(struct mcp_call *c, const char *method, const char *path, const char *id,
@@ -115,20 +115,20 @@ bool mcp_stream_has_place(const struct mcp_call *c);
 /* The answer is a stream from here on. false: the connection is closed already, and the call is
  * freed. */
 bool mcp_stream_begin(struct mcp_call *c);
-/* One message, *taken*. */
+/* Send a message, *taken*. */
 void mcp_stream_write(const struct mcp_call *c, json_t *message);
 
 /* ---- mcp_run.c */
 
-/* A result or a status of a run: it is an error, or ended without a result. */
+/* Whether a run, by its result or status, is an error or ended without a result. */
 bool mcp_run_failed(const json_t *run);
-/* What a verb says of a proposal, as mcp_then_fn: it is shown, told, or has become a run. */
+/* A proposal as mcp_then_fn: it is shown in a form, told, or has become a run. */
 void mcp_quote_told(struct mcp_call *c, json_t *proposal, const struct ava_error *err);
 /* The call comes again, with the state of its form. */
 void mcp_quote_returned(struct mcp_call *c, const char *state);
-/* What is no request: a response of a client that was asked on a stream, or its notice that it
- * takes back the call, and the form with it. To what is not asked (any more) nothing is said, and a
- * call without a form is answered all the same. */
+/* A response of a client that was asked on a stream, or its notice that cancels the call and the
+ * form with it. Responses to unknown requests are ignored, and a call without a form is answered
+ * nevertheless. */
 void mcp_quote_heard(struct mcp *m, const struct rpc *r, const char *session);
 /* Methods. */
 void mcp_task_get(struct mcp_call *c);

@@ -22,7 +22,7 @@
 #include "os/loop.h"
 
 #define WATCHED_MAX 64
-#define GATHER_MS   200 /* of changes, before they are told; the feed holds much more */
+#define GATHER_MS   200 /* to gather changes before they are told; the feed holds much more */
 
 struct listen {
 	struct mcp_call *call;
@@ -31,7 +31,7 @@ struct listen {
 	bool armed;
 	unsigned n;
 	struct watched {
-		const char *uri; /* of the message of the call; "": which resources there are */
+		const char *uri; /* borrowed from the call's message; "": the list of resources */
 		bool changed;
 	} watched[WATCHED_MAX + 1];
 };
@@ -57,7 +57,7 @@ static void notify(const struct listen *l, const char *method, json_t *params)
 	mcp_stream_write(l->call, rpc_request(0, method, params));
 }
 
-/* What of the filter was understood; read_filter has checked it. */
+/* Tell the client the part of its filter that is served; read_filter has checked it. */
 static void mcp_listen_acknowledge(const struct listen *l)
 {
 	const json_t *filter = json_object_get(l->call->m.params, "notifications");
@@ -201,7 +201,7 @@ static int listen_new(struct mcp_call *c, struct ava_error *err)
 	return l->cursor ? 0 : err->code;
 }
 
-/* Of what that client has subscribed to by that address. */
+/* End the client's subscriptions to the address in the message. */
 static void unsubscribe(const struct mcp_call *c)
 {
 	const char *uri = json_str(c->m.params, "uri");
@@ -232,7 +232,7 @@ void mcp_listen(struct mcp_call *c)
 	struct listen *l;
 
 	if (!c->modern)
-		unsubscribe(c); /* what comes twice is one */
+		unsubscribe(c); /* a second subscription replaces the first */
 	if (listen_new(c, &err) != 0) {
 		mcp_call_fail(c, &err);
 		return;

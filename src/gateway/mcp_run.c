@@ -34,7 +34,7 @@
 #define POLL_MS    1000
 #define SEALED_MAX 256
 
-/* What a state is good for: this call, with these arguments, and that proposal. */
+/* A form's state is good for this call, with these arguments, and this proposal only. */
 static void what_is_sealed(const struct mcp_call *c, const char *front, char out[SEALED_MAX])
 {
 	char *args = json_dumps(json_object_get(c->m.params, "arguments"),
@@ -72,8 +72,8 @@ static void ask_by_answer(struct mcp_call *c, const json_t *p)
 				     "requestState", state));
 }
 
-/* Nobody said yes in its form: what is told is how the proposal is, since the person may have
- * answered it elsewhere meanwhile. */
+/* Tell the proposal's present state when its form brought no yes: the person may have answered
+ * elsewhere meanwhile. */
 static void tell_as_it_is(struct mcp_call *c, const char *proposal)
 {
 	c->forms = false;
@@ -149,7 +149,7 @@ void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
 	}
 }
 
-/* What a person did with the form of that proposal. */
+/* Carry out a person's response to the proposal's form. */
 static void form_answered(struct mcp_call *c, const char *proposal, const json_t *response)
 {
 	const json_t *content = json_object_get(response, "content");
@@ -238,7 +238,7 @@ void mcp_quote_heard(struct mcp *m, const struct rpc *r, const char *session)
 
 /* ---- tasks */
 
-#define TASK_TEXT(run) "task %.23s", run /* what is sealed of it */
+#define TASK_TEXT(run) "task %.23s", run /* the text that a task's id seals */
 
 /* The task of c->run. */
 static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
@@ -327,7 +327,7 @@ void mcp_task_get(struct mcp_call *c)
 		mcp_call_look(c, task_looked);
 }
 
-/* What came too late changes nothing, and is no mistake of the client. */
+/* An answer or cancel that comes too late changes nothing, and is no error for the client. */
 static void task_told(struct mcp_call *c, json_t *answer, const struct ava_error *err)
 {
 	if (!err || err->code == AVA_EEXIST || err->code == AVA_ENOENT)

@@ -1,6 +1,6 @@
-/* What the MCP door keeps to itself, in mcp.json of the data root (0600): the token that clients
- * of the loopback port send, and the key by which ids and states that clients carry are known
- * again as ours, also after a restart. Made when first needed. Loop thread only. */
+/* The MCP door's secrets, in mcp.json of the data root (0600): the token that clients of the
+ * loopback port send, and the key that proves ids and states which clients carry to be ours, also
+ * after a restart. Made when first needed. Loop thread only. */
 #ifndef GATEWAY_MCP_SECRET_H
 #define GATEWAY_MCP_SECRET_H
 
@@ -13,7 +13,7 @@ struct ava_error;
 
 struct mcp_secret {
 	int root_fd;
-	bool known; /* what follows is read or made */
+	bool known; /* token and key are read or made */
 	char token[MCP_TOKEN_LEN + 1];
 	unsigned char key[32];
 };
@@ -23,7 +23,7 @@ struct mcp_secret {
 int mcp_secret_have(struct mcp_secret *s, bool renew, struct ava_error *err);
 /* The value of Authorization is "Bearer " and the token. Never makes one. */
 bool mcp_secret_allows(struct mcp_secret *s, const char *authorization);
-/* What nobody else can make of `text`, where it is known. */
+/* A code for `text` that only the key can make; needs `known`. */
 void mcp_secret_seal(const struct mcp_secret *s, const char *text, char out[MCP_SEAL_LEN + 1]);
 bool mcp_secret_is_seal(const struct mcp_secret *s, const char *text, const char *seal);
 

@@ -20,7 +20,7 @@
 #include "subagent/rolebook.h"
 #include "subagent/run.h"
 
-#define EVENTS_BYTES (48u << 10) /* of logs for a model */
+#define EVENTS_BYTES (48u << 10) /* logs for a model */
 #define ERRORS_BYTES 4096
 #define TITLE_CHARS  120
 
@@ -69,7 +69,7 @@ json_t *mcp_offered(const char *method, bool forms)
 	return all;
 }
 
-/* They fit the schema, and what is to be an id could be one. */
+/* Check that the arguments fit the schema, and that ids look like ids. */
 static int check_arguments(const struct mcp_tool *t, const json_t *args, struct ava_error *err)
 {
 	const json_t *list = json_object_get(mcp_tools_offered("tools/list"), "tools"),
@@ -146,8 +146,9 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 /* ---- resources */
 
 static const struct {
-	const char *behind, *name, *path; /* of ava://run/{id}, for people, of the verb */
-	bool ended;                       /* only then there is one */
+	const char *behind, *name,
+		*path; /* end of ava://run/{id}, name for people, the verb's path */
+	bool ended;    /* exists only when the run has ended */
 } parts[] = {{"", "status", "/api/v1/runs/{id}", false},
 	     {"/log", "log", "/api/v1/logs", false},
 	     {"/result", "result", "/api/v1/runs/{id}/result", true}};
@@ -299,16 +300,15 @@ static void form_text(struct buf *out, const char *message, const char *cwd)
 			buf_add(out, line, n);
 			if (part == BEHIND_TOOLS && !begun && *cwd) {
 				buf_addf(out, " " WORDS_QUOTE_FOLDER(""));
-				utf8_terminal(out, cwd, strlen(cwd),
-					      false); /* no line of its own */
+				utf8_terminal(out, cwd, strlen(cwd), false); /* kept on our line */
 			}
 			begun = true;
 		}
 	}
 }
 
-/* No field is a number: Codex shows a form that has one as a question without fields, and its yes
- * says nothing. It asks for them in the order of their names. */
+/* The form has no number field: Codex shows a form with one as a question without fields, whose yes
+ * says nothing. Codex asks for fields in the order of their names. */
 json_t *mcp_form_of_proposal(const json_t *p)
 {
 	json_t *fields = json_pack("{s:{s:s,s:s},s:{s:s,s:s,s:s}}", "start", "type", "boolean",

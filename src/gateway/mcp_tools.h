@@ -1,6 +1,6 @@
-/* What MCP clients are offered: tools (mcp_tools.json, as they read it) and resources, each over a
- * verb (ava/verbs.h), and the forms by which a person answers. Pure: JSON in, JSON out; nothing
- * here is called or decided. */
+/* The offer to MCP clients: tools (mcp_tools.json, as they read it) and resources, each over a verb
+ * (ava/verbs.h), and the forms by which a person answers. Pure: JSON in, JSON out; no verb is
+ * called or decided here. */
 #ifndef GATEWAY_MCP_TOOLS_H
 #define GATEWAY_MCP_TOOLS_H
 
@@ -14,20 +14,20 @@ struct question;
 
 struct mcp_tool {
 	const char *name;
-	const char *method, *path; /* of its verb */
-	const char *id;            /* the argument that stands in the path; NULL: none does */
+	const char *method, *path; /* the verb */
+	const char *id;            /* the argument that goes into the path; NULL: none */
 	bool quotes;               /* the answer is a proposal: a person is asked */
 	bool forms;                /* only for clients that show forms */
-	bool requests;             /* its verb takes a request_id */
+	bool requests;             /* the verb takes a request_id */
 };
 
-/* NULL: there is none of that name, or none for who has no forms. */
+/* NULL: no tool of that name, or none for clients without forms. */
 const struct mcp_tool *mcp_tool_find(const char *name, bool forms);
 /* JSON from here on is a new reference, NULL: no memory. The result of a method that is always the
- * same: who we are, tools/list, what there is of resources, that there are no prompts. */
+ * same: our name, tools/list, lists of resources, no prompts. */
 json_t *mcp_offered(const char *method, bool forms);
 
-/* One call of a verb. */
+/* A call of a verb. */
 struct mcp_verb {
 	const char *method, *path;
 	char id[64];
@@ -42,19 +42,19 @@ int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *e
 /* "resources", of the answer of GET /runs. */
 json_t *mcp_resources(const json_t *runs);
 
-/* What a model is told of a proposal; `next`: what is to be done now, NULL: nothing. */
+/* A proposal for a model; `next`: the step to take now, NULL: none. */
 json_t *mcp_tell_proposal(const json_t *proposal, const char *next);
-/* Of a log: the newest events that fit. */
+/* Keep a log's newest events that fit. */
 void mcp_cut_events(json_t *logs);
 
-/* The params of elicitation/create; `asks` is what a run asks. */
+/* The params of elicitation/create; `asks` is a run's question. */
 json_t *mcp_form_of_proposal(const json_t *proposal);
 json_t *mcp_form_of_question(const struct question *asks);
 /* "inputRequests" with such params (*taken*). */
 json_t *mcp_form_request(const char *key, json_t *params);
-/* The body of POST /proposals/{id}/confirm by what stands in the form; NULL: it says no. */
+/* The body of POST /proposals/{id}/confirm from the form's fields; NULL: the form says no. */
 json_t *mcp_form_confirms(const json_t *content);
-/* What is said to the run; NULL: nothing. *Borrowed of `response`.* */
+/* The words for the run; NULL: none. *Borrowed of `response`.* */
 const char *mcp_form_says(const json_t *response, bool approval);
 
 #endif

@@ -214,7 +214,7 @@ static int read_request(struct http_request *req, const struct verb *verb, json_
 
 struct event_stream {
 	struct routes *routes;
-	struct list node; /* of routes->open */
+	struct list node; /* in routes->open */
 	unsigned door;
 	struct os_loop *loop;
 	struct op_cursor *cursor;
@@ -223,8 +223,8 @@ struct event_stream {
 	struct os_timer *again; /* pumps in the next turn */
 	bool full;              /* waits for `drained` */
 	struct op_watch *watch; /* frames of a conversation, or of agents; NULL: none */
-	bool agents;            /* those, too */
-	bool missed;            /* some of them were not sent for want of room */
+	bool agents;            /* send frames of agents, too */
+	bool missed;            /* frames of agents were not sent for want of room */
 	const char *turn;       /* a turn's state that waits for room, or for events; NULL: none */
 	char session[64];
 };
@@ -313,9 +313,8 @@ static void stream_send_agents(struct event_stream *s, const char *session)
 	buf_fini(&b);
 }
 
-/* What is only shown: a client that is behind goes without it. That a turn began or ended it
- * hears all the same, and of an end behind the events of that turn: who hears it has all of them.
- */
+/* Frames are only for show: a client that is behind goes without them. The beginning and end of a
+ * turn are sent to it nevertheless, the end behind all events of that turn. */
 static void stream_frame(const struct op_frame *f, void *user)
 {
 	struct event_stream *s = user;

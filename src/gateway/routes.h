@@ -12,14 +12,14 @@ struct core;
 struct http_request;
 struct mcp;
 
-/* What all requests share. */
+/* State that all requests share. */
 struct routes {
 	struct core *core;
-	struct mcp *mcp;  /* the door at /mcp; NULL: there is none */
+	struct mcp *mcp;  /* the door at /mcp; NULL: none */
 	bool stopping;    /* answers are the last of their connection */
 	unsigned streams; /* event streams that have not come to their end */
-	struct list open; /* the same */
-	/* Who may be served, with the login that the system knows: asked for once. */
+	struct list open; /* these streams */
+	/* Users who may be served, with their login from the system: looked up once. */
 	struct {
 		uid_t uid;
 		char login[64];
@@ -35,10 +35,10 @@ void routes_handle(struct http_request *req, void *user);
 /* The same for a door that knows itself who asks. Streams that begin belong to `door`. */
 void routes_serve(struct routes *r, struct http_request *req, const struct caller *caller,
 		  unsigned door);
-/* Its streams are broken off: whoever asked for them is nobody any more. */
+/* Break off the door's streams: their client's key is no longer valid. */
 void routes_drop(struct routes *r, unsigned door);
-/* The daemon is about to stop: who waits for a result is told that the run
- * goes on. What waits for the disk is still answered. */
+/* The daemon is about to stop: clients that wait for a result are told that the run goes on.
+ * Requests that wait for the disk are still answered. */
 void routes_stop(struct routes *r);
 
 #endif

@@ -23,9 +23,9 @@
 #define ALL_MS   180000
 #define BODY_MAX ((size_t)1 << 16)
 
-#define WINDOW_GOOD      16384 /* below it ava works with the least of tools and texts */
+#define WINDOW_GOOD      16384 /* in a smaller one ava uses the least of tools and texts */
 #define WINDOW_LEAST     4096
-#define AVA_TOKENS       5400 /* of Ava's first request, as llama.cpp counted them */
+#define AVA_TOKENS       5400 /* tokens of Ava's first request, as llama.cpp counts */
 #define AVA_TOKENS_SMALL 2000 /* in a small window */
 
 static const struct tool tool_keep = {
@@ -164,7 +164,7 @@ void trial_run(struct trial *t, struct os_loop *loop, struct http_client *client
 	if (rv == 0)
 		rv = wirecall_start(&g.wire, pool, &t->model, provider_key(p), "trial", &body,
 				    &t->err);
-	while (rv == 0 && !g.over) /* ends: it has its timers */
+	while (rv == 0 && !g.over) /* ends: the call has timers */
 		os_loop_step(loop, -1);
 	if (rv != 0 && t->err.code == 0)
 		err_set(&t->err, rv, "out of memory");

@@ -20,12 +20,12 @@ enum trial_word {
 	TRIAL_FAILED, /* no reply: err says why */
 	TRIAL_CALLS,
 	TRIAL_CALLS_IN_TEXT,
-	TRIAL_THINKS, /* it had not ended thinking */
+	TRIAL_THINKS, /* the model had not ended thinking */
 	TRIAL_TALKS,
 };
 
 struct trial {
-	struct model model; /* the caller's; the rest is what came of it */
+	struct model model; /* the caller's; the rest is the result */
 	bool ok;
 	enum trial_word word;
 	struct ava_error err;
@@ -34,12 +34,12 @@ struct trial {
 	const char *mend;              /* static; "": nothing to do */
 };
 
-/* What `name` (NULL: the default) stands for, once its server was asked. false: nothing that is
- * called over the wire. */
+/* Resolve `name` (NULL: the default), asking a local server. false: no model that is called over
+ * the wire. */
 bool trial_model(struct os_loop *loop, const char *name, struct model *out);
-/* Runs the loop until it has answered, or its time is over. */
+/* Runs the loop until the model has answered, or its time is over. */
 void trial_run(struct trial *t, struct os_loop *loop, struct http_client *client);
-/* All of it, in one line. */
+/* The trial's result in one line. */
 void trial_words(const struct trial *t, struct buf *out);
 
 #endif

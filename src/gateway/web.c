@@ -49,10 +49,10 @@
 
 #define WEB_FILE        "web.json"
 #define FILE_MAX        (64u << 10)
-#define PORT_FIRST      7410 /* one from here on, below what connections get by themselves */
+#define PORT_FIRST      7410 /* all ports tried are below those of outgoing connections */
 #define PORT_SPAN       20000
 #define PORT_TRIES      20
-#define HELD_FD         3    /* of a systemd socket unit */
+#define HELD_FD         3    /* the descriptor of a systemd socket unit */
 #define WEB_ANYBODY     (-2) /* web.uid */
 #define CONNECTIONS_MAX 128
 #define IDLE_MS         10000
@@ -60,17 +60,17 @@
 
 struct web {
 	struct routes *routes;
-	struct http_server *http; /* NULL: it does not listen yet */
+	struct http_server *http; /* NULL: not listening yet */
 	int root_fd;
 	void (*log)(const char *line, void *user);
 	void *log_user;
-	uint16_t port; /* 0: none was had yet */
-	bool again;    /* it is that of an earlier life, and nobody held it since */
+	uint16_t port; /* 0: none yet */
+	bool again;    /* an earlier daemon's port, not used by another since */
 	bool quiesced;
-	int other_fd; /* keeps the port of [::1] from others; -1: there is no such address */
-	bool mcp;     /* its clients were told where we are: we listen without a tab, too */
+	int other_fd; /* keeps the port of [::1] from others; -1: no IPv6 */
+	bool mcp;     /* MCP clients know the address: listen without a tab, too */
 	struct web_keys keys;
-	struct http_server *left; /* goes at the end of the turn: it may be what is asked by */
+	struct http_server *left; /* freed at the end of the turn: it may serve this request */
 	struct os_task leave;
 };
 
@@ -213,7 +213,7 @@ static const struct http_field fields[] = {
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Cache-Control", "no-store"},
-	{"Content-Encoding", "gzip"}, /* of assets only */
+	{"Content-Encoding", "gzip"}, /* last: for assets only */
 };
 
 static void web_refuse(struct http_request *req, int status, const char *text)
@@ -257,8 +257,8 @@ static void give_asset(struct http_request *req)
 						   .nfields = ARRAY_LEN(fields)});
 }
 
-/* Of what the page itself asks. A browser says where a request comes from; who is none (curl)
- * may leave it out where nothing changes. */
+/* Whether the page itself asks. A browser names a request's origin; another client (curl) may leave
+ * it out where nothing changes. */
 static bool web_is_own(const struct http_request *req, bool changes)
 {
 	const char *origin = http_header(req, "Origin"), *site = http_header(req, "Sec-Fetch-Site");
@@ -349,8 +349,8 @@ static int bind_at(const struct sockaddr *a, socklen_t len, bool listens)
 	return -1;
 }
 
-/* Both addresses of the loopback, or neither: "localhost" may be either. `fd`, which is *taken*,
- * has the one; the other is held. */
+/* Hold both addresses of the loopback, or neither: "localhost" may be either. `fd`, which is
+ * *taken*, has the IPv4 one. */
 static int listen_on_both(struct web *w, int fd, uint16_t port)
 {
 	const struct sockaddr_in6 b = {.sin6_family = AF_INET6,
@@ -401,7 +401,7 @@ static int listen_held(struct web *w, uint16_t *port)
 	if (!pid || !fds || strtol(pid, NULL, 10) != getpid() || strcmp(fds, "1") != 0 ||
 	    getsockname(HELD_FD, (struct sockaddr *)&a, &len) != 0 || a.sin_family != AF_INET ||
 	    a.sin_addr.s_addr != htonl(INADDR_LOOPBACK) ||
-	    fcntl(HELD_FD, F_SETFD, FD_CLOEXEC) != 0 || /* no program of ours shall accept there */
+	    fcntl(HELD_FD, F_SETFD, FD_CLOEXEC) != 0 || /* programs of ours must not accept */
 	    fcntl(HELD_FD, F_SETFL, O_NONBLOCK) != 0)
 		return -1;
 	fd = listen_on_both(w, fcntl(HELD_FD, F_DUPFD_CLOEXEC, HELD_FD + 1), ntohs(a.sin_port));

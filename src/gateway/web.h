@@ -19,21 +19,21 @@ struct web;
  * *borrowed* until web_free, `log` is told of what can be done without. AVA_ENOMEM. */
 int web_new(struct web **out, struct routes *routes, int root_fd,
 	    void (*log)(const char *line, void *user), void *user, struct ava_error *err);
-/* No new connections; requests that are being answered, streams not counted. */
+/* Take no new connections and end streams; requests under way go on. */
 void web_quiesce(struct web *w);
 unsigned web_busy(const struct web *w);
 unsigned web_connections(const struct web *w);
 void web_free(struct web *w); /* NULL is fine */
 
-/* What the page is made of, compressed; generated from web/ (or one page that says how to make
- * it). `path` NULL ends it. */
+/* The page's files, compressed; generated from web/ (else a page that says how to make it). `path`
+ * NULL ends the list. */
 struct web_asset {
 	const char *path, *type;
 	const unsigned char *gzip;
 	unsigned len;
 };
 extern const struct web_asset web_assets[];
-extern const bool web_assets_made; /* false: it is the one that says how */
-const char *web_lacks(void);       /* then a sentence; "": it is the page */
+extern const bool web_assets_made; /* false: only the page that says how */
+const char *web_lacks(void);       /* then a sentence; "": all is there */
 
 #endif

@@ -19,7 +19,7 @@
 
 #define CODE_MS    60000
 #define TAB_MS     (30ll * 86400 * 1000)
-#define NUMBER_MAX ((1ull << 53) - 1) /* what a browser counts to */
+#define NUMBER_MAX ((1ull << 53) - 1) /* a browser counts exactly to here */
 
 static void key_mac(const struct web_key *key, const char *text, unsigned char out[32])
 {
@@ -70,7 +70,7 @@ static void key_add(struct web_keys *k, enum web_key_kind kind, const unsigned c
 	hash_hex(id, WEB_ID_LEN / 2, key->id);
 }
 
-/* NULL: there is none of that name. Those whose time is over end here. */
+/* Find a key by id (NULL: none), after dropping keys whose time is over. */
 static struct web_key *key_find(struct web_keys *k, const char *id)
 {
 	struct web_key *found = NULL;

@@ -1,4 +1,4 @@
-/* Who is signed in to the page: keys that are never sent.
+/* Sign-in to the page by keys that are never sent.
  *
  * A code of `ava dashboard`, good once and for a minute, is a key that the address carries to the
  * browser behind its #. With it the page opens the browser's key, with that one a key of the tab,
@@ -27,13 +27,13 @@ enum web_key_kind { WEB_KEY_CODE, WEB_KEY_BROWSER, WEB_KEY_TAB };
 struct web_key {
 	enum web_key_kind kind;
 	unsigned char key[WEB_KEY_BYTES];
-	size_t len; /* of `key`: a code has half */
+	size_t len; /* bytes of `key`: a code has half */
 	char id[WEB_ID_LEN + 1];
 	int64_t until_ms; /* wall clock; of a code and a browser clock_mono_ms */
 	uint64_t used;    /* order of use */
-	unsigned door;    /* of its streams */
+	unsigned door;    /* door number of its event streams */
 	uint64_t top;     /* the highest number of a request in this life of the daemon */
-	uint64_t seen;    /* which of the last were there: bit top - n */
+	uint64_t seen;    /* recent numbers already used: bit top - n */
 };
 
 struct core_hello;
@@ -47,7 +47,7 @@ struct web_keys {
 	void *user;
 };
 
-/* What a signature is of. */
+/* The signed parts of a request. */
 struct web_signed {
 	const char *host, *method, *field; /* the value of Authorization, or NULL */
 	const unsigned char *target_sha256;
@@ -61,10 +61,10 @@ void web_keys_code(struct web_keys *k, char code[WEB_ID_LEN + 1]);
 /* A tab's from web.json; one that is none, or too old, is left out. */
 void web_keys_restore(struct web_keys *k, const char *key, int64_t until_ms);
 unsigned web_keys_tabs(const struct web_keys *k);
-/* False: no such key, or the page does not know it. *opened: there is a new tab. */
+/* False: no such key, or the page does not know it. *opened: a new tab was made. */
 bool web_keys_open(struct web_keys *k, const struct core_hello *hello, char proof[65],
 		   bool *opened);
-/* NULL: nobody's, or a request that was there before. */
+/* The key that signed the request; NULL: none, or the request is a replay. */
 const struct web_key *web_keys_signer(struct web_keys *k, const struct web_signed *r);
 void web_keys_clear(struct web_keys *k);
 
