@@ -1,5 +1,5 @@
-/* A runtime inside another program: what avad does at its start, without what
- * belongs to a process (signals, socket, folder, limits).
+/* A runtime inside another program: avad's start without the parts of
+ * a process (signals, socket, folder, limits).
  *
  * Order: the environment that counts, configuration, root, lock, loop, runtime.
  * Tables of models, services and keys belong to the process, so there is one
@@ -10,8 +10,8 @@
  *
  * A call is a verb of ava/verbs.h and turns of the loop until it is answered. A cursor is
  * one of ava/ops.h, and for a conversation the frames of its text, of which a bounded
- * number wait for whoever reads. What it gives is copied, because whoever has it may call
- * the runtime, which then writes over the ring. When the files of the log fail it, it is
+ * number wait for the reader. Lines given are copies, because the reader may call the runtime,
+ * which then writes over the ring. When the files of the log fail it, it is
  * opened anew behind the last event. */
 #include "api/embedded.h"
 

@@ -276,7 +276,7 @@ static int call_typed(struct ava_watch *w, const struct ava_event *e, const stru
 	return 0;
 }
 
-/* How many callbacks were called: 0 or more; or an error. */
+/* Returns the number of callbacks called, or an error. */
 static int events_call(struct ava_watch *w, const struct backend_item *item, struct ava_error *err)
 {
 	struct event_view v;
@@ -391,7 +391,7 @@ static int take_ends(struct events_waiting *w, struct ava_error *err)
 	return rv < 0 ? look_at_all(w, err) : 0;
 }
 
-/* How many have ended, or an error. */
+/* Returns the number of runs that have ended, or an error. */
 static int wait_more(struct events_waiting *w, enum ava_wait_for what, int64_t timeout_ms,
 		     struct ava_error *err)
 {

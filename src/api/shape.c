@@ -294,7 +294,7 @@ static void shape_put_list(struct jw *w, const char *key, const char *const *lis
 	jw_end(w);
 }
 
-/* Text that a caller says is JSON; what is none arrives as a string, and is refused. */
+/* Put a caller's JSON text; broken JSON is sent as a string, which the verb refuses. */
 static void put_json(struct jw *w, const char *key, const char *text)
 {
 	json_t *v = text == NULL ? NULL : json_parse(text, strlen(text), NULL);

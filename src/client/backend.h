@@ -17,7 +17,7 @@ struct backend_item { /* borrowed from a cursor until its next call */
 	struct ava_text text;
 };
 
-struct backend_cursor { /* the first member of what it really is */
+struct backend_cursor { /* first member of the backend's own struct */
 	struct backend *backend;
 };
 

@@ -308,7 +308,7 @@ int http_reader_eof(struct http_reader *r, struct ava_error *err)
 #define SINK_OFFSET    1000 /* keeps a sink's codes apart from ours */
 #define PAUSE_MS       10   /* between looks for a daemon that is starting */
 #define START_AGAIN_MS 500  /* a daemon that held the root may have been leaving */
-#define START_TELL_MS  2000 /* a person should know what is waited for */
+#define START_TELL_MS  2000 /* then a person is told what the wait is for */
 
 struct client {
 	int dirfd, fd; /* fd -1: not connected */
@@ -371,7 +371,7 @@ static int wait_io(struct client *c, short events, struct ava_error *err)
 	return wait_fd(c, events, give_up_ms(c, clock_mono_ms()), err);
 }
 
-/* For the first byte of an answer. */
+/* Wait for the first byte of an answer. */
 static int wait_first(struct client *c, struct ava_error *err)
 {
 	int64_t now = clock_mono_ms(), at = give_up_ms(c, now), slow_at = now + c->slow_ms, more;
@@ -471,8 +471,8 @@ static bool client_go_on(void *user)
 	return !s->c->interrupt || !*s->c->interrupt;
 }
 
-/* Start daemons until one serves, ours or another's. One that finds the root
- * taken is fine: whoever holds it is about to serve, or about to leave. */
+/* Start daemons until one serves, ours or another's. AVA_EBUSY is fine: the root's holder is about
+ * to serve, or about to leave. */
 static int connect_or_start(struct client *c, const char *root, struct ava_error *err)
 {
 	int64_t end = clock_mono_ms() + START_TIMEOUT_MS, again = 0;
@@ -498,7 +498,7 @@ static int connect_or_start(struct client *c, const char *root, struct ava_error
 			nanosleep(&pause, NULL);
 		}
 	}
-	rv = dial(c, err); /* another one may have made it */
+	rv = dial(c, err); /* another daemon may serve by now */
 	if (rv != AVA_ECONNECT)
 		return rv;
 	return err_set(err, why.code ? why.code : AVA_ETIMEOUT, "the daemon did not start: %s",
@@ -675,7 +675,7 @@ static int client_take(struct client *c, struct http_reader *r, struct ava_error
 	if (rv != 0)
 		return rv > 0 ? SINK_OFFSET + rv : rv;
 	if (used < (size_t)n)
-		r->keep_alive = false; /* bytes nobody asked for */
+		r->keep_alive = false; /* unexpected bytes */
 	return 1;
 }
 

@@ -21,7 +21,7 @@ struct client;
  * serves the root, AVA_ENOENT no such root, or why the daemon did not start. */
 int client_open(const char *root, bool start, struct client **c, struct ava_error *err);
 void client_close(struct client *c); /* NULL is fine */
-/* Which door this program is ("acp"; borrowed), as what it asks for is recorded; before the first
+/* Set the door recorded with this program's requests ("acp"; borrowed), before the first
  * client_open. Default: the terminal. */
 void client_speak_for(const char *channel);
 
@@ -78,7 +78,7 @@ int client_stream(struct client *c, const char *path, const char *last_event_id,
 int client_stream_open(struct client *c, const char *path, const char *last_event_id,
 		       int (*on_event)(const struct sse_event *e, void *user), void *user,
 		       struct ava_error *err);
-/* Without a wait: 1 what has come was given out, 0 nothing now, AVA_ECONNECT it broke. */
+/* Without a wait: 1 events were given out, 0 none now, AVA_ECONNECT the connection broke. */
 int client_stream_take(struct client *c, struct ava_error *err);
 /* 1: client_stream_take may have something; 0: `timeout_ms` (-1: for ever) have passed. */
 int client_stream_wait(struct client *c, int timeout_ms, struct ava_error *err);

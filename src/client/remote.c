@@ -118,7 +118,7 @@ static int remote_on_event(const struct sse_event *e, void *user)
 
 static void remote_hang_up(struct remote_stream *s)
 {
-	client_close(s->c); /* which takes it out of the epoll as well */
+	client_close(s->c); /* closing leaves the epoll, too */
 	s->c = NULL;
 }
 

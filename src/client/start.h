@@ -13,11 +13,11 @@ struct ava_error;
  * ../libexec/ava, else in $PATH. AVA_ENOENT with what to do. */
 int start_find(char *out, size_t size, struct ava_error *err);
 
-/* For a program that others start (an MCP client, an editor): forgets what of the environment
- * decides or pays, settings of ava, keys and addresses of services. A daemon serves every door, and
- * whoever happens to start it must not answer for the person, nor have their words sent elsewhere:
- * that stands in config.yaml and the file env. What the machine is like stays: where data,
- * configuration and the daemon's program are, proxies, certificates. */
+/* For a program that others start (an MCP client, an editor): drop settings of ava, keys and
+ * addresses of services from the environment. A daemon serves every door, and a program that
+ * happens to start it must not decide or pay for the person, nor redirect their words: config.yaml
+ * and the file env do. Facts about the machine stay: the places of data, configuration and the
+ * daemon's program, proxies, certificates. */
 void start_for_others(void);
 
 /* Start a daemon for `root` (absolute) and wait until it serves or says why

@@ -46,7 +46,7 @@ static int process_prepare(struct ava_error *err)
 			return err_sys(err, "/dev/null");
 	} while (fd <= STDERR_FILENO);
 	close(fd);
-	/* Fixed, what is large goes back to the system when it is freed; else glibc raises it. */
+	/* A fixed threshold returns large blocks to the system when freed; else glibc raises it. */
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	umask(077);
 	if (chdir("/") != 0)
@@ -91,7 +91,7 @@ static int avad_usage(FILE *out)
 	return out == stdout ? 0 : 2;
 }
 
-/* Exit code of --recover: whoever has the root recovers it, or has done so. */
+/* Exit code of --recover: another process has the root, and recovers it itself. */
 #define AVAD_IN_USE 3
 
 static int avad_fail(const struct ava_error *err)

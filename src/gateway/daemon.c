@@ -2,7 +2,7 @@
  *
  * Order of a start: the process itself (avad.c), configuration, data root
  * (0700), lock, runtime (which recovers), socket, ready. The socket comes last,
- * so that whoever can connect is served. SIGTERM, SIGINT and SIGHUP commit and
+ * so that every client that can connect is served. SIGTERM, SIGINT and SIGHUP commit and
  * stop: the socket's name goes first, whoever connected before is still
  * answered (STOP_MS at the most), then the runtime closes, the lock goes last.
  *
@@ -41,9 +41,9 @@
 
 #define LOG_MAX_BYTES   (8 << 20)
 #define TICK_MS         1000
-#define INDEX_MS        30000 /* between two looks at what the index of the logs lacks */
+#define INDEX_MS        30000 /* between two updates of the index of the logs */
 #define STOP_MS         1000
-#define STOP_S          20 /* until what hangs is left to itself */
+#define STOP_S          20 /* until a hanging thread is given up */
 #define CONNECTIONS_MAX 1200
 
 struct daemon {
@@ -170,7 +170,7 @@ static void daemon_check_root(struct daemon *d)
 
 static int last_words = STDERR_FILENO;
 
-/* A thread hangs in a file or folder that does not answer. What was acknowledged is on disk:
+/* A thread hangs in a file or folder that does not answer: exit. Acknowledged work is on disk, and
  * the next start takes it up as after a kill. */
 static void daemon_leave(int signo)
 {

@@ -3,8 +3,7 @@
  * Happy path: read the configuration, ask every service that has its key and
  * every place where a local server may listen for its models, all at once,
  * wait until the last has answered or run out of time (TOTAL_MS), then write
- * what was seen. What can fail is what this is for; only memory and the loop
- * end it without an answer. */
+ * the findings. Failures are findings, too; only memory and the loop end it without an answer. */
 #include "gateway/doctor.h"
 
 #include <ctype.h>
@@ -438,7 +437,7 @@ static void check_search(struct doctor_state *d)
 	const struct provider *p;
 	bool usable = false;
 
-	if (d->page_lacks[0]) /* all else works without */
+	if (d->page_lacks[0]) /* no failure: all else works without */
 		doctor_check(d, "page", true, "%s", d->page_lacks);
 	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
 		usable |= p->needs_key && provider_usable(p);
@@ -461,7 +460,7 @@ static void check_search(struct doctor_state *d)
 			    "or TAVILY_API_KEY in the file env beside it");
 }
 
-/* How the door is the daemon knows. */
+/* Only the token is checked here; the daemon knows the door's state. */
 static void check_telegram(struct doctor_state *d)
 {
 	struct ava_error err = {0};
@@ -512,7 +511,7 @@ static void check_key(struct doctor_state *d, const struct provider *p)
 			     keys_source(p->key_name));
 }
 
-/* A setting that was mistyped in the environment is seen by nobody else. */
+/* Report mistyped settings in the environment, which no other check sees. */
 static void check_environment(struct doctor_state *d)
 {
 	struct buf *b = &d->variables;
@@ -671,7 +670,7 @@ static void check_form(struct doctor_state *d, const struct probe *probe, const 
 		doctor_check(d, "form", true, "%.120s does not take %s", m.id, all);
 }
 
-/* For all that the configuration names. */
+/* Check every model that the configuration names. */
 static void check_models(struct doctor_state *d, const struct probe *probe, const char *forced,
 			 void (*one)(struct doctor_state *d, const struct probe *probe,
 				     const char *name, const char *what))
@@ -770,7 +769,7 @@ static void try_model(struct doctor_state *d, const struct probe *probe, const c
 	buf_fini(&words);
 }
 
-/* Our clock against that of the first service that tells its own. */
+/* Compare our clock with that of the first service that sends a date. */
 static void check_clock(struct doctor_state *d)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {

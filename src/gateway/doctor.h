@@ -12,7 +12,7 @@
 struct ava_error;
 
 /* `avad --doctor`. Models of local servers are tried, with a short call; `paid` (`avad --try`):
- * those of services too. `page_lacks`: of the page, or "". 0: it was printed, whatever it says. */
+ * those of services too. `page_lacks`: of the page, or "". 0: printed, whatever was found. */
 int doctor_print(bool paid, const char *page_lacks, struct ava_error *err);
 
 #endif

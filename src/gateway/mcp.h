@@ -1,9 +1,9 @@
 /* The door for MCP clients (modelcontextprotocol.io, 2026-07-28 and the versions with a
  * handshake): one JSON-RPC message in, its answer out, as JSON or as a stream of events.
  *
- * Whoever asks through it is a model: what it may do are the rows of mcp_tools.h, and none of them
- * starts a run. A person's word is only what a form brings back that the client has shown: as an
- * answer to elicitation/create, or with a requestState that was given out for that very call.
+ * * Every request counts as a model's: it may use the rows of mcp_tools.h, none of which starts a
+ * run. A person speaks only through a form that the client has shown: as an answer to
+ * elicitation/create, or with a requestState that was given out for this very call.
  * Loop thread only. */
 #ifndef GATEWAY_MCP_H
 #define GATEWAY_MCP_H
@@ -18,8 +18,8 @@ struct mcp;
 
 /* `streams`: how many are open is counted there; *borrowed until mcp_free*. AVA_ENOMEM. */
 int mcp_new(struct mcp **out, struct core *core, unsigned *streams, struct ava_error *err);
-/* Behind http_server_stop and the end of the runtime: nobody asks any more, and no verb will
- * answer. NULL is fine. */
+/* After http_server_stop and the end of the runtime, when no request comes and no verb will answer.
+ * NULL is fine. */
 void mcp_free(struct mcp *m);
 /* A request to /mcp, for `user`, who may ask. `far`: it came by network, and says in its header
  * what the message says; else (ava mcp) its query may have the folder of the client (cwd), the

@@ -1,9 +1,9 @@
 /* See mcp_call.h.
  *
- * Happy path: a verb is asked, its answer parsed, and whoever asked writes the answer of the
- * client. A call has two ends, the client and the verb; whoever lets go first, the last one frees
- * it. What can fail: memory, and an answer beyond its bound (an error goes out instead); the client
- * hangs up: what was asked of a verb is done, and its answer dropped. */
+ * * Happy path: a verb is called, its answer parsed, and the caller writes the client's answer. A
+ * call has two ends, the client and the verb; the last one to let go frees it. What can fail:
+ * memory, and an answer beyond its bound (an error goes out instead); the client hangs up: the verb
+ * is carried out, and its answer dropped. */
 #include "gateway/mcp_call.h"
 
 #include <ava.h>

@@ -104,7 +104,7 @@ json_t *mcp_call_told(json_t *told, bool error);
 /* `id` stands in the path, "": nothing does; `args` is *taken*, NULL: none. */
 void mcp_call_ask(struct mcp_call *c, const char *method, const char *path, const char *id,
 		  json_t *args, bool person, mcp_then_fn then);
-/* How c->run is, without its JSON: what is polled is to cost little. */
+/* Ask for the status of c->run without its JSON, since polls should be cheap. */
 void mcp_call_look(struct mcp_call *c, mcp_look_fn then);
 
 /* ---- streams of events */

@@ -1,7 +1,7 @@
 /* subscriptions/listen, and resources/subscribe of before (mcp_call.h): an open stream that tells
- * which runs and logs have changed. Nothing waits in it: what changed while the client was slow is
- * told once, when it reads again. Of before 2026-07-28 each resource has a stream of its own, the
- * answer of its request, so that the two differ only in how a message looks.
+ * which runs and logs have changed. Changes are not queued: several of a
+ * resource, while the client was slow, are told once. Before 2026-07-28 each resource has a stream
+ * of its own, the answer of its request, so that the two differ only in the shape of messages.
  *
  * Happy path: a cursor over the journal wakes it, and a timer later it reads what has come, marks
  * what each event changes and writes one notification for each mark, so that a thousand lines of a
@@ -117,7 +117,7 @@ static void mcp_listen_tell(void *user)
 	while ((rv = ops_events_next(l->cursor, &e)) == 1)
 		mcp_listen_mark(l, &e);
 	if (rv == -2) {
-		http_stream_abort(l->call->stream); /* to come again; frees the call */
+		http_stream_abort(l->call->stream); /* the client comes again; frees the call */
 		return;
 	}
 	for (unsigned i = 0; i < l->n; i++) {

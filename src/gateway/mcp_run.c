@@ -105,7 +105,7 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 		return;
 	}
 	id_random(&random, sizeof(random));
-	c->asked_id = 1 + (int64_t)(random >> 12); /* which JavaScript keeps */
+	c->asked_id = 1 + (int64_t)(random >> 12); /* JavaScript keeps 53 bits */
 	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
 	mcp_stream_write(c, rpc_request(c->asked_id, "elicitation/create", form));
 	os_timer_set(c->expiry, expires_ms(p) - clock_wall_ms());

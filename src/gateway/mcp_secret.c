@@ -24,7 +24,7 @@
 #define SECRET_FILE "mcp.json"
 #define FILE_MAX    4096
 
-/* Unless it is known. 0 also when there is none, or no whole one. */
+/* Read mcp.json unless it is known. 0 also without a file, or with an incomplete one. */
 static int secret_read(struct mcp_secret *s, struct ava_error *err)
 {
 	unsigned char token[32];

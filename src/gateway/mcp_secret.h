@@ -18,8 +18,8 @@ struct mcp_secret {
 	unsigned char key[32];
 };
 
-/* AVA_EIO and others: mcp.json cannot be read or written; it is asked again with the next call.
- * With `renew` a new token is made, and the one before is nobody's. */
+/* AVA_EIO and others: mcp.json cannot be read or written; the next call tries again. `renew`: make
+ * a new token, which ends the old one. */
 int mcp_secret_have(struct mcp_secret *s, bool renew, struct ava_error *err);
 /* The value of Authorization is "Bearer " and the token. Never makes one. */
 bool mcp_secret_allows(struct mcp_secret *s, const char *authorization);

@@ -254,7 +254,7 @@ void mcp_cut_events(json_t *logs)
 
 /* ---- forms */
 
-/* `message` NULL: no memory, and then there is none, since nobody says yes to what is not shown. */
+/* `message` NULL (no memory): no form either, since a yes needs a text that was shown. */
 static json_t *form(const char *message, json_t *properties, const char *needed)
 {
 	return json_pack("{s:s,s:o,s:{s:s,s:o,s:[s]}}", "mode", "form", "message",
@@ -267,9 +267,9 @@ json_t *mcp_form_request(const char *key, json_t *params)
 	return json_pack("{s:{s:s,s:o}}", key, "method", "elicitation/create", "params", params);
 }
 
-/* Programs show the first lines of a form, and no more of each than fits (Claude Code three). So
- * what may be done comes first, the rights and the folder, what stands behind the tools in a quote;
- * then time and cost, the tools, and the rows of long tasks, the longest of it, last. */
+/* The quote's parts in an order for forms, of which programs show the first lines only (Claude Code
+ * three), each cut to fit: first the rights and the folder, then time and cost, the tools, and last
+ * the rows of long tasks. */
 static void form_text(struct buf *out, const char *message, const char *cwd)
 {
 	enum { SENTENCE, BEHIND_TOOLS, BEFORE_TOOLS, TOOLS, TASKS, NPARTS };

@@ -5,7 +5,7 @@
 struct buf;
 struct core;
 
-/* `streams`: those of events that are open. 0, AVA_ENOMEM. Loop thread. */
+/* `streams`: open event streams. 0, AVA_ENOMEM. Loop thread. */
 int metrics_write(struct core *c, unsigned streams, struct buf *b);
 
 #endif

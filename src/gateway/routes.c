@@ -1,15 +1,14 @@
 /* A request becomes the arguments of a verb, its answer the response: JSON, never stored by
  * a cache and never guessed to be something else by a browser.
  *
- * Happy path: who asks is looked up, the row found, the query of a GET or the body of a
+ * * Happy path: the caller is looked up, the row found, the query of a GET or the body of a
  * POST becomes the arguments, and the verb is called with a reply that keeps the request
  * until it is answered, maybe before the call returns; the stream rows start a stream.
  *
- * A kept request has two ends, the peer and the verb; whoever lets go first, the other one
- * finds out through it, and the last one frees it. What can fail: everything a peer can
- * get wrong, each with its status and sentence; memory; the peer hangs up first (the verb
- * goes on, its answer is dropped; a wait for a result is given up). Only the owner of the
- * socket, and root, is served. */
+ * A kept request has two ends, the peer and the verb; the last one to let go frees it. What can
+ * fail: everything a peer can get wrong, each with its status and sentence; memory; the peer hangs
+ * up first (the verb goes on, its answer is dropped; a wait for a result is given up). Only the
+ * owner of the socket, and root, is served. */
 #include "gateway/routes.h"
 
 #include <ava.h>
@@ -364,7 +363,7 @@ static void stream_pump(struct os_task *t)
 		stream_send_agents(s, "*");
 	}
 	if (rv == -2) {
-		http_stream_abort(s->http); /* to come stream_again; calls `gone` */
+		http_stream_abort(s->http); /* the client comes again; calls `gone` */
 	} else if (rv == -1) {
 		http_stream_end(s->http);
 		event_stream_free(s);
@@ -403,7 +402,7 @@ static void routes_stream_gone(struct http_stream *st, void *user)
 
 /* Answers `req` with a stream of the events of `run` (NULL: all) with a
  * greater lsn than `after` (UINT64_MAX: from now on). `session` not "": only
- * those of that conversation, and frames without an id beside them: "text" and
+ * events of that conversation, and frames without an id beside them: "text" and
  * "thinking" as Ava speaks, "turn" when she begins and ends. On error the
  * request is still the caller's to answer. */
 static int events_start(struct routes *r, struct http_request *req, unsigned door, const char *run,

@@ -7,12 +7,12 @@
  * offset of the next getUpdates) only when its effect and then our state are on disk. One that
  * comes again after a crash has the request id that it had, so that the verb gives the answer it
  * gave; a press of a button finds what it asks for answered. A notice is settled in the commit
- * that keeps its card, when its last message was taken: between the two a crash makes it come a
- * second time, with the same id in it, and never makes it lost.
+ * that keeps its card, when its last message was taken: a crash in between repeats the notice, with
+ * the same id, and never loses it.
  *
- * What shows how something stands is looked at and not remembered: every card (a quote, the line
- * of a run) is asked for by its verb when it is due, and edited when it would say something else.
- * So a restart has nothing to catch up with.
+ * * Cards are not kept up to date by events: a due card (a quote, the line of a run) asks its verb
+ * for the present state, and is edited when its text would differ. So a restart has nothing to
+ * catch up with.
  *
  * What can fail: the service, in the ways of enum tg_verdict; the disk (the update waits); memory
  * (later); a person who blocks the bot (nothing is sent until they write). A stranger gets no
@@ -271,7 +271,8 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 
 	if (t->poll.busy || t->updates || t->hand.busy || !tg_kept(t) || t->state > DOOR_SERVING)
 		return;
-	/* A service that holds no question, or gives what it gave, is not asked without end. */
+	/* A service that answers polls at once, or with old updates, is asked after a pause only.
+	 * */
 	if (t->asked == offset)
 		t->poll.next_ms = MAX(t->poll.next_ms, t->poll_began_ms + TG_PAUSE_MS);
 	if (now < t->poll.next_ms) {
@@ -407,7 +408,7 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 			t->dirty = true;
 		}
 	}
-	/* When they were changed last is not known. */
+	/* The time of the last edits is not known. */
 	for (size_t i = 0; i < TG_CARDS_MAX; i++)
 		t->kept.cards[i].due_ms = t->kept.cards[i].free_ms =
 			tg_now(t) + core->settings.telegram_edit_ms;

@@ -1,8 +1,8 @@
 /* See telegram_api.h.
  *
  * Happy path: POST /bot<token>/<method> with a JSON object, answered {"ok":true,"result":…}.
- * What can fail: the way to the service (later), and what the service says in `description` and
- * by its status. 400 "message is not modified" is what was wanted. A wrong token is 401 or 404.
+ * What can fail: the way to the service (later), and errors of the service, by `description` and
+ * status. 400 "message is not modified" is a success. A wrong token is 401 or 404.
  * An answer that is no JSON is a proxy's, whatever its status: later. */
 #include "gateway/telegram_api.h"
 

@@ -1,6 +1,6 @@
-/* Inside of the door of Telegram: telegram.c (life, what is on disk, listening), telegram_hand.c
- * (what people say and press), telegram_show.c (what they are shown, and how it goes out),
- * telegram_text.c (in which words). Loop thread only. */
+/* Inside of the Telegram door: telegram.c (life, state on disk, polling), telegram_hand.c (messages
+ * and presses of people), telegram_show.c (messages to people, and sending), telegram_text.c (their
+ * words). Loop thread only. */
 #ifndef GATEWAY_TELEGRAM_DOOR_H
 #define GATEWAY_TELEGRAM_DOOR_H
 
@@ -60,7 +60,7 @@ struct tg_hand {   /* the update being carried out */
 };
 
 /* Clients cut a text of more than 4,096 units into messages, at a paragraph if there is one in its
- * second half. So what is longer than half of that may go on in the next message. */
+ * second half. So a longer text than half of that may go on in the next message. */
 struct tg_split {
 	int64_t update;   /* first part of the text whose end is waited for */
 	unsigned nparts;  /* parts there at the last look */
@@ -104,9 +104,9 @@ struct telegram {
 };
 
 /* ---- telegram.c */
-void tg_wake(void *door); /* something changed that may let it go on */
+void tg_wake(void *door); /* the door looks again for work */
 int64_t tg_now(const struct telegram *t);
-static inline bool tg_kept(const struct telegram *t) /* all that we know is on disk */
+static inline bool tg_kept(const struct telegram *t) /* no change waits for the disk */
 {
 	return !t->dirty && !t->saving->busy;
 }

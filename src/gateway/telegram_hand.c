@@ -209,7 +209,7 @@ static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 {
 	char id[24];
 
-	snprintf(id, sizeof(id), "%s", quote->id); /* which moves */
+	snprintf(id, sizeof(id), "%s", quote->id); /* the array moves */
 	tg_answer_press(t, "");
 	tg_say(t, t->hand.chat, tg_card_new(&t->kept, t->hand.chat, TG_CHANGE, id),
 	       "What of %s shall be otherwise? Reply to this message, for example: only 2 "
@@ -256,7 +256,7 @@ static void take_press(struct telegram *t, const json_t *q)
 
 struct tg_command {
 	const char *name, *method, *path, *args; /* the last two with its run */
-	bool run;                                /* which has to be named */
+	bool run;                                /* the run has to be named */
 	void (*text)(struct buf *out, const json_t *answer);
 };
 static const struct tg_command commands[] = {
@@ -364,8 +364,8 @@ int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err)
 
 /* ---- updates */
 
-/* The person whose it is, 0: nobody's. No words of others in their mouth: no forward, no bot
- * between. */
+/* The person who wrote a message; 0: none. Forwards and messages by way of bots are words of
+ * others, and count as nobody's. */
 static int64_t whose(const json_t *m, const json_t *from)
 {
 	const json_t *chat = json_object_get(m, "chat");
@@ -400,7 +400,7 @@ static bool split_follows(const json_t *m, const json_t *before)
 	       (replied_to(m) == 0 || replied_to(m) == replied_to(before));
 }
 
-/* The text of the message at hand and of those that go on with it, which are noted as its parts. A
+/* Join the message at hand and the messages that go on with its text, noted as its parts. A
  * client that cuts between words loses the blank; one that cuts at its limit does not. Returns
  * whether another part may still come. */
 static bool split_gather(struct telegram *t, const json_t *m, struct buf *text)
@@ -430,8 +430,8 @@ static bool split_gather(struct telegram *t, const json_t *m, struct buf *text)
 	return false;
 }
 
-/* Whether the rest of the text at hand is waited for. Nothing of it is confirmed meanwhile, so all
- * of it comes again with the next answer. */
+/* Whether the rest of the text at hand is waited for. Its parts stay unconfirmed, so all come again
+ * with the next answer. */
 static bool split_waits(struct telegram *t)
 {
 	const struct tg_hand *h = &t->hand;

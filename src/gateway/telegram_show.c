@@ -125,7 +125,7 @@ static json_t *buttons_of(const struct tg_card *c)
 	return json_pack("{s:[o]}", "inline_keyboard", row);
 }
 
-/* Before all else but what is on its way. */
+/* Put a call first in its line, behind the call being sent. */
 static void put_first(struct tg_chat *l, struct telegram_show_out *o)
 {
 	list_del(&o->node);
@@ -301,8 +301,8 @@ static void telegram_show_tell(struct telegram *t, struct tg_chat *l, const stru
 		tell_later(t, l);
 }
 
-/* Ava tells of it herself, and the run's card how it ended: only what is too long for her words is
- * sent as well. */
+/* Send a result as a document only if it is too long for Ava's words: she tells of it herself, and
+ * the run's card has the end. */
 static void told_result(struct telegram *t, const struct tg_asking *a)
 {
 	struct tg_chat *l = telling(t, a);
@@ -325,7 +325,8 @@ static void told_result(struct telegram *t, const struct tg_asking *a)
 	tg_wake(t);
 }
 
-/* The event has more of it than the notice, which is told where that cannot be read. */
+/* Tell a message from its event, which has more text; from the notice if the event cannot be read.
+ * */
 static void told_message(struct telegram *t, const struct tg_asking *a)
 {
 	const json_t *event = json_array_get(json_object_get(a->answer, "events"), 0);
@@ -357,7 +358,7 @@ static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind k
 {
 	struct tg_card *c = tg_card_of(&t->kept, l->id, kind, id);
 
-	/* A run asks one thing at a time: what it asked before is answered. */
+	/* A run has a question at a time: an older card's question was answered. */
 	if (!c || c->message != 0)
 		c = tg_card_new(&t->kept, l->id, kind, id);
 	snprintf(c->call, sizeof(c->call), "%s", json_str(l->notice, "call_id"));

@@ -30,8 +30,8 @@ struct tg_chat {
 	struct tg_call send;
 	int64_t typing_ms; /* monotonic: when "typing" is sent next; 0: Ava is idle */
 	bool troubled;     /* told why Ava cannot answer */
-	bool looking;      /* at how a card of theirs stands */
-	bool blocked;      /* by the person */
+	bool looking;      /* a card's verb is under way */
+	bool blocked;      /* the person has blocked the bot */
 	uint64_t telling;  /* the notice that is being told; 0: none */
 	json_t *notice;    /* that notice; owned */
 	bool told;         /* the notice was told: to be settled */
@@ -100,7 +100,7 @@ void tg_nonce(char out[TG_NONCE_LEN + 1]);
  * free place the oldest goes. */
 struct tg_card *tg_card_new(struct tg_state *s, int64_t chat, enum tg_card_kind kind,
 			    const char *id);
-void tg_card_drop(struct tg_state *s, struct tg_card *c); /* others move */
+void tg_card_drop(struct tg_state *s, struct tg_card *c); /* moves other cards */
 struct tg_card *tg_card_of(struct tg_state *s, int64_t chat, enum tg_card_kind kind,
 			   const char *id);
 struct tg_card *tg_card_at(struct tg_state *s, int64_t chat, int64_t message);

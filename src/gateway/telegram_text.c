@@ -1,5 +1,5 @@
-/* See telegram_door.h. Words are those of base/words.h, figures those of base/format.h; what only
- * this door says stands here.
+/* See telegram_door.h. Words are those of base/words.h, figures those of base/format.h; texts of
+ * this door alone stand here.
  *
  * Nothing can fail but memory, which the buffer remembers. */
 #include "gateway/telegram_door.h"
@@ -166,7 +166,7 @@ void tg_text_result(struct buf *out, const json_t *result)
 
 /* ---- quotes and questions */
 
-/* The quote, and what became of it. */
+/* The quote and its outcome. */
 static void text_quote(struct buf *out, const json_t *proposal)
 {
 	const char *state = json_str(proposal, "state"), *id = json_str(proposal, "proposal_id");

@@ -1,8 +1,8 @@
 /* The request begins with a word of its own, so that no cache of the server makes it look quicker
- * than a first request is. Its answer is as short as a call can be: that is paid for, or waited
- * for.
+ * than a first request is. Its answer is as short as a call can be, since it costs money
+ * or time.
  *
- * What can fail: there is no reply, or none in time. That is told, and ends nothing. */
+ * What can fail: no reply comes, or not in time. The trial then tells so. */
 #include "gateway/trial.h"
 
 #include <inttypes.h>
@@ -50,7 +50,7 @@ bool trial_model(struct os_loop *loop, const char *name, struct model *out)
 	struct learner *l = learner_new(loop, -1); /* keeps nothing */
 	bool is = true;
 
-	/* Twice: a list may tell the name, of which more is to be asked. */
+	/* Two rounds: a server's list may give the name, about which the second asks. */
 	for (int round = 0; l && is && round < 2; round++) {
 		struct asked a = {.ticket.go = asked_over};
 

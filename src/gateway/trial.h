@@ -29,7 +29,7 @@ struct trial {
 	bool ok;
 	enum trial_word word;
 	struct ava_error err;
-	struct learned told;           /* by its server */
+	struct learned told;           /* facts from the model's server */
 	double reads, writes, first_s; /* tokens a second; until Ava's first word; 0: not known */
 	const char *mend;              /* static; "": nothing to do */
 };

@@ -7,10 +7,10 @@
  * as any other, asked by the owner through the channel "web". A program that speaks MCP sends its
  * own token, and no Origin but ours.
  *
- * A port is ours as long as we live, or as systemd holds it. Where it was that of an earlier life,
- * others may have had it since, and what a browser keeps for its address may be theirs (scripts,
- * workers): tabs that are open go on there, whoever signs in anew is given another one. Where it
- * cannot be had again, all keys and the token of MCP end.
+ * A port is ours as long as we live, or as systemd holds it. Another program may have used an
+ * earlier daemon's port since, and left scripts and workers in browsers for its address: open tabs
+ * go on there, but a new sign-in gets another port. If the port cannot be had again, all keys and
+ * the token of MCP end.
  *
  * What can fail: the port that is set is taken, web.json is damaged (nobody is signed in, a new one
  * is written), memory. */
@@ -237,7 +237,6 @@ static bool is_get(const struct http_request *req)
 	return strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
 }
 
-/* The page is one, whatever part of it is shown: all that is no file and no API is its start. */
 static void give_asset(struct http_request *req)
 {
 	const struct web_asset *asset = web_assets;
@@ -410,7 +409,7 @@ static int listen_held(struct web *w, uint16_t *port)
 	return fd;
 }
 
-/* Others have the port that tabs and MCP clients know. */
+/* End all keys: another program has the port that tabs and MCP clients know. */
 static void web_lose(struct web *w, struct ava_error *err)
 {
 	struct ava_error why = {0};
@@ -448,7 +447,7 @@ static int listen_there(struct web *w, struct ava_error *err)
 	if (fd < 0)
 		fd = set || known ? listen_at(w, port) : listen_anywhere(w, &port);
 	why = errno;
-	/* By the person's own word it may be another one, which no tab and no client knows. */
+	/* A port set by the person may differ from the one that tabs and clients know. */
 	if (known && (port != w->port || (fd < 0 && why == EADDRINUSE)))
 		web_lose(w, err);
 	errno = why;

@@ -1,11 +1,11 @@
-/* The door for browsers: HTTP on the loopback address, for whoever has signed in.
+/* The door for browsers: HTTP on the loopback address, for people who have signed in.
  *
  * `ava dashboard` asks over the Unix socket for an address with a code in it, which is good for
  * one sign-in within a minute; from that the page and the daemon make keys, with which the page
- * signs each request (gateway/web_keys.h). Those of open tabs and the port stand in web.json of the
- * data root, so that a page that is open goes on when the daemon comes back. doc/SECURITY.md says
- * what each check is against. MCP clients have a path and a token of their own (gateway/mcp.h).
- * Loop thread only. */
+ * signs each request (gateway/web_keys.h). The keys of open tabs and the port stand in web.json of
+ * the data root, so that a page that is open goes on when the daemon comes back. doc/SECURITY.md
+ * says what each check is against. MCP clients have a path and a token of their own
+ * (gateway/mcp.h). Loop thread only. */
 #ifndef GATEWAY_WEB_H
 #define GATEWAY_WEB_H
 

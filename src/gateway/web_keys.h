@@ -8,8 +8,8 @@
  *
  * Keys of tabs stand in web.json of the data root, since a page that is open goes on when the
  * daemon comes back; a tab has its own in memory alone. A browser's key is kept where other tabs
- * find it, and so would whoever served that address meanwhile: it ends with the daemon, and so
- * does the challenge, without which no signature says anything. Loop thread only. */
+ * find it, and so would another program that served the address meanwhile: it ends with the daemon,
+ * and so does the challenge, which every signature needs. Loop thread only. */
 #ifndef GATEWAY_WEB_KEYS_H
 #define GATEWAY_WEB_KEYS_H
 
