@@ -2,18 +2,18 @@
  *
  * Happy path: a prompt follows the conversation from the last event that was taken, so that what
  * has happened since (a subagent ended, Ava told of it) comes first; then it is said to the daemon,
- * and its events become updates. When Ava listens again what waits for an
- * answer is put to the person, one by one; then the prompt is answered, behind all its updates:
- * editors take updates between two turns for mistakes. Who shows notices has those meanwhile, and
- * the next turn tells all the same.
+ * and its events become updates. When Ava listens again, open quotes and
+ * questions are put to the person, one by one; then the prompt is answered, behind all its updates:
+ * editors take updates between two turns for mistakes. Editors that show notices get those
+ * meanwhile, and the next turn tells them nevertheless.
  *
- * Whether a turn is over the daemon says: it is asked when an item shows that Ava has ended, a
- * moment behind an event, and now and then. What it has for this person by then must have come by
- * its items, and what was said here must have come back.
+ * * The daemon knows whether a turn is over: it is asked when an item shows that Ava has ended, a
+ * moment behind an event, and now and then. A turn ends only when all items the daemon has for this
+ * person have come, and the messages sent from here have come back.
  *
  * What can fail: the daemon: items come again by themselves, what was accepted goes on, and a
- * request that is never answered ends the turn with its sentence; the editor, which reads no more:
- * nothing more is written, and the loop ends; memory for an update, which is then left out (the
+ * request that is never answered ends the turn with its sentence; an editor that reads no more:
+ * the loop ends without another write; memory for an update, which is then left out (the
  * conversation has it). */
 #include "cli/acp.h"
 
@@ -57,7 +57,7 @@ static const char ava_text[] = "agent_message_chunk", thought[] = "agent_thought
 /* More of message `id`. */
 static void chunk(struct acp_session *s, const char *kind, unsigned id, const char *text)
 {
-	/* For editors that do not part messages by their ids: only a call stands between two. */
+	/* Blank lines part two messages for editors that ignore message ids. */
 	const char *behind = s->talking == kind && s->message != id ? "\n\n" : "";
 	char name[24], *whole = NULL;
 
@@ -275,7 +275,7 @@ static json_t *chosen(const struct acp_turn *t, const struct rpc *m, bool quote)
 	return !text ? NULL : terms ? json_sprintf(WORDS_YES ", but %s", text) : json_string(text);
 }
 
-/* The runtime reads the words, as it does those that are typed. */
+/* Say a form's answer in words, which the runtime reads like typed ones. */
 void acp_answer(struct acp_session *s, const struct rpc *m)
 {
 	struct acp_turn *t = &s->turn;
@@ -306,7 +306,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 	} else {
 		if (waits == NULL)
 			snprintf(t->words, sizeof(t->words), "%s", text);
-		/* An event tells what came of it; the answer itself may have taken long. */
+		/* The outcome comes as an event; the request itself may have taken long. */
 		t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	}
 	json_decref(words);
@@ -354,7 +354,7 @@ static void tell_failure(struct acp_session *s)
 	s->turn.failed = NULL;
 }
 
-/* Said elsewhere, unless it is the answer to what was put to the person. */
+/* Show a message sent elsewhere, but not our own answer to a form. */
 static void show_user(struct acp_session *s, const char *text)
 {
 	tell_failure(s);
@@ -377,7 +377,7 @@ static void acp_show_words(struct acp_session *s, unsigned id, const char *text,
 	buf_fini(&out);
 }
 
-/* All that has come as frames. */
+/* Show all text that has come as frames. */
 static void show_streamed(struct acp_session *s)
 {
 	struct acp_turn *t = &s->turn;
@@ -470,7 +470,7 @@ static char *acp_end_line(struct acp_session *s, const json_t *c)
 
 	if (f == NULL)
 		return NULL;
-	/* The plan has those that were at work together. */
+	/* The plan has the runs that were at work together. */
 	chat_ended(f, &s->a->c, NULL, json_object_size(s->plan) > 1, c);
 	fclose(f);
 	if (len > 0 && text[len - 1] == '\n')
@@ -553,7 +553,7 @@ static void acp_show_event(struct acp_session *s, const struct dialog_item *i)
 	json_decref(event);
 }
 
-/* A line is shown from where it can be told how it begins. */
+/* Show streamed text up to a line whose beginning is not clear yet. */
 static void show_text(struct acp_session *s, const struct dialog_item *i)
 {
 	struct acp_turn *t = &s->turn;
@@ -611,7 +611,7 @@ static void acp_show_item(struct acp_session *s, const struct dialog_item *i)
 	}
 }
 
-/* Between two turns. The next one tells all of it: a notice may not have been seen. */
+/* Show a notice between two turns. The next turn repeats it: a notice may be missed. */
 static void acp_show_notice(struct acp_session *s, const struct dialog_item *i)
 {
 	json_t *event = i->kind == DIALOG_EVENT ? json_parse(i->data, i->len, NULL) : NULL;
@@ -635,7 +635,7 @@ static void acp_show_notice(struct acp_session *s, const struct dialog_item *i)
 	json_decref(event);
 }
 
-/* All that has come. */
+/* Show all items that have come. */
 static void acp_show(struct acp_session *s)
 {
 	struct dialog_item *i;
@@ -701,7 +701,7 @@ static void acp_tell_session(struct acp_session *s, const json_t *session)
 		   acp_title(json_string_value(title), ACP_TITLE_CHARS));
 }
 
-/* Between two turns the conversation is followed for notices alone. */
+/* Follow the conversation between two turns, for notices alone. */
 static void follow_on(struct acp_session *s)
 {
 	if (s->a->notices && s->d.said && !s->a->gone)
@@ -771,7 +771,7 @@ static void acp_look(struct acp_session *s)
 	json_decref(unseen);
 }
 
-/* At once, without the daemon's last words: the next turn shows them. */
+/* End the turn at once; the next one shows the daemon's last words. */
 static void acp_leave(struct acp_session *s)
 {
 	take_back(s);
@@ -896,7 +896,7 @@ static void show_entry(struct acp_session *s, json_t *entry)
 		show_ended(s, entry);
 }
 
-/* All of it again, as its file has it, or from the first thing that this person has not seen. */
+/* Show the conversation again from its file, or from the first item this person has not seen. */
 static int acp_take_up(struct acp_session *s, bool again, struct ava_error *err)
 {
 	json_t *past = NULL;

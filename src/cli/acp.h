@@ -1,6 +1,6 @@
-/* A conversation in an editor that speaks the Agent Client Protocol (ACP, version 1): what happens
- * in it becomes messages for the editor, one a line on stdout, and what the editor's person says
- * goes to the daemon. Everything is the daemon's: here stands only what the editor was told of it.
+/* A conversation in an editor that speaks the Agent Client Protocol (ACP, version 1): its
+ * events become messages for the editor, one a line on stdout, and the person's words go to the
+ * daemon. The daemon has all state; here stands only the part that the editor was told.
  * One thread. */
 #ifndef CLI_ACP_H
 #define CLI_ACP_H
@@ -63,7 +63,7 @@ struct acp_session *acp_find(const struct acp *a, const char *id); /* NULL: none
 /* Ends the conversation's turn, too. */
 void acp_free(struct acp_session *s);
 
-/* A message to the editor of what has changed: its members, as json_pack has them. */
+/* Send the editor an update with these members, in json_pack's format. */
 void acp_update(struct acp_session *s, const char *kind, const char *format, ...);
 /* The conversation's settings that a person can choose, with today's values. */
 json_t *acp_options(struct acp_session *s);
@@ -73,12 +73,12 @@ json_t *acp_options(struct acp_session *s);
 /* The turn that `id` (*copied*) asks for begins; it is answered when it is over. One that is
  * under way ends as cancelled. */
 void acp_prompt(struct acp_session *s, const json_t *id, const char *text);
-/* An answer of the editor's; it is left out where it is not to turn.asked. */
+/* Take an answer of the editor; ignored unless it is to turn.asked. */
 void acp_answer(struct acp_session *s, const struct rpc *m);
 /* The turn under way, if there is one, ends as cancelled, when the daemon has said its last words;
  * subagents go on. */
 void acp_stop(struct acp_session *s);
-/* Takes in what has happened, and does what is due. */
+/* Takes in items that have come, and does due work. */
 void acp_step(struct acp_session *s);
 int64_t acp_next(const struct acp_session *s); /* clock_mono_ms; -1: never */
 

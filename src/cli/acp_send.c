@@ -75,7 +75,7 @@ json_t *acp_block(const char *text)
 	return block(json_shown(text));
 }
 
-/* In Markdown, which editors take it for, the end of a line alone is a blank. */
+/* Two blanks end each line, since editors read Markdown, where a newline alone is a blank. */
 json_t *acp_content(const char *text)
 {
 	json_t *content = NULL;

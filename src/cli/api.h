@@ -42,13 +42,13 @@ int api_get(struct client *c, json_t **out, struct ava_error *err, const char *p
 int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* On stderr, where the offline model stands in for a service of which a half is set: which half
- * is missing. `model`: what is used; `asked`: it was named, which says why. */
+/* Note which half of a service's settings is missing when the offline model stands in for it.
+ * `model`: the one used; `asked`: the user named it, which explains enough. */
 void api_tell_lacks(struct client **c, const char *model, bool asked);
 
-/* For requests that may be asked again (a GET, a request_id, an answer to a proposal): asked
- * again, over a new connection, when the outcome is unknown or the daemon went away, five
- * times at most. *c may be replaced; NULL when none came back. */
+/* Repeat a request that is safe to repeat (a GET, a request_id, an answer to a proposal) over a new
+ * connection when the outcome is unknown or the daemon went away, five times at most. *c may be
+ * replaced; NULL when no daemon came back. */
 int api_insist(struct client **c, const char *path, const char *body, json_t **out,
 	       struct ava_error *err);
 int api_request(struct client **c, const char *body, json_t **out, struct ava_error *err,
@@ -88,8 +88,8 @@ struct follow {
  * code). *c may be replaced. */
 int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err);
 
-/* Until something happens behind `lsn` for which `is_news` (NULL: all is) says 1, it is
- * `until_ms` (clock_mono_ms), or the client is interrupted: 0. Else why not. */
+/* Wait for an event behind `lsn` for which `is_news` (NULL: any) says 1, for `until_ms`
+ * (clock_mono_ms), or an interrupt: 0. Else a code. */
 int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
 	     int (*is_news)(const struct sse_event *e, void *user), void *user,
 	     struct ava_error *err);

@@ -1,4 +1,4 @@
-/* Paths in a result are what a model chose to call its files: they are shown as text of unknown
+/* A model chose the paths in a result: they are shown as text of unknown
  * origin, each on a line of its own. Members that are not there count as nothing, so that a
  * result of another version is shown as far as it goes. */
 #include "cli/changes.h"

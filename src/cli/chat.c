@@ -1,13 +1,13 @@
 /* A conversation with Ava as a person has it, at a terminal or over a pipe; chat.h.
  *
- * Happy path: it is opened and followed (dialog.h). What comes is taken one by one: what only
- * changes what is known (a piece of a block of text) at once, the rest when the line being typed
- * is out of the way. Status lines are those of every channel (show.h). Quotes are asked of the
+ * Happy path: it is opened and followed (dialog.h). Items are taken one by one: those without
+ * output (a piece of a block of text) at once, the rest when the line being typed is out of the
+ * way. Status lines are those of every channel (show.h). Quotes are asked of the
  * daemon, which words them, and stand behind what Ava says in the same turn.
  *
  * What can fail: the daemon does not start, there is no such conversation. A message whose
  * acknowledgement was lost is looked for in the conversation before it is said again. A request for
- * quotes; then what shows them is said. An acknowledgement, which nobody has to know of. */
+ * quotes: then the command that shows them is named. An acknowledgement, silently. */
 #include "cli/chat.h"
 
 #include <ava.h>
@@ -29,7 +29,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
+#define HOLD_MS    3000 /* a quote waits so long for Ava's words about it */
 #define PAST_CHARS 4000
 #define TAIL_MS    100   /* between two redraws of a text under way */
 #define QUIET_MS   3000  /* silence before a line that is written over tells it */
@@ -49,7 +49,7 @@ static int find_latest(struct chat *c, char id[64], struct ava_error *err)
 	id[0] = '\0';
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
 	{
-		/* Without a title nothing was said in it yet. */
+		/* A conversation without a title has no message yet. */
 		if (id[0] == '\0' && strcmp(json_str(s, "cwd"), c->d.cwd) == 0 &&
 		    json_str(s, "title")[0] != '\0')
 			snprintf(id, 64, "%s", json_str(s, "session_id"));
@@ -412,7 +412,7 @@ static void chat_show_error(struct chat *c, const json_t *content)
 	putchar('\n');
 }
 
-/* An InferenceError: Ava's trouble, or what is done about it. */
+/* Ava's own Activity: the trouble that holds her up, or its remedy. */
 static void show_trouble(struct chat *c, const char *text)
 {
 	speech_close(&c->speech);
@@ -742,7 +742,7 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 			chat_note("%s", c->d.unshown);
 		rv = show_unseen(c, &words, err);
 	}
-	if (rv == 0 && ava != NULL && !words) /* else it is among what was just shown */
+	if (rv == 0 && ava != NULL && !words) /* else the words were just shown */
 		chat_show_words("Ava: ", json_object_get(ava, "message"));
 	json_decref(all);
 	return rv == 0 ? show_open(c, err) : rv;

@@ -49,12 +49,12 @@ void chat_close(struct chat *c);
 
 /* Say something. It is on disk when this returns 0. */
 int chat_say(struct chat *c, const char *text, struct ava_error *err);
-/* A line begins now: what is shown by now is what it may answer. */
+/* A line begins now: it may answer only quotes shown by now. */
 void chat_begin_line(struct chat *c);
 /* ---- what happens, as its person sees it, on stdout */
 
-/* Is there something to show? Asked when dialog_fd can be read; takes in what is not shown by
- * itself. */
+/* Whether there is something to show, asked when dialog_fd can be read; takes in items without
+ * output. */
 bool chat_wants(struct chat *c);
 /* Show all there is, in whole lines. */
 void chat_show(struct chat *c);

@@ -30,7 +30,7 @@ static void error_line(const char *fmt, va_list ap)
 	char text[1024];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	fflush(stdout); /* in the order in which they were said */
+	fflush(stdout); /* keeps the order of output and error */
 	fputs("ava: ", stderr);
 	if (current != NULL)
 		fprintf(stderr, "%s: ", current);
@@ -114,7 +114,7 @@ static int check_proposal_id(const char *id)
 			 id);
 }
 
-/* Everything written to stdout has arrived: `code`, else CLI_FAILED. */
+/* `code` if all output to stdout has arrived, else CLI_FAILED. */
 static int cli_flush(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -161,7 +161,7 @@ static int usage_words(const struct command *c, int n)
 		c->max_args, c->max_args == 1 ? "" : "s", c->name);
 }
 
-/* "S-id", "[S-id]", "S-id...", "P-id": what their arguments are called is what they must be. */
+/* Check ids by the names of a command's arguments: "S-id", "[S-id]", "S-id...", "P-id". */
 static int cli_check_ids(const struct command *c, int n, char **words)
 {
 	const char *args = c->args + (c->args[0] == '[');

@@ -40,8 +40,7 @@ struct command {
 /* The options of a command that keeps their values in `o`. */
 #define OPTIONS(table) .opts = table, .nopts = sizeof(table) / sizeof((table)[0]), .values = &o
 
-/* In the order in which help lists them; those below another one, as `ava logs verify`, it does
- * not list. */
+/* All commands in the order of help, which leaves out subcommands, as `ava logs verify`. */
 #define COMMANDS(X)                                                                                \
 	X(chat)                                                                                    \
 	X(run)                                                                                     \

@@ -105,7 +105,7 @@ static void tell_commands(struct acp_session *s)
 	acp_update(s, "available_commands_update", "{s:o}", "availableCommands", all);
 }
 
-/* session/new, session/load, which shows all of it again, and session/resume, which does not. */
+/* session/new, session/load (shows the conversation again), session/resume (does not). */
 static json_t *do_begin(struct acp_request *q)
 {
 	bool new = strcmp(q->method, "session/new") == 0;
@@ -126,7 +126,7 @@ static json_t *do_begin(struct acp_request *q)
 		s->remark = "The MCP servers of this editor are not used here yet.";
 	acp_send(q->a, rpc_result(q->id, json_pack("{s:s*,s:o}", "sessionId", new ? s->d.id : NULL,
 						   "configOptions", acp_options(s))));
-	tell_commands(s);                /* behind the answer that names it */
+	tell_commands(s);                /* behind the answer, which names the session */
 	*q->err = (struct ava_error){0}; /* a failed first try, before the daemon was started */
 	return NULL;
 }
@@ -412,7 +412,7 @@ static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
 
 /* ---- the loop */
 
-/* `line` is what has come of one. false: the input has ended. */
+/* Read stdin; `line` has the part of a line that has come. false: the input has ended. */
 static bool read_input(struct acp *a, struct buf *line, bool *too_long)
 {
 	char data[65536];
@@ -432,7 +432,7 @@ static bool read_input(struct acp *a, struct buf *line, bool *too_long)
 	return true;
 }
 
-/* Until something can be read, or is due. True: of stdin. */
+/* Wait for input, events or due work. True: stdin can be read. */
 static bool wait_for_news(const struct acp *a)
 {
 	struct pollfd fds[ACP_SESSIONS_MAX + 1] = {{.fd = STDIN_FILENO, .events = POLLIN}};

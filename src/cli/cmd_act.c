@@ -114,7 +114,7 @@ static void print_cancelled(json_t *one)
 	bool had_ended = json_get_bool(one, "had_ended", false);
 
 	if (o.json) {
-		json_incref(run); /* beside its status what was done to it */
+		json_incref(run);
 		json_object_del(one, "run");
 		json_object_update(run, one);
 		show_json(stdout, run);
@@ -171,7 +171,7 @@ static void act_print_question(const json_t *runs, int64_t n)
 	fflush(stderr);
 }
 
-/* CLI_DONE: yes, or nobody has to be asked. */
+/* Ask whether to cancel all runs. CLI_DONE: yes, or no question is needed. */
 static int ask_all(struct client *c)
 {
 	json_t *health = NULL, *runs = NULL;
@@ -374,7 +374,7 @@ static int confirm_body(struct buf *body, struct ava_error *err)
 
 	jw_init(&w, body);
 	jw_object(&w, NULL);
-	if (o.answer != NULL || o.set.n == 0) /* else what is set is the answer */
+	if (o.answer != NULL || o.set.n == 0) /* else --set is the answer */
 		jw_str(&w, "answer", o.answer != NULL ? o.answer : "yes");
 	if (o.set.n > 0)
 		jw_object(&w, "set");
@@ -435,8 +435,8 @@ static int not_started(const char *id, const json_t *p)
 			 other);
 }
 
-/* On a terminal a bare yes is asked for below the quote, which may have come from another door;
- * what is said then is the answer. CLI_DONE: there is one. */
+/* Instead of a bare yes, show the quote on a terminal, as it may come from another door, and ask.
+ * CLI_DONE: the person answered. */
 static int act_ask_quote(const char *id)
 {
 	static char said[4096];
@@ -547,7 +547,7 @@ static void act_on_tick(int64_t *tick_ms, void *user)
 	stopped = 1;
 }
 
-/* Until the event that says what became of it. 0, or why not. */
+/* Wait for the event with the message's outcome. 0, or a code. */
 static int wait_for(struct wait *w, struct client **c, const char *run, struct ava_error *err)
 {
 	struct follow f = {.on_event = act_on_event, .user = w};

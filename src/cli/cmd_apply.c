@@ -1,11 +1,11 @@
-/* ava apply: what a run proposes for the files of its folder is written there, by the person who
- * says so and in this process.
+/* ava apply: writes a run's proposed changes into its folder, on a person's word and in this
+ * process.
  *
  * Everything is tried first: each file is read below the folder without following a link, and the
  * patch is tried on it (codec/patch.h). One clash, and nothing at all is written. Then there is a
  * question, and then: all new contents are written beside their files and are on disk, the files
- * are looked at once more, and only then come the renames, one after the other. Whoever is killed
- * among them asks again: a file that has its new content is known by it and left alone. Ctrl-C
+ * are looked at once more, and only then come the renames, one after the other. After a kill
+ * in between, run it again: a file that has its new content already is left alone. Ctrl-C
  * waits until all are done. The daemon then notes that it happened.
  *
  * What can fail: a run without changes, a folder that is gone or another user's, files that
@@ -295,8 +295,8 @@ static int put_all(struct apply_state *a, struct ava_error *err)
 	return rv;
 }
 
-/* Another one of the same run has the same spares. What is locked is the run's own folder: any user
- * who may read the project's could hold a lock there for ever. */
+/* Lock out another apply of the same run, which has the same spares. The lock is on the run's own
+ * folder: any user who may read the project's could hold a lock there for ever. */
 static int lock_run(struct apply_state *a, struct ava_error *err)
 {
 	char root[ROOT_PATH_MAX], path[ROOT_PATH_MAX + 40];
@@ -331,7 +331,7 @@ static int apply_write_all(struct apply_state *a, struct ava_error *err)
 	rv = write_spares(a, err);
 	if (rv == 0)
 		rv = put_all(a, err);
-	/* Also those that a process left which was killed. */
+	/* Spares of a killed process go, too. */
 	for (size_t i = 0; i < a->patch.n; i++)
 		(void)below_remove(a->fd, a->targets[i].f->path, a->targets[i].spare, NULL);
 	sigprocmask(SIG_SETMASK, &was, NULL);
@@ -402,7 +402,7 @@ static int say_clashes(const struct apply_state *a)
 			 json_str(json_object_get(a->got, "about"), "path"));
 }
 
-/* 1: yes, 0: no, -1: nobody answers; else an error. */
+/* 1: yes, 0: no, -1: no answer; else an error. */
 static int apply_answered(struct ava_error *err)
 {
 	char answer[4096];
@@ -440,7 +440,7 @@ static void ask_obeyed(struct apply_state *a)
 	}
 }
 
-/* 0: something shall be written. */
+/* 0: go on and write. */
 static int apply_ask(struct apply_state *a, struct ava_error *err)
 {
 	int yes = 1;
@@ -472,7 +472,7 @@ static void say_obeyed(const struct apply_state *a)
 				   a->targets[i].f->path, a->run, a->targets[i].f->path);
 }
 
-/* The record of it; the files are written whatever becomes of this. */
+/* Have the daemon record the changes; the files are written even if that fails. */
 static void apply_note(struct client **c, const struct apply_state *a)
 {
 	struct ava_error err;

@@ -32,8 +32,8 @@
 #include "journal/count.h"
 
 /* Commands of a conversation: lines that begin with "/". Each is a row with its function;
- * /help prints the rows. Nothing here ends the conversation but /quit: what goes
- * wrong is said, and what they print goes to stdout, in whole lines. */
+ * /help prints the rows. Only /quit ends the conversation: errors are told, and
+ * output goes to stdout, in whole lines. */
 
 enum chat_did {
 	CHAT_SAYS,   /* no command: the line is for Ava */
@@ -71,7 +71,7 @@ static bool wants_run(const char *word)
 
 /* ---- /status, /runs, /cost */
 
-/* The runs of this conversation; 0, or -1 after saying what is wrong. */
+/* The runs of this conversation; 0, or -1 after telling the error. */
 static int get_runs(struct chat *c, json_t **ours)
 {
 	struct ava_error err = {0};
@@ -192,7 +192,8 @@ static void do_runs(struct chat *c, const char *rest)
 	json_decref(all);
 }
 
-/* Her own calls in this conversation, by the logs: the daemon's sums begin with it. */
+/* Cost of Ava's own calls in this conversation, from the logs: the daemon's sums begin when it
+ * starts. */
 static int own_cost(const struct chat *c, struct count *out, struct ava_error *err)
 {
 	struct ava_log_query q = {.types = "InferEnd", .agent = "ava", .session = c->d.id};
@@ -509,7 +510,7 @@ static int is_quiet(struct chat *c, bool runs_too, struct ava_error *err)
 	return rv;
 }
 
-/* Until Ava has answered; with `runs_too` until nothing is left to wait for. */
+/* Wait until Ava has answered; with `runs_too` until all her runs have ended, too. */
 static int wait_until_quiet(struct chat *c, bool runs_too, struct ava_error *err)
 {
 	unsigned quiet = 0;

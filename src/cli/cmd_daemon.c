@@ -1,12 +1,12 @@
 /* Commands for the life of the daemon: ava stop, ava restart.
  *
- * stop: it commits and leaves once no run is started, or at once with --now: then what was at work
- * goes on at its next start. It has gone when nobody holds the lock of the data root, which a
- * process that nobody buries does not hold either. What can fail: the request; then it is as it
- * was. Interrupted, the daemon leaves all the same.
+ * stop: the daemon commits and leaves once no run is started, or at once with --now: then runs at
+ * work go on at its next start. It has gone when the lock of the data root is free, which holds for
+ * a zombie, too. What can fail: the request; then the daemon goes on. Interrupted, the daemon
+ * leaves nevertheless.
  *
- * restart: stop, and one with the keys and settings of this command. One that somebody else keeps
- * (`ava serve`, a service) is theirs to start. */
+ * restart: stop, then a daemon with the keys and settings of this command. A daemon of `ava serve`
+ * or a service is started again by that. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static const struct opt daemon_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
-/* "S-7f3a2b (CodeReviewer), Ava", of what is at work. */
+/* Name the runs at work: "S-7f3a2b (CodeReviewer), Ava". */
 static void stop_tell_work(struct client *c)
 {
 	json_t *runs = NULL, *talks = NULL, *one;

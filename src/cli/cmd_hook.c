@@ -165,7 +165,7 @@ static const char *hook_expand(const char *path, char out[PATH_MAX])
 	return out;
 }
 
-/* Told at the stop; before it, where it will be. False: it cannot be known. */
+/* The agent's transcript: told at the stop; before it, where it will be. False: not known. */
 static bool transcript_of(const struct hook *h, const char *agent, char out[PATH_MAX])
 {
 	char session[PATH_MAX];
@@ -201,8 +201,8 @@ static json_t *hook_text_of(const char *line, size_t len)
 	return text;
 }
 
-/* The file ends with the line of what was said last. Of a message that is put together of
- * several blocks that is the end. */
+/* Whether the transcript ends with the last message; of several blocks only the last stands in that
+ * line. */
 static bool has_message(int fd, off_t size, const char *message)
 {
 	off_t from = MAX(size - (off_t)TAIL_MAX, 0);
@@ -258,7 +258,7 @@ static void wait_for_message(const struct hook *h, const char *agent)
 		close(fd);
 }
 
-/* The members of an object, by their names, in one pass; where it ends, NULL: it is not whole. */
+/* Find three members of an object by name in one pass. Returns its end; NULL: incomplete. */
 static const char *find_members(const char *s, const char *end, const char *const names[3],
 				struct slice values[3])
 {
@@ -568,7 +568,8 @@ static int mate_fits(const json_t *card, const char *name, const char *team)
 	return !at && strcmp(json_str(card, "type"), name) == 0;
 }
 
-/* A teammate is named, its agent mostly is not: the newest of those that fit best. */
+/* Find a teammate's card by name, since the agent's id is mostly not given: the newest of the best
+ * fits. */
 static json_t *mate_find(const struct hook *h, const char *name, const char *team)
 {
 	struct card_names all = {.max = CARDS_MAX};
@@ -662,7 +663,7 @@ static const struct {
 
 /* ---- from stdin to the session's folder */
 
-/* To its end, also of too much: who writes is not to fail. */
+/* Read stdin to its end, even if it is too long, so that the writer does not fail. */
 static bool hook_read_all(struct buf *in)
 {
 	static char piece[64u << 10];

@@ -222,7 +222,8 @@ static bool can_run(const char *command)
 	if (n >= sizeof(path))
 		return false;
 	snprintf(path, sizeof(path), "%.*s", (int)n, from);
-	return path[0] != '/' || access(path, X_OK) == 0; /* else by PATH: nobody knows whose */
+	return path[0] != '/' ||
+	       access(path, X_OK) == 0; /* a bare name depends on Claude Code's PATH */
 }
 
 static void tell_event(const struct settings_file *f, const char *event, bool optional)

@@ -4,7 +4,7 @@
  * without -f reads the run's file, which needs no daemon.
  *
  * `ava wait`: each run is asked for its result, then the ends of runs are followed as
- * events, and whoever has ended is asked again. When the daemon goes away its successor is
+ * events, and a run that has ended is asked again. When the daemon goes away its successor is
  * asked for all that are left. One line for each, in the order in which they end; the exit
  * code is that of the worst: failed, then a limit, then done. When the wait runs out (124) it
  * is told which go on. */
@@ -166,7 +166,7 @@ static void list_show_words(const json_t *config)
 	free(schema);
 }
 
-/* With what became of it, or until when it waits. */
+/* Show a proposal with its outcome, or the time left for an answer. */
 static void list_show_one(const json_t *p)
 {
 	const char *state = json_str(p, "state"), *run = json_str(p, "subagent_id");
@@ -413,8 +413,7 @@ static int list_is_end(const struct sse_event *e, void *user)
 	return 0;
 }
 
-/* A look at all that are left, and a wait until one of them has ended, or it is time. 1: no
- * more of it. */
+/* Look at all runs left, then wait until one has ended, or time is over. 1: the wait is over. */
 static int wait_step(struct client *c, void *user, struct ava_error *err)
 {
 	struct list_waiting *w = user;
