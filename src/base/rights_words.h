@@ -5,8 +5,23 @@
 
 #define RIGHTS(X)                                                                                  \
 	/* flag of a tool, key, words where a run has it, where it has not */                      \
-	X(PRIVATE, "private", "sees what is yours", "nothing of yours")                            \
-	X(UNTRUSTED, "untrusted", "reads what strangers wrote", "nothing of strangers")            \
-	X(OUT, "out", "can send data out", "no way out")
+	X(PRIVATE, "private", "reads your data", "reads none of your data")                        \
+	X(UNTRUSTED, "untrusted", "reads what strangers wrote", "nothing that strangers wrote")    \
+	X(OUT, "out", "can send data over the network", "cannot send data out")
+
+/* In the place of the last one: a run without strangers' text has no tool that fetches either. */
+#define RIGHTS_NO_NETWORK "no network"
+
+/* In the place of the first one, where it is known what a run reads. */
+#define RIGHTS_FILES    1u
+#define RIGHTS_MEMORIES 2u
+#define RIGHTS_OTHER    4u /* by its context, or by an MCP server */
+#define RIGHTS_READS                                                                               \
+	{                                                                                          \
+		"reads your data", "reads your files", "reads your memories",                      \
+			"reads your files and memories", "reads your data",                        \
+			"reads your files and other data", "reads your memories and other data",   \
+			"reads your files, memories and other data"                                \
+	}
 
 #endif

@@ -220,7 +220,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_FETCH               "\n• May fetch: "
 #define WORDS_QUOTE_FETCH_NOT(n)        "\n• May not fetch: %zu more addresses of its task", n
 #define WORDS_QUOTE_FETCH_SENDS                                                                    \
-	"\n• Sends out: these addresses, as a model that has seen what is yours wrote them"
+	"\n• Sends out: these addresses, as a model that has seen your data wrote them"
 #define WORDS_QUOTE_TASK       "\n• Task:"
 #define WORDS_QUOTE_TASK_OF(n) "\n• Task %u:", n
 #define WORDS_QUOTE_ROW        "\n  | "
@@ -253,7 +253,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 /* ---- forms shown by other programs (MCP, ACP) */
 
 #define WORDS_FORM_START     "Start it"
-#define WORDS_FORM_ALL_THREE "Allow all three rights: it could send out what is yours"
+#define WORDS_FORM_ALL_THREE "Allow all three rights: it could send your data out"
 #define WORDS_FORM_TERMS     "On other terms"
 #define WORDS_FORM_SUCH_AS   "Such as: max 20 cents, at most 5 minutes"
 #define WORDS_FORM_ANSWER    "Your answer"

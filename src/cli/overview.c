@@ -389,15 +389,18 @@ static void overview_print_question(const json_t *run, struct overview_page *p)
 	      strcmp(json_str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
 }
 
-/* "sees what is yours, nothing of strangers, no way out" */
+/* "reads your data, nothing that strangers wrote, no network" */
 static void print_rights(const json_t *run, struct overview_page *p)
 {
 	const json_t *all = json_object_get(run, "rights");
+	bool net = json_get_bool(all, "untrusted", false) || json_get_bool(all, "out", false);
 	char text[200] = "";
 
 #define X(flag, key, has, lacks)                                                                   \
 	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", text[0] ? ", " : "",    \
-		 json_get_bool(all, key, false) ? has : lacks);
+		 json_get_bool(all, key, false)    ? has                                           \
+		 : !net && strcmp(key, "out") == 0 ? RIGHTS_NO_NETWORK                             \
+						   : lacks);
 	RIGHTS(X)
 #undef X
 	if (all != NULL)

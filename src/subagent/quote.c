@@ -15,6 +15,7 @@
 
 #include "agent/tool.h"
 #include "base/error.h"
+#include "base/rights_words.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "codec/json.h"
@@ -651,19 +652,24 @@ static void git_text(struct buf *out, const struct quotes *q, struct run_spec *c
 /* The rights of all runs together, and each run that alone has all three. */
 static void rights_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
-	unsigned all = 0;
+	unsigned all = 0, reads = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		all |= specs[i]->rights;
+	for (unsigned i = 0; i < n; i++) {
+		const struct run_spec *s = specs[i];
+
+		all |= s->rights;
+		reads |= rights_reads(s->tools, s->agent.ntools, s->cwd[0]);
+		reads |= s->given & TOOL_PRIVATE ? RIGHTS_OTHER : 0;
+	}
 	buf_adds(out, "\n• Rights: ");
-	rights_words(out, all);
+	rights_words(out, all, reads);
 	for (unsigned i = 0; i < n; i++) {
 		if (!rights_all_three(specs[i]->rights))
 			continue;
 		buf_adds(out, "\n• All three together: ");
 		if (n > 1)
 			buf_addf(out, "run %u, ", i + 1);
-		buf_adds(out, "what a stranger wrote could make it send out what is yours");
+		buf_adds(out, "what a stranger wrote could make it send your data out");
 	}
 }
 

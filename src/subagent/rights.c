@@ -4,6 +4,8 @@
  * with a tool's flags. Nothing fails. */
 #include "subagent/rights.h"
 
+#include <string.h>
+
 #include "base/rights_words.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -51,9 +53,37 @@ unsigned rights_read(const json_t *o)
 	return set;
 }
 
-void rights_words(struct buf *out, unsigned set)
+unsigned rights_reads(const struct tool *const *tools, unsigned n, bool folder)
 {
-	for (size_t i = 0; i < ARRAY_LEN(rights); i++)
-		buf_addf(out, "%s%s", i ? ", " : "",
-			 set & rights[i].bit ? rights[i].has : rights[i].lacks);
+	unsigned all = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned flags = tools[i]->flags;
+
+		if ((flags & TOOL_PROJECT) && folder)
+			all |= RIGHTS_FILES;
+		else if (!(flags & TOOL_PRIVATE))
+			continue;
+		else if (flags & TOOL_FILES)
+			all |= RIGHTS_FILES;
+		else
+			all |= strcmp(tools[i]->name, "memory_search") == 0 ? RIGHTS_MEMORIES
+									    : RIGHTS_OTHER;
+	}
+	return all;
+}
+
+void rights_words(struct buf *out, unsigned set, unsigned reads)
+{
+	static const char *const yours[] = RIGHTS_READS;
+
+	for (size_t i = 0; i < ARRAY_LEN(rights); i++) {
+		const char *words = set & rights[i].bit ? rights[i].has : rights[i].lacks;
+
+		if (rights[i].bit == TOOL_PRIVATE && (set & TOOL_PRIVATE))
+			words = yours[reads];
+		if (rights[i].bit == TOOL_OUT && !(set & (TOOL_OUT | TOOL_UNTRUSTED)))
+			words = RIGHTS_NO_NETWORK;
+		buf_addf(out, "%s%s", i ? ", " : "", words);
+	}
 }

@@ -34,12 +34,15 @@ static inline bool rights_all_three(unsigned rights)
 /* {"private":…,"untrusted":…,"out":…}, as `key`, and back. */
 void rights_write(struct jw *w, const char *key, unsigned rights);
 unsigned rights_read(const json_t *o);
-/* "sees what is yours, reads what strangers wrote, no way out" */
-void rights_words(struct buf *out, unsigned rights);
+/* "reads your files and memories, nothing that strangers wrote, no network"; `reads` is a set of
+ * RIGHTS_FILES and its like (base/rights_words.h). */
+void rights_words(struct buf *out, unsigned rights, unsigned reads);
+/* What of the person's the tools read, as such a set. */
+unsigned rights_reads(const struct tool *const *tools, unsigned n, bool folder);
 
 /* Why all three are asked about, and what to say; behind "This ". */
 #define RIGHTS_SENTENCE                                                                            \
-	"run could read what is yours, read what strangers wrote and send data out: say \"yes, "   \
+	"run could read your data, read what strangers wrote and send data out: say \"yes, "       \
 	"all "                                                                                     \
 	"three\" if you want that, or leave a tool out (\"yes, without …\")"
 

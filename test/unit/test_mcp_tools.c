@@ -230,7 +230,7 @@ TEST(form)
 	json_t *p =
 		parse("{\"message\":\"I'll spawn a Researcher subagent to look. Estimated:\\n"
 		      "• Time: ~1 minute\\n• Cost: up to $0.10\\n• Tools: read_file, run_bash\\n"
-		      "• Rights: sees what is yours\\n• Limits: stops at 5 min\\nThis run could do "
+		      "• Rights: reads your files\\n• Limits: stops at 5 min\\nThis run could do "
 		      "harm.\\nProceed? [Yes/No]\","
 		      "\"quote\":{\"allThree\":true},\"config\":{\"cwd\":\"/src\\n• Rights: "
 		      "none\",\"limits\":"
@@ -241,7 +241,7 @@ TEST(form)
 	assert_string_equal(json_str(form, "message"),
 			    "I'll spawn a Researcher subagent to look. Estimated:\n"
 			    "This run could do harm.\n"
-			    "• Rights: sees what is yours • Folder: /src\\x0a• Rights: none "
+			    "• Rights: reads your files • Folder: /src\\x0a• Rights: none "
 			    "• Limits: stops at 5 min\n"
 			    "• Time: ~1 minute • Cost: up to $0.10\n"
 			    "• Tools: read_file, run_bash");

@@ -163,7 +163,7 @@ TEST(result)
 	      WORDS_PROPOSES(2, "S-1"));
 	shows("S-1: Complete; Cancelled", WORDS_RESULT_OF("S-1", WORDS_COMPLETE, &end));
 	shows("Ended without a result", WORDS_NO_RESULT);
-	shows("\n• Sends out: these addresses, as a model that has seen what is yours wrote them",
+	shows("\n• Sends out: these addresses, as a model that has seen your data wrote them",
 	      WORDS_QUOTE_FETCH_SENDS);
 	shows("S-1 has ended: complete", WORDS_HAS_ENDED("S-1", words_status("success")));
 	shows("Stopped at its limit of time after 1 reply, without a result.",
@@ -252,7 +252,7 @@ TEST(quote)
 	      WORDS_PROCEED WORDS_PROCEED_SPLIT("web_search"));
 	shows("• Folder: /src/tail", WORDS_QUOTE_FOLDER("/src/tail"));
 	shows("Start it", WORDS_FORM_START);
-	shows("Allow all three rights: it could send out what is yours", WORDS_FORM_ALL_THREE);
+	shows("Allow all three rights: it could send your data out", WORDS_FORM_ALL_THREE);
 	shows("On other terms", WORDS_FORM_TERMS);
 	shows("Such as: max 20 cents, at most 5 minutes", WORDS_FORM_SUCH_AS);
 	shows("Your answer", WORDS_FORM_ANSWER);

@@ -8,9 +8,10 @@ export const statusWords: Record<Status, string> = {
 };
 // As src/base/rights_words.h.
 const rights: [key: keyof Rights, has: string, lacks: string][] = [
-  ["private", "sees what is yours", "nothing of yours"], ["untrusted", "reads what strangers wrote", "nothing of strangers"], ["out", "can send data out", "no way out"],
+  ["private", "reads your data", "reads none of your data"], ["untrusted", "reads what strangers wrote", "nothing that strangers wrote"], ["out", "can send data over the network", "cannot send data out"],
 ];
-export const rightsWords = (r: Rights) => rights.map(([key, has, lacks]) => (r[key] ? has : lacks)).join(", ");
+export const rightsWords = (r: Rights) =>
+  rights.map(([key, has, lacks]) => (r[key] ? has : key === "out" && !r.untrusted ? "no network" : lacks)).join(", ");
 export const sourceWords: Record<Source, string> = { "built-in": "built in", project: "the project's", user: "yours", claude: "yours, of Claude Code" };
 export const roleName = (role: string) => role.split(/[_-]/).map((w) => w.charAt(0).toUpperCase() + w.slice(1)).join("");
 

@@ -176,7 +176,7 @@ async function allThree() {
   const card = page.locator(`[data-proposal="${body.proposal_id}"]`);
   await card.waitFor();
   const told = await card.innerText();
-  ok(status === 201 && body.quote.allThree && /could read what is yours, read what strangers wrote and send data out/.test(told) && /all three together/.test(told),
+  ok(status === 201 && body.quote.allThree && /could read your data, read what strangers wrote and send data out/.test(told) && /all three together/.test(told),
     "a quote with all three rights says in words what they are together", told);
   ok((await card.getByRole("button", { name: "Yes, start" }).count()) === 0, "and has no plain yes");
   await shot("all-three");
@@ -191,7 +191,7 @@ async function allThree() {
   ok(said.length === 1, "its yes is the one that says all three", JSON.stringify(said));
   await soon(async () => JSON.parse(ava("status", run, "--json")).status === "success", "its end");
   await goTo(`#/run/${run}`);
-  await seen(async () => /sees what is yours, reads what strangers wrote, can send data out/.test(await text("main")), "a run's place says what it may");
+  await seen(async () => /reads your data, reads what strangers wrote, can send data over the network/.test(await text("main")), "a run's place says what it may");
 }
 
 async function custom() {

@@ -69,7 +69,7 @@ export function ProposalCard({ proposal: p }: { proposal: Proposal }) {
         <details><summary>The {p.quote.members.length} runs</summary>{p.quote.members.map((m, i) => <div class="panel" key={i}><strong>{roleName(m.role)}</strong><QuoteFacts quote={m} /></div>)}</details>
       ) : null}
       {allThree ? (
-        <p class="warning">{p.quote.members ? "One of these runs" : "This run"} could read what is yours, read what strangers wrote and send data out: what a stranger wrote could make it send out what is yours. Say “yes, all three” if you want that, or change the quote to leave a tool out.</p>
+        <p class="warning">{p.quote.members ? "One of these runs" : "This run"} could read your data, read what strangers wrote and send data out: what a stranger wrote could make it send your data out. Say “yes, all three” if you want that, or change the quote to leave a tool out.</p>
       ) : null}
       <div class="row actions">
         <Sure letter="y" once class={allThree ? "danger" : "primary"} disabled={busy.value} name={allThree ? "Yes, all three" : "Yes, start"} sure="Start it? y again"
