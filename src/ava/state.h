@@ -1,5 +1,6 @@
 /* Inside of the runtime (struct core), shared by the files of this folder:
- * core.c (life), proposals.c, runs.c (verbs about runs), events.c (cursors). */
+ * core.c (what the parts need), life.c (opens and closes them), proposals.c, runs.c
+ * (verbs about runs), events.c (cursors). */
 #ifndef AVA_STATE_H
 #define AVA_STATE_H
 

@@ -1,0 +1,437 @@
+/* Opening: journal (which recovers), daily log, catalog and its unfinished
+ * runs, proposals that still wait for their answer. From then on everything is
+ * driven by the loop; core_close commits what is pending and stops. */
+#include "ava/core.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ava/claude.h"
+#include "ava/delivery.h"
+#include "ava/job.h"
+#include "ava/memories.h"
+#include "ava/otel.h"
+#include "ava/prune_away.h"
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "provider/learned.h"
+#include "subagent/restart.h"
+#include "tool/mcp.h"
+#include "tool/pages.h"
+
+/* ---- taking up what is there */
+
+#define PROBLEMS_MAX 200 /* told in the event; all of them go to avad.log */
+
+struct taking_up {
+	struct core *core;
+	struct buf problems; /* JSON objects, joined by commas */
+	unsigned n;
+};
+
+static void remember_row(const char *request_id, const char *run, const char *trace,
+			 int64_t spawned_ms, void *user)
+{
+	struct taking_up *t = user;
+
+	core_remember(t->core, request_id, spawned_ms, "", run, trace);
+}
+
+static void restart_problem(const char *path, const char *sentence, void *user)
+{
+	struct taking_up *t = user;
+	struct jw w;
+
+	core_log(t->core, "%s: %s", path, sentence);
+	if (t->n++ >= PROBLEMS_MAX)
+		return;
+	if (t->problems.len)
+		buf_addc(&t->problems, ',');
+	jw_init(&w, &t->problems);
+	jw_object(&w, NULL);
+	jw_str(&w, "path", path);
+	jw_str(&w, "problem", sentence);
+	jw_int(&w, "lostBytes", 0);
+	jw_null(&w, "continuesIn");
+	jw_end(&w);
+}
+
+/* ---- events about the start */
+
+static void boot_written(int rv, void *user)
+{
+	if (rv != 0)
+		core_log(user, "the start could not be recorded: %s", ava_strerror(rv));
+}
+
+static void boot_commit(struct core *c, struct draft *d)
+{
+	int rv = draft_commit(d, JOURNAL_NOW, boot_written, c, NULL);
+
+	if (rv != 0)
+		boot_written(rv, c);
+}
+
+static void add_report(struct jw *w, const struct journal_recovery *r)
+{
+	jw_int(w, "redoneBatches", (int64_t)r->redone_batches);
+	jw_int(w, "redoneBytes", (int64_t)r->redone_bytes);
+	jw_int(w, "tornBytes", (int64_t)r->torn_bytes);
+	jw_int(w, "abortedBatches", (int64_t)r->aborted_batches);
+	jw_int(w, "damagedBatches", (int64_t)r->damaged_batches);
+	jw_int(w, "lostBytes", (int64_t)r->lost_bytes);
+	jw_raw(w, "problems", r->problems ? r->problems : "[]",
+	       r->problems ? strlen(r->problems) : 2);
+	jw_end(w);
+}
+
+static void write_recovered(struct core *c, struct draft *d, const char *cause,
+			    const struct journal_recovery *r)
+{
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 1u << 20);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "cause", cause);
+	add_report(&w, r);
+	core_event(c, d, EVENT_Recovered, "", "", &b);
+}
+
+/* LogOpen, and Recovered when there was something to recover. */
+static void write_boot(struct core *c)
+{
+	struct draft *d = draft_new(&c->book);
+	char path[LOGBOOK_PATH];
+	struct stat st;
+	struct buf b;
+	struct jw w;
+
+	if (!d)
+		return;
+	snprintf(path, sizeof(path), "logs/ava/%s.jsonl", c->book.day);
+	if (sys->fstatat(c->root_fd, path, &st, 0) != 0)
+		st.st_size = 0;
+	buf_init(&b, 4096);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_bool(&w, "clean", c->recovery.clean);
+	jw_int(&w, "prevSize", st.st_size);
+	jw_str(&w, "version", ava_version());
+	jw_int(&w, "pid", getpid());
+	jw_end(&w);
+	core_event(c, d, EVENT_LogOpen, "", "", &b);
+	if (!c->recovery.clean || c->recovery.nproblems > 0)
+		write_recovered(c, d,
+				c->recovery.clean ? "files are not as they were left"
+						  : "the last stop was not orderly",
+				&c->recovery);
+	boot_commit(c, d);
+}
+
+/* What was found amiss with runs: a second Recovered, behind the journal's. */
+static void write_problems(struct taking_up *t)
+{
+	struct core *c = t->core;
+	struct draft *d = t->n > 0 ? draft_new(&c->book) : NULL;
+	struct journal_recovery r = {.clean = true};
+	struct buf list;
+
+	if (d) {
+		buf_init(&list, 1u << 20);
+		buf_addf(&list, "[%s]", buf_check(&t->problems) == 0 ? t->problems.data : "");
+		r.problems = buf_check(&list) == 0 ? list.data : NULL;
+		write_recovered(c, d, "files are not as they were left", &r);
+		buf_fini(&list);
+		boot_commit(c, d);
+	}
+	buf_fini(&t->problems);
+}
+
+/* Runs that a stop left, and proposals. */
+static int core_take_up(struct core *c, const char *notify, struct ava_error *err)
+{
+	struct taking_up t = {.core = c};
+	struct restart_hooks hooks = {
+		.request = remember_row, .problem = restart_problem, .user = &t};
+	int rv;
+
+	buf_init(&t.problems, 512u << 10);
+	if (c->book.behind)
+		restart_problem("wal", "was removed or is older than the logs: their numbers go on",
+				&t);
+	rv = sessions_open(c, err);
+	if (rv == 0)
+		rv = delivery_open(c, notify && *notify ? notify : NULL, err);
+	if (rv == 0)
+		rv = restart_runs(&c->sup, &hooks, err);
+	write_problems(&t);
+	if (rv == 0) {
+		copying_sweep(&c->sup);
+		proposals_restore(c);
+		sessions_resume(c);
+	}
+	return rv;
+}
+
+/* ---- life */
+
+static void core_drain(struct os_task *t)
+{
+	struct core *c = CONTAINER_OF(t, struct core, drain);
+
+	if (c->journal) /* or closed since it was posted */
+		journal_drain(c->journal);
+}
+
+static void journal_notify(void *user)
+{
+	struct core *c = user;
+
+	os_post(c->loop, &c->drain);
+}
+
+/* After it nothing of the journal, and nobody posts the drain task. */
+static void close_journal(struct core *c)
+{
+	journal_close(c->journal);
+	c->journal = NULL;
+	while (c->drain.queued)
+		os_loop_step(c->loop, 0);
+}
+
+static int open_journal(struct core *c, struct ava_error *err)
+{
+	struct journal_options o = {
+		.root = c->root,
+		.pace_us = c->settings.journal_pace_us,
+		.segment_bytes = c->segment_bytes,
+		.checkpoint_bytes = (uint64_t)c->settings.journal_checkpoint_mb << 20,
+		.checkpoint_ms = c->settings.journal_checkpoint_s * 1000,
+		.ballast_mb = (unsigned)c->settings.disk_ballast_mb,
+		.notify = journal_notify,
+		.user = c,
+	};
+	int rv = journal_open(&c->journal, &o, &c->recovery, err);
+
+	if (rv != 0)
+		return rv;
+	/* What cannot go now must not keep the rest away; the next start tries again. */
+	if (prune_away_finish(c->root_fd, err) != 0)
+		core_log(c, "%s", err->text);
+	rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
+	if (rv != 0)
+		close_journal(c);
+	return rv;
+}
+
+static void core_free(struct core *c)
+{
+	while (!list_empty(&c->request_order))
+		core_forget(c, LIST_FIRST(&c->request_order, struct request, node)->id);
+	strmap_fini(&c->requests);
+	strmap_fini(&c->proposals);
+	nameset_fini(&c->proposal_names);
+	if (c->root_fd >= 0)
+		sys->close(c->root_fd);
+	free(c->root);
+	free(c->model);
+	free(c);
+}
+
+static int core_alloc(struct core **out, const struct core_options *o, struct ava_error *err)
+{
+	struct core *c = calloc(1, sizeof(*c));
+	int rv = 0;
+
+	if (!c)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	c->root_fd = -1;
+	c->loop = o->loop;
+	c->settings = *o->settings;
+	c->segment_bytes = o->segment_bytes > 0 ? o->segment_bytes : 16u << 20;
+	c->redact = o->redact;
+	c->log = o->log;
+	c->log_user = o->log_user;
+	c->started_ms = clock_mono_ms();
+	list_init(&c->proposal_order);
+	list_init(&c->request_order);
+	list_init(&c->sessions);
+	list_init(&c->talks);
+	list_init(&c->resumings);
+	list_init(&c->steerings);
+	list_init(&c->watches);
+	list_init(&c->waits);
+	strmap_init(&c->session_by_id);
+	strmap_init(&c->proposals);
+	strmap_init(&c->requests);
+	os_task_init(&c->drain, core_drain);
+	c->root = strdup(o->root);
+	c->model = o->model ? strdup(o->model) : NULL;
+	if (!c->root || (o->model && !c->model))
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	else
+		c->root_fd = sys->openat(AT_FDCWD, c->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (rv == 0 && c->root_fd < 0)
+		rv = err_sys(err, "data root %s", c->root);
+	if (rv != 0) {
+		core_free(c);
+		return rv;
+	}
+	*out = c;
+	return 0;
+}
+
+/* Where tools must not read, whatever working folder a run has. */
+static int find_own_folders(struct core *c)
+{
+	char path[4096];
+
+	c->sup.keep_out[0] = realpath(c->root, NULL);
+	if (settings_config_path("", path, sizeof(path), NULL) == 0) {
+		path[strlen(path) - 1] = '\0'; /* its slash */
+		c->sup.keep_out[1] = realpath(path, NULL);
+		if (!c->sup.keep_out[1]) /* not made yet */
+			c->sup.keep_out[1] = strdup(path);
+	}
+	return c->sup.keep_out[0] ? 0 : AVA_ENOMEM;
+}
+
+int core_open(struct core **out, const struct core_options *o, struct ava_error *err)
+{
+	struct core *c = NULL;
+	int rv = core_alloc(&c, o, err);
+
+	if (rv == 0 && learned_load(c->root_fd, err) != 0)
+		core_log(c, "%s", err->text);
+	if (rv == 0)
+		rv = open_journal(c, err);
+	if (rv != 0)
+		goto fail;
+	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
+	c->sup.mcp = o->mcp;
+	c->sup.quotes.unboxed = c->settings.sandbox_required == 0;
+	c->sup.quotes.keep_out = (const char *const *)c->sup.keep_out;
+	if (rv == 0)
+		rv = find_own_folders(c);
+	if (rv == 0)
+		rv = memories_open(c, err);
+	if (rv == 0 && o->pages) {
+		c->sup.pages = pages_new(c->loop, o->pages, err);
+		rv = c->sup.pages ? 0 : AVA_ENOMEM;
+	}
+	if (rv != 0) {
+		err_set(err, rv, "out of memory");
+		goto fail_open;
+	}
+	rv = core_load_trust(c, err);
+	if (rv == 0)
+		rv = seals_open(c, err);
+	if (rv != 0)
+		goto fail_open;
+	write_boot(c);
+	rv = core_take_up(c, o->notify, err);
+	if (rv == 0)
+		rv = otel_open(c, o->otel, o->otel_headers, err);
+	if (rv != 0)
+		goto fail_open;
+	*out = c;
+	return 0;
+
+fail_open:
+	core_close(c);
+	return rv;
+
+fail:
+	if (c)
+		core_free(c);
+	return rv;
+}
+
+/* Nothing is taken up here, so a clean root stays as it is, to the byte. */
+int core_open_bare(struct core **out, const struct core_options *o, struct ava_error *err)
+{
+	struct core *c = NULL;
+	int rv = core_alloc(&c, o, err);
+
+	if (rv == 0)
+		rv = open_journal(c, err);
+	if (rv != 0) {
+		if (c)
+			core_free(c);
+		return rv;
+	}
+	if (!c->recovery.clean || c->recovery.nproblems > 0)
+		write_boot(c);
+	*out = c;
+	return 0;
+}
+
+void core_close_bare(struct core *c)
+{
+	journal_sync(c->journal);
+	c->book.closed = true;
+	close_journal(c);
+	logbook_close(&c->book);
+	core_free(c);
+}
+
+int core_recover(const struct core_options *o, struct buf *report, struct ava_error *err)
+{
+	struct core *c;
+	struct jw w;
+	int rv = core_open_bare(&c, o, err);
+
+	if (rv != 0)
+		return rv;
+	jw_init(&w, report);
+	jw_object(&w, NULL);
+	jw_bool(&w, "clean", c->recovery.clean);
+	add_report(&w, &c->recovery);
+	core_close_bare(c);
+	return 0;
+}
+
+void core_hold(struct core *c)
+{
+	c->sup.closing = true;
+}
+
+void core_close(struct core *c)
+{
+	mcp_client_quiesce(c->sup.mcp);
+	jobs_end(c);
+	memories_quiesce(c);
+	supervisor_quiesce(&c->sup);
+	sessions_quiesce(c);
+	delivery_quiesce(c);
+	claude_close(c);
+	otel_close(c);
+	/* What runs have written waits in their outboxes, one behind another. */
+	for (int i = 0; i < 100 && !(supervisor_written(&c->sup) && sessions_written(c)); i++)
+		journal_sync(c->journal);
+	seals_close(c);
+	c->book.closed = true;
+	close_journal(c);
+	seals_free(c);
+	delivery_close(c);
+	proposals_free(c);
+	memories_close(c);
+	sessions_close(c);
+	supervisor_close(&c->sup);
+	supervisor_fini(&c->sup);
+	logbook_close(&c->book);
+	core_free(c);
+}
+
+bool core_idle(const struct core *c)
+{
+	return c->sup.nlive == 0 && c->npending == 0 && c->jobs.n == 0 && sessions_idle(c) &&
+	       delivery_idle(c) && otel_idle(c) && memories_idle(c);
+}
