@@ -1,6 +1,7 @@
 /* Opening: journal (which recovers), daily log, catalog and its unfinished
  * runs, proposals that still wait for their answer. From then on everything is
- * driven by the loop; core_close commits what is pending and stops. */
+ * driven by the loop; core_close commits what is pending and stops. The parts that are
+ * opened and closed are the rows of one table; none of them calls anything here. */
 #include "ava/core.h"
 
 #include <fcntl.h>
@@ -18,11 +19,152 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "provider/learned.h"
 #include "subagent/restart.h"
 #include "tool/mcp.h"
 #include "tool/pages.h"
+
+/* ---- the parts */
+
+/* When a part is opened. */
+enum part_stage {
+	PART_BOOT = 1, /* before LogOpen is written */
+	PART_RUNS,     /* before runs that a stop left are taken up */
+	PART_LAST,     /* after every part is restored */
+};
+
+/* A step that a part does not need is NULL. */
+struct life_part {
+	enum part_stage stage; /* of `open` or `open_as` */
+	int (*open)(struct core *c, struct ava_error *err);
+	int (*open_as)(struct core *c, const struct core_options *o, struct ava_error *err);
+	void (*restore)(struct core *c); /* take up what a stop left, after the runs */
+	bool (*idle)(const struct core *c);
+	void (*quiesce)(struct core *c);       /* begin nothing more */
+	bool (*written)(const struct core *c); /* all of it went to the journal */
+	void (*close)(struct core *c);         /* the journal is closed */
+};
+
+static int part_open_pages(struct core *c, const struct core_options *o, struct ava_error *err)
+{
+	if (!o->pages)
+		return 0;
+	c->sup.pages = pages_new(c->loop, o->pages, err);
+	return c->sup.pages ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+static int part_open_delivery(struct core *c, const struct core_options *o, struct ava_error *err)
+{
+	return delivery_open(c, o->notify && *o->notify ? o->notify : NULL, err);
+}
+
+static int part_open_otel(struct core *c, const struct core_options *o, struct ava_error *err)
+{
+	return otel_open(c, o->otel, o->otel_headers, err);
+}
+
+static bool part_runs_idle(const struct core *c)
+{
+	return c->sup.nlive == 0;
+}
+
+static void part_quiesce_runs(struct core *c)
+{
+	supervisor_quiesce(&c->sup);
+}
+
+static bool part_runs_written(const struct core *c)
+{
+	return supervisor_written(&c->sup);
+}
+
+static void part_close_runs(struct core *c)
+{
+	supervisor_close(&c->sup);
+	supervisor_fini(&c->sup);
+}
+
+/* Every step goes down the table, except closing, which goes up. Runs and sessions have two rows:
+ * they are quiesced after the memory, which turns the loop meanwhile, and closed last, since
+ * proposals still answer their askers when they are freed. */
+static const struct life_part parts[] = {
+	{.close = part_close_runs},
+	{.stage = PART_RUNS, .open = sessions_open, .close = sessions_close},
+	{.stage = PART_BOOT,
+	 .open = memories_open,
+	 .idle = memories_idle,
+	 .quiesce = memories_quiesce,
+	 .close = memories_close},
+	{.stage = PART_BOOT, .open_as = part_open_pages},
+	{.stage = PART_BOOT, .open = core_load_trust},
+	{.idle = part_runs_idle, .quiesce = part_quiesce_runs, .written = part_runs_written},
+	{.restore = proposals_restore, .close = proposals_free},
+	{.restore = sessions_resume,
+	 .idle = sessions_idle,
+	 .quiesce = sessions_quiesce,
+	 .written = sessions_written},
+	{.stage = PART_RUNS,
+	 .open_as = part_open_delivery,
+	 .idle = delivery_idle,
+	 .quiesce = delivery_quiesce,
+	 .close = delivery_close},
+	{.quiesce = claude_close},
+	{.stage = PART_LAST, .open_as = part_open_otel, .idle = otel_idle, .quiesce = otel_close},
+	{.stage = PART_BOOT, .open = seals_open, .close = seals_free},
+};
+
+static int parts_open(struct core *c, const struct core_options *o, enum part_stage stage,
+		      struct ava_error *err)
+{
+	int rv = 0;
+
+	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(parts); i++) {
+		const struct life_part *p = &parts[i];
+
+		if (p->stage == stage)
+			rv = p->open ? p->open(c, err) : p->open_as(c, o, err);
+	}
+	return rv;
+}
+
+static void parts_restore(struct core *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].restore)
+			parts[i].restore(c);
+}
+
+static bool parts_idle(const struct core *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].idle && !parts[i].idle(c))
+			return false;
+	return true;
+}
+
+static void parts_quiesce(struct core *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].quiesce)
+			parts[i].quiesce(c);
+}
+
+static bool parts_written(const struct core *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].written && !parts[i].written(c))
+			return false;
+	return true;
+}
+
+static void parts_close(struct core *c)
+{
+	for (size_t i = ARRAY_LEN(parts); i-- > 0;)
+		if (parts[i].close)
+			parts[i].close(c);
+}
 
 /* ---- taking up what is there */
 
@@ -155,7 +297,7 @@ static void write_problems(struct taking_up *t)
 }
 
 /* Runs that a stop left, and proposals. */
-static int core_take_up(struct core *c, const char *notify, struct ava_error *err)
+static int core_take_up(struct core *c, const struct core_options *o, struct ava_error *err)
 {
 	struct taking_up t = {.core = c};
 	struct restart_hooks hooks = {
@@ -166,16 +308,13 @@ static int core_take_up(struct core *c, const char *notify, struct ava_error *er
 	if (c->book.behind)
 		restart_problem("wal", "was removed or is older than the logs: their numbers go on",
 				&t);
-	rv = sessions_open(c, err);
-	if (rv == 0)
-		rv = delivery_open(c, notify && *notify ? notify : NULL, err);
+	rv = parts_open(c, o, PART_RUNS, err);
 	if (rv == 0)
 		rv = restart_runs(&c->sup, &hooks, err);
 	write_problems(&t);
 	if (rv == 0) {
 		copying_sweep(&c->sup);
-		proposals_restore(c);
-		sessions_resume(c);
+		parts_restore(c);
 	}
 	return rv;
 }
@@ -320,25 +459,17 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	c->sup.quotes.keep_out = (const char *const *)c->sup.keep_out;
 	if (rv == 0)
 		rv = find_own_folders(c);
-	if (rv == 0)
-		rv = memories_open(c, err);
-	if (rv == 0 && o->pages) {
-		c->sup.pages = pages_new(c->loop, o->pages, err);
-		rv = c->sup.pages ? 0 : AVA_ENOMEM;
-	}
 	if (rv != 0) {
 		err_set(err, rv, "out of memory");
 		goto fail_open;
 	}
-	rv = core_load_trust(c, err);
-	if (rv == 0)
-		rv = seals_open(c, err);
+	rv = parts_open(c, o, PART_BOOT, err);
 	if (rv != 0)
 		goto fail_open;
 	write_boot(c);
-	rv = core_take_up(c, o->notify, err);
+	rv = core_take_up(c, o, err);
 	if (rv == 0)
-		rv = otel_open(c, o->otel, o->otel_headers, err);
+		rv = parts_open(c, o, PART_LAST, err);
 	if (rv != 0)
 		goto fail_open;
 	*out = c;
@@ -407,31 +538,19 @@ void core_close(struct core *c)
 {
 	mcp_client_quiesce(c->sup.mcp);
 	jobs_end(c);
-	memories_quiesce(c);
-	supervisor_quiesce(&c->sup);
-	sessions_quiesce(c);
-	delivery_quiesce(c);
-	claude_close(c);
-	otel_close(c);
+	parts_quiesce(c);
 	/* What runs have written waits in their outboxes, one behind another. */
-	for (int i = 0; i < 100 && !(supervisor_written(&c->sup) && sessions_written(c)); i++)
+	for (int i = 0; i < 100 && !parts_written(c); i++)
 		journal_sync(c->journal);
 	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
-	seals_free(c);
-	delivery_close(c);
-	proposals_free(c);
-	memories_close(c);
-	sessions_close(c);
-	supervisor_close(&c->sup);
-	supervisor_fini(&c->sup);
+	parts_close(c);
 	logbook_close(&c->book);
 	core_free(c);
 }
 
 bool core_idle(const struct core *c)
 {
-	return c->sup.nlive == 0 && c->npending == 0 && c->jobs.n == 0 && sessions_idle(c) &&
-	       delivery_idle(c) && otel_idle(c) && memories_idle(c);
+	return c->npending == 0 && c->jobs.n == 0 && parts_idle(c);
 }
