@@ -345,19 +345,19 @@ static void close_journal(struct core *c)
 		os_loop_step(c->loop, 0);
 }
 
-static int open_journal(struct core *c, struct ava_error *err)
+static int open_journal(struct core *c, const struct core_options *o, struct ava_error *err)
 {
-	struct journal_options o = {
+	struct journal_options journal = {
 		.root = c->root,
 		.pace_us = c->settings.journal_pace_us,
-		.segment_bytes = c->segment_bytes,
+		.segment_bytes = o->segment_bytes > 0 ? o->segment_bytes : 16u << 20,
 		.checkpoint_bytes = (uint64_t)c->settings.journal_checkpoint_mb << 20,
 		.checkpoint_ms = c->settings.journal_checkpoint_s * 1000,
 		.ballast_mb = (unsigned)c->settings.disk_ballast_mb,
 		.notify = journal_notify,
 		.user = c,
 	};
-	int rv = journal_open(&c->journal, &o, &c->recovery, err);
+	int rv = journal_open(&c->journal, &journal, &c->recovery, err);
 
 	if (rv != 0)
 		return rv;
@@ -394,7 +394,6 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	c->root_fd = -1;
 	c->loop = o->loop;
 	c->settings = *o->settings;
-	c->segment_bytes = o->segment_bytes > 0 ? o->segment_bytes : 16u << 20;
 	c->redact = o->redact;
 	c->log = o->log;
 	c->log_user = o->log_user;
@@ -450,7 +449,7 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	if (rv == 0 && learned_load(c->root_fd, err) != 0)
 		core_log(c, "%s", err->text);
 	if (rv == 0)
-		rv = open_journal(c, err);
+		rv = open_journal(c, o, err);
 	if (rv != 0)
 		goto fail;
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
@@ -492,7 +491,7 @@ int core_open_bare(struct core **out, const struct core_options *o, struct ava_e
 	int rv = core_alloc(&c, o, err);
 
 	if (rv == 0)
-		rv = open_journal(c, err);
+		rv = open_journal(c, o, err);
 	if (rv != 0) {
 		if (c)
 			core_free(c);

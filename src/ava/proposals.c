@@ -429,7 +429,7 @@ static void proposal_start(struct proposal *p)
 		if (!r)
 			continue;
 		supervisor_start(r);
-		sessions_answered(p->core, p, r->spec->session_id, r);
+		p->core->on_proposal.answered(p->core, p, r->spec->session_id, r);
 	}
 }
 
@@ -517,7 +517,7 @@ static void answer_saved(struct proposal *p)
 				a->lowered[i] = NULL; /* its run has it */
 		proposal_start(p);
 	} else {
-		sessions_answered(p->core, p, p->specs[0]->session_id, NULL);
+		p->core->on_proposal.answered(p->core, p, p->specs[0]->session_id, NULL);
 	}
 	answer_free(a);
 	tell_askers(p, NULL);
@@ -558,7 +558,7 @@ static int answer_put(struct proposal *p, struct draft *d, struct ava_error *err
 	if (rv != 0)
 		return rv;
 	write_answer(d, p);
-	sessions_answering(p->core, d, p, lead_of(p)->session_id);
+	p->core->on_proposal.answering(p->core, d, p, lead_of(p)->session_id);
 	if (a->successor)
 		write_proposed(d, a->successor);
 	return 0;

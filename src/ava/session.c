@@ -205,24 +205,6 @@ static char *file_of(const char *session_id, void *user)
 	return s && s->path ? strdup(s->path) : NULL;
 }
 
-int sessions_open(struct core *c, struct ava_error *err)
-{
-	struct session_scan sc = {.core = c};
-
-	c->resting_max = RESTING_MAX;
-	os_task_init(&c->rest, sessions_rest);
-	c->sup.session_file = file_of;
-	c->sup.on_chained = sessions_chained;
-	c->sup.session_user = c;
-	c->sup.on_text = talk_text;
-	c->sup.on_ask = talk_asks_person;
-	c->sup.on_asked = talk_asked;
-	(void)sys->list(c->root_fd, "sessions", found_folder, &sc);
-	if (sc.no_memory || talk_tools_init(c) != 0)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	return 0;
-}
-
 static unsigned list_count(const struct list *l)
 {
 	unsigned n = 0;
@@ -643,8 +625,8 @@ static void answer_text(const struct proposal *p, enum proposal_step step, const
 		snprintf(out, NOTE_BYTES, WORDS_EXPIRED(p->id));
 }
 
-void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
-			const char *session_id)
+static void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
+			       const char *session_id)
 {
 	const struct session *s = strmap_get(&c->session_by_id, session_id);
 	char text[NOTE_BYTES];
@@ -655,8 +637,8 @@ void sessions_answering(struct core *c, struct draft *d, const struct proposal *
 	talk_note_write(s, d, p->id, text);
 }
 
-void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
-		       struct run *r)
+static void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
+			      struct run *r)
 {
 	struct session *s = strmap_get(&c->session_by_id, session_id);
 	struct ava_error err = {0};
@@ -846,6 +828,26 @@ void ops_unwatch(struct op_watch *w)
 }
 
 /* ---- the runtime's life */
+
+int sessions_open(struct core *c, struct ava_error *err)
+{
+	struct session_scan sc = {.core = c};
+
+	c->resting_max = RESTING_MAX;
+	os_task_init(&c->rest, sessions_rest);
+	c->sup.session_file = file_of;
+	c->sup.on_chained = sessions_chained;
+	c->sup.session_user = c;
+	c->sup.on_text = talk_text;
+	c->sup.on_ask = talk_asks_person;
+	c->sup.on_asked = talk_asked;
+	c->on_proposal = (struct proposal_hooks){.answering = sessions_answering,
+						 .answered = sessions_answered};
+	(void)sys->list(c->root_fd, "sessions", found_folder, &sc);
+	if (sc.no_memory || talk_tools_init(c) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	return 0;
+}
 
 bool sessions_idle(const struct core *c)
 {

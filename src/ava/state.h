@@ -12,12 +12,23 @@
 #include "subagent/logbook.h"
 #include "subagent/supervisor.h"
 
+struct proposal;
+
+/* Proposals tell the conversation of the outcome of each by these, which sessions_open sets.
+ * `answering` adds to the commit of the answer, whatever its channel; `answered` follows when
+ * that is on disk. `r` NULL: no run was started. */
+struct proposal_hooks {
+	void (*answering)(struct core *c, struct draft *d, const struct proposal *p,
+			  const char *session_id);
+	void (*answered)(struct core *c, const struct proposal *p, const char *session_id,
+			 struct run *r);
+};
+
 struct core {
 	struct os_loop *loop;
 	char *root;
 	int root_fd;
 	struct settings settings;
-	uint64_t segment_bytes; /* of the journal */
 	const struct redact *redact;
 	char *model; /* forced default, or NULL */
 	void (*log)(const char *line, void *user);
@@ -36,6 +47,7 @@ struct core {
 	struct strmap requests;     /* request id -> struct request */
 	struct list request_order;  /* oldest first, for forgetting */
 	struct nameset proposal_names;
+	struct proposal_hooks on_proposal;
 	unsigned npending, nsettled;
 	size_t nrequests;
 
@@ -80,8 +92,6 @@ struct request {
 	char id[];
 };
 
-struct proposal;
-
 /* ---- core.c */
 void core_log(struct core *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Checks that an id can be logged unchanged. AVA_EINVAL, AVA_EDENIED (it holds a key). */
@@ -106,13 +116,6 @@ int core_load_trust(struct core *c, struct ava_error *err);
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
 
-/* ---- session.c: tells a conversation the outcome of a proposal. sessions_answering writes a note
- * into the commit of the answer, whatever its channel; sessions_answered follows when that is on
- * disk. `r` NULL: no run was started. */
-void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
-			const char *session_id);
-void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
-		       struct run *r);
 /* talk.c, supervisor.on_chained: `core` is its session_user. */
 void sessions_chained(struct run *r, void *core);
 
