@@ -345,7 +345,7 @@ static bool infer_speaks(const struct infer_job *j, const struct dialect *other,
 }
 
 /* A call that failed is made again, but the machine does not know yet. */
-bool infer_has_failed(const struct run *r)
+static bool infer_has_failed(const struct run *r)
 {
 	return r->call.job && r->call.job->rehash && !r->call.job->shows;
 }
@@ -884,6 +884,7 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	r->call.changed = false;
 	buf_init(&j->body, MESSAGES_MAX);
 	r->call.job = j;
+	r->call.has_failed = infer_has_failed;
 	r->busy++;
 	if (r->rec.unnoted) /* `cut` is of the call before */
 		(void)world_draft(r);

@@ -683,13 +683,86 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	record_catalog_end(d, r, status, stop_reason);
 }
 
+static void record_write_call(struct run *r, struct jw *w)
+{
+	const struct retry *t = &r->call.retry;
+
+	jw_str(w, "call", r->call.id);
+	jw_int(w, "attempts", r->call.attempts);
+	jw_int(w, "notices", r->rec.notices);
+	if (t->failures > 0) {
+		jw_object(w, "retry");
+		jw_int(w, "failures", t->failures);
+		jw_int(w, "broken", t->broken);
+		jw_int(w, "failingMs", t->since_ms > 0 ? clock_mono_ms() - t->since_ms : 0);
+		jw_int(w, "lastMs", t->last_ms);
+		jw_end(w);
+	}
+	if (r->call.first_model)
+		jw_str(w, "firstModel", r->call.first_model);
+	if (r->call.fallbacks > 0)
+		jw_int(w, "fallbacks", r->call.fallbacks);
+	if (run_estimated(r) > 0)
+		jw_int(w, "estimatedCalls", run_estimated(r));
+	if (r->group && r->group->time_ms > 0)
+		jw_int(w, "groupMs", group_used_ms(r->group));
+}
+
+/* What the run's result tells of its way. */
+static void write_evidence(struct run *r, struct jw *w)
+{
+	jw_int(w, "startedMs", r->started_wall_ms);
+	if (r->tools.last[0]) {
+		jw_str(w, "lastTool", r->tools.last);
+		jw_int(w, "lastToolMs", r->tools.last_wall_ms);
+	}
+	if (r->tools.bytes_read > 0)
+		jw_int(w, "bytesRead", r->tools.bytes_read);
+	jw_array(w, "toolCounts");
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		jw_int(w, NULL, r->tools.counts[i]);
+	jw_end(w);
+	jw_array(w, "callsOf"); /* by iteration, from 0: results of the run before */
+	for (int32_t i = 0; i < r->tools.calls_at; i++)
+		jw_int(w, NULL, r->tools.calls_before[i + 1] - r->tools.calls_before[i]);
+	jw_end(w);
+	if (r->tools.artifacts.len > 0) {
+		jw_array(w, "artifacts");
+		jw_raw(w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
+		jw_end(w);
+	}
+}
+
+/* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */
+static void record_write_position(struct run *r, struct jw *w)
+{
+	const struct agent *a = &r->agent;
+	struct agent_position p;
+
+	agent_position_of(a, clock_mono_ms(), &p);
+	if (a->asked && !r->call.id[0]) { /* its call waits, or failed: it is made again */
+		p.again = true;
+		if (r->call.has_failed && r->call.has_failed(r))
+			p.totals.failed_calls++;
+		else
+			p.totals.calls--;
+	}
+	jw_object(w, "value");
+	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, w);
+	jw_object(w, "run");
+	record_write_call(r, w);
+	write_evidence(r, w);
+	jw_end(w);
+	jw_end(w);
+}
+
 void record_position(struct draft *d, struct run *r)
 {
 	struct rec c;
 
 	record_begin(&c, d, r, EVENT_StateWrite);
 	jw_str(&c.w, "key", "position");
-	restore_write_position(r, &c.w);
+	record_write_position(r, &c.w);
 	record_end(&c);
 }
 
@@ -713,6 +786,24 @@ void record_carried(struct draft *d, struct run *r)
 	jw_int(&c.w, "clockMs", r->agent.at.used_ms);
 	jw_end(&c.w);
 	record_end(&c);
+}
+
+/* Written with the first thing that follows: ten thousand runs that wait for a slot
+ * write nothing, and hold no draft. */
+void record_restored(struct draft *d, struct run *r)
+{
+	struct usage u = r->call.cut;
+	struct record_failure f = {
+		.error_class = "interrupted",
+		.sentence = "the runtime stopped while the model was asked",
+		.usage = &u,
+		.retry_ms = 0,
+	};
+
+	r->rec.unnoted = false;
+	record_carried(d, r);
+	if (r->call.id[0])
+		record_infer_failed(d, r, &f);
 }
 
 void record_sandbox(struct draft *d, struct run *r, const char *layers)

@@ -88,12 +88,14 @@ void record_session_start(struct draft *d, struct run *r);
 void record_session_end(struct draft *d, struct run *r, enum ava_status status,
 			const char *summary);
 void record_catalog_spawn(struct draft *d, struct run *r);
-/* Where the run stands (restore.c): the last event of a turn's commit. */
+/* Where the run stands (restore.c reads it): the last event of a turn's commit. */
 void record_position(struct draft *d, struct run *r);
 /* It read what stands under that key. */
 void record_state_read(struct draft *d, struct run *r, const char *key);
 /* Another process carries the run on, from its newest position. */
 void record_carried(struct draft *d, struct run *r);
+/* In the first draft after a restart: the run goes on, and its model call was cut. */
+void record_restored(struct draft *d, struct run *r);
 /* What its commands are kept in, JSON (doc/SECURITY.md). */
 void record_sandbox(struct draft *d, struct run *r, const char *layers);
 

@@ -32,6 +32,7 @@ struct group;
 struct infer_job;
 struct copying;
 struct memory;
+struct run;
 struct run_changes;
 struct world_call;
 struct person;
@@ -87,7 +88,10 @@ struct run_call {
 	bool stopped;          /* a stop fell into it */
 	bool changed;          /* the model was, and the hash of the request is still the old one */
 	struct infer_job *job; /* NULL: CALL_NONE */
-	struct room_job *room; /* room is being made before it; or NULL */
+	/* The call failed and is made again, but the machine does not know yet; NULL: no call
+	 * was made. */
+	bool (*has_failed)(const struct run *r);
+	struct room_job *room;             /* room is being made before it; or NULL */
 	struct os_timer *timer;            /* of the job; NULL: no call for long */
 	struct budget_hold hold;           /* its money (money.c) */
 	int64_t counted_microusd;          /* of the run's totals, in the budgets of `hold` */
@@ -410,8 +414,6 @@ void infer_wait_long(struct run *r);
 /* The runtime stops: what a call in flight had used is written while it is
  * known. The next start would have to guess. */
 void infer_interrupted(struct run *r);
-/* A call that failed is made again, but the machine does not know yet. */
-bool infer_has_failed(const struct run *r);
 /* What the call in flight is charged when it is cut: an estimate. */
 void infer_estimate(const struct run *r, struct usage *u);
 /* InferEnd of the call that is open, if one is, charged by its estimate. */
@@ -522,8 +524,6 @@ uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
 void run_checkpoints_free(struct run *r); /* who still waits is told AVA_ECANCELED */
 
 /* restore.c */
-/* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */
-void restore_write_position(struct run *r, struct jw *w);
 struct restored {
 	bool started;    /* it has called a model: a machine stands */
 	int64_t last_ms; /* of the newest event, wall */
@@ -531,12 +531,10 @@ struct restored {
 /* `r` as supervisor_adopt made it, from its log; then, if it was started, its machine
  * from the messages too: `file` is messages.jsonl, `body` and `info` what
  * messages_request made of it; NULL: they cannot be read, only totals are restored.
- * What a stop cut off is closed with the run's next commit (restore_note). AVA_ENOMEM;
+ * What a stop cut off is closed with the run's next commit (record_restored). AVA_ENOMEM;
  * AVA_ECORRUPT: the log was changed, or the two do not fit together. */
 int restore_run(struct run *r, const char *file, size_t len, const struct buf *body,
 		const struct messages_info *info, struct restored *out, struct ava_error *err);
-/* In the first draft after it: that it goes on, and the call that was cut. */
-void restore_note(struct run *r, struct draft *d);
 
 /* supervisor.c */
 void run_wait(struct run *r, struct run_wait *w);

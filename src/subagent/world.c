@@ -40,7 +40,7 @@ struct draft *world_draft(struct run *r)
 	if (!r->rec.draft)
 		r->rec.draft = draft_new(r->rec.outbox.lb);
 	if (r->rec.draft && r->rec.unnoted)
-		restore_note(r, r->rec.draft);
+		record_restored(r->rec.draft, r);
 	return r->rec.draft;
 }
 
