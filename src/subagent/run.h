@@ -543,10 +543,12 @@ void run_wait_cancel(struct run_wait *w);
  * for that one: before its end is on disk a crash would let it go on. */
 bool run_wait_next(struct run *r, struct run_wait *w);
 
-void supervisor_slot_want(struct run *r);
-void supervisor_slot_drop(struct run *r);
 void supervisor_ended(struct run *r);
 void supervisor_free_run(struct run *r);
+
+/* slots.c */
+void supervisor_slot_want(struct run *r);
+void supervisor_slot_drop(struct run *r);
 void supervisor_out_of_memory(struct run *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* A run is made with the events of its spawn in a draft that the caller
  * commits; only when that is durable does its machine start, so an accepted
- * run is one that a crash cannot lose. Slots are given in order of asking. */
+ * run is one that a crash cannot lose. */
 #include "subagent/supervisor.h"
 
 #include <errno.h>
@@ -272,49 +272,6 @@ int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id
 	}
 	*out = r;
 	return 0;
-}
-
-void supervisor_out_of_memory(struct run *r)
-{
-	world_activity(r, "Out of memory: ends at the next start");
-	if (!list_empty(&r->queue) || r->agent.have_slot)
-		supervisor_slot_drop(r);
-	r->agent.have_slot = false;
-}
-
-/* ---- slots */
-
-static void supervisor_pump(struct supervisor *s)
-{
-	while (!s->closing && s->slots_used < (uint64_t)s->settings->runs_max) {
-		struct run *r = LIST_FIRST(&s->waiting, struct run, queue);
-
-		if (!r)
-			return;
-		list_del(&r->queue);
-		s->nwaiting--;
-		s->slots_used++;
-		agent_on_slot(&r->agent);
-		world_wake(r);
-	}
-}
-
-void supervisor_slot_want(struct run *r)
-{
-	list_add(&r->sup->waiting, &r->queue);
-	r->sup->nwaiting++;
-	supervisor_pump(r->sup);
-}
-
-void supervisor_slot_drop(struct run *r)
-{
-	if (!list_empty(&r->queue)) {
-		list_del(&r->queue);
-		r->sup->nwaiting--;
-	} else if (r->agent.have_slot) {
-		r->sup->slots_used--;
-	}
-	supervisor_pump(r->sup);
 }
 
 /* ---- ends */
