@@ -321,7 +321,7 @@ void world_release(struct run *r);
  * hold none. AVA_ENOENT, AVA_EBUSY (too many files are open). */
 int world_open_folder(struct run *r, struct ava_error *err);
 
-/* ---- tools at work (world.c), and what a run can look up (recall.c) */
+/* ---- tools at work (toolrun.c), and what a run can look up (recall.c) */
 int toolrun_start(struct agent *a, unsigned call);
 void toolrun_stop(struct agent *a);
 /* Names of the tools at work, into an array that is open. */

@@ -1,0 +1,376 @@
+/* Tools at work. A world_call owns what its tool needs until the tool says done, which it does
+ * exactly once, also when the run no longer wants it; the run is kept until then.
+ *
+ * Happy path: toolrun_start begins a call, or holds it until the copy of the project is made and
+ * the call before it is done; call_done takes the answer, records it and wakes the machine.
+ * Output is repaired, redacted and capped on its way in; the whole of one that was cut is kept as
+ * an artifact of the run. What can fail: memory, and arguments that are no JSON; an output that is
+ * too big becomes a failed result. */
+#include "subagent/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/envelope.h"
+#include "agent/limit.h"
+#include "agent/tool.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
+#include "subagent/record.h"
+#include "tool/job.h"
+
+struct world_call {
+	struct tool_call tool;
+	struct list node; /* in run.calls; alone once dropped */
+	struct list turn; /* in run.tools.held until it is begun */
+	struct run *run;
+	unsigned index; /* in the turn */
+	bool dropped;   /* tools_stop: the answer is not wanted any more */
+	json_t *args;
+	char id[16];
+};
+
+static void call_free(struct world_call *c)
+{
+	struct run *r = c->run;
+
+	list_del(&c->node);
+	list_del(&c->turn);
+	json_decref(c->args);
+	buf_fini(&c->tool.out);
+	buf_fini(&c->tool.file);
+	free(c);
+	r->busy--;
+	r->tools.running--;
+	ending_tools_done(r);
+	world_release(r);
+}
+
+/* ---- the answer */
+
+static int clean_output(struct world_call *c, struct buf *out)
+{
+	struct buf repaired, open;
+	int rv;
+
+	buf_init(&repaired, TOOL_FULL_MAX * 3);
+	buf_init(&open, TOOL_FULL_MAX * 3);
+	utf8_repair(&repaired, c->tool.out.data ? c->tool.out.data : "", c->tool.out.len);
+	rv = redact_text(c->run->rec.outbox.lb->redact, &open, repaired.data ? repaired.data : "",
+			 repaired.len);
+	if (rv >= 0 && (c->tool.tool->flags & TOOL_WEB))
+		rv = buf_add(out, open.data ? open.data : "", open.len);
+	else if (rv >= 0)
+		rv = envelope_other(out, open.data ? open.data : "", open.len);
+	buf_fini(&repaired);
+	buf_fini(&open);
+	return rv;
+}
+
+/* A file of the run: the whole output beside the cut one in the turn, or what is no text. */
+static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
+			  const struct buf *full, const char *type)
+{
+	struct draft *d = world_draft(r);
+	char path[RUN_ARTIFACT_PATH];
+	struct buf *b;
+
+	run_artifact_path(r, tc->id, type, path);
+	b = d ? draft_part(d, DRAFT_PUT, path) : NULL;
+	if (!b || buf_add(b, full->data, full->len) != 0)
+		return;
+	tc->artifact = arena_copy(&t->mem, path, strlen(path));
+	buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", path);
+}
+
+static void world_answer(struct world_call *c, struct turn *t, struct turn_call *tc)
+{
+	struct run *r = c->run;
+	struct buf full;
+	size_t shown;
+
+	buf_init(&full, TOOL_FULL_MAX * 6);
+	tc->answered = true;
+	tc->ended_ms = clock_mono_ms();
+	tc->success = c->tool.success;
+	tc->error_class = c->tool.error_class ? c->tool.error_class : "";
+	if (clean_output(c, &full) != 0) {
+		tc->success = false;
+		tc->error_class = "too_big";
+		buf_reset(&full);
+		buf_adds(&full, "the output was too big to keep; ask for less");
+	}
+	tc->full_bytes = (int64_t)full.len;
+	shown = full.len;
+	if (tc->success && c->tool.file_type && c->tool.file.len > 0)
+		keep_artifact(r, t, tc, &c->tool.file, c->tool.file_type);
+	if (full.len > c->tool.out_bytes) {
+		shown = c->tool.out_bytes;
+		while (shown > 0 && ((unsigned char)full.data[shown] & 0xc0) == 0x80)
+			shown--;
+		keep_artifact(r, t, tc, &full, "txt");
+		tc->output = arena_fmt(
+			&t->mem,
+			"%.*s\n(cut: the first %zu of %zu bytes; read_result with call_id "
+			"%s shows the rest)",
+			(int)shown, full.data, shown, full.len, tc->id);
+	} else {
+		tc->output = arena_copy(&t->mem, full.data ? full.data : "", full.len);
+	}
+	if (!tc->output) {
+		tc->success = false;
+		tc->error_class = "too_big";
+		tc->output = "there was no memory for this output; ask for less";
+	}
+	tc->output_len = strlen(tc->output);
+	buf_fini(&full);
+}
+
+/* An output that the event shows the beginning of, until its turn's results line is
+ * there: who carries the run on shall not have to ask for it again. */
+static void keep_whole(struct run *r, const struct turn_call *tc)
+{
+	struct buf *b = tc->output_len > EVENT_PREVIEW_CHARS ? world_messages(r) : NULL;
+	struct jw w;
+
+	if (!b)
+		return;
+	spec_line_begin(&w, b, "mark");
+	jw_str(&w, "kept", tc->id);
+	jw_strn(&w, "output", tc->output, tc->output_len);
+	spec_line_end(&w);
+}
+
+static void world_count(struct run *r, const struct turn_call *tc)
+{
+	if (!tc->success)
+		return;
+	r->tools.bytes_read += tc->full_bytes;
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		if (r->spec->tools[i] == tc->tool)
+			r->tools.counts[i]++;
+}
+
+static void world_go_on(struct run *r);
+
+static void call_done(struct tool_call *tool)
+{
+	struct world_call *c = tool->user;
+	struct run *r = c->run;
+	struct turn *t = r->agent.turn;
+
+	if (!c->dropped) {
+		struct turn_call *tc = &t->calls[c->index];
+		struct draft *d;
+
+		world_answer(c, t, tc);
+		world_count(r, tc);
+		d = world_draft(r);
+		if (d) {
+			record_tool_result(d, r, tc);
+			tc->recorded = true;
+		}
+		/* The last one goes in the commit of the results line that follows. */
+		if (d && r->agent.answered + 1 < t->ncalls) {
+			keep_whole(r, tc);
+			world_flush(r, JOURNAL_RIDE, NULL);
+		}
+		agent_on_tool(&r->agent, c->index);
+		world_wake(r);
+	}
+	if (r->tools.turn == c) {
+		r->tools.turn = NULL;
+		world_go_on(r);
+	}
+	call_free(c);
+}
+
+/* ---- start and stop */
+
+static void world_show_line(struct run *r, const char *text, size_t len)
+{
+	struct draft *d = world_draft(r);
+	struct buf whole, clean;
+
+	buf_init(&whole, 16384);
+	buf_init(&clean, 16384);
+	if (utf8_repair(&whole, text, len) == 0 && whole.len &&
+	    redact_text(r->rec.outbox.lb->redact, &clean, whole.data, whole.len) >= 0) {
+		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0; /* whole secrets went */
+		world_activity(r, clean.data);
+		if (d && !r->place) /* its ToolCall says as much */
+			record_activity(d, r, r->activity);
+		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see it while the tool works */
+	}
+	buf_fini(&whole);
+	buf_fini(&clean);
+}
+
+static void world_show_activity(struct run *r, const struct tool *tool, const json_t *args)
+{
+	struct buf text;
+
+	buf_init(&text, 65536);
+	if (tool->activity)
+		tool->activity(args, &text);
+	else
+		buf_addf(&text, "Using %s", tool->name);
+	if (!tool->activity && json_object_size(args) > 0) {
+		buf_addc(&text, ' ');
+		(void)json_dump(&text, args); /* its beginning is shown */
+	}
+	world_show_line(r, text.data ? text.data : "", text.len);
+	buf_fini(&text);
+}
+
+void toolrun_activity(struct tool_env *env, const char *line)
+{
+	struct run *r = env->user;
+
+	if (!r->agent.ending)
+		world_show_line(r, line, strlen(line));
+}
+
+/* In the commit of the result that has it. */
+void toolrun_state_read(struct tool_env *env, const char *key)
+{
+	struct run *r = env->user;
+	struct draft *d = r->agent.ending ? NULL : world_draft(r);
+
+	if (d)
+		record_state_read(d, r, key);
+}
+
+static void world_call_begin(struct world_call *c)
+{
+	struct run *r = c->run;
+
+	if (c->tool.tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
+		(void)world_open_folder(r, NULL);
+	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
+	r->tools.env.order = (uint64_t)r->spawned_wall_ms;
+	world_show_activity(r, c->tool.tool, c->args);
+	c->tool.tool->start(&c->tool);
+}
+
+/* ---- those that see the copy of the project wait for it, and come in their order */
+
+static void copied(struct run *r, const struct ava_error *err)
+{
+	while (err->code != 0 && err->code != AVA_ECANCELED && !list_empty(&r->tools.held)) {
+		struct world_call *c = LIST_FIRST(&r->tools.held, struct world_call, turn);
+
+		list_del(&c->turn);
+		c->tool.error_class = job_error_class(err->code);
+		buf_adds(&c->tool.out, err->text);
+		call_done(&c->tool);
+	}
+	world_go_on(r);
+}
+
+/* A tool may be done at once: that does not begin the next one from within. */
+static void world_go_on(struct run *r)
+{
+	if (r->tools.going)
+		return;
+	r->tools.going = true;
+	while (!r->tools.turn && !list_empty(&r->tools.held)) {
+		struct world_call *c = LIST_FIRST(&r->tools.held, struct world_call, turn);
+
+		if (!r->tools.env.copy) {
+			world_activity(r, "Copying the project");
+			copying_make(r, copied);
+			break;
+		}
+		list_del(&c->turn);
+		r->tools.turn = c;
+		world_call_begin(c);
+	}
+	r->tools.going = false;
+}
+
+/* Written once, and again when they are others. */
+void toolrun_layers(struct tool_env *env, const char *json)
+{
+	struct run *r = env->user;
+	struct draft *d;
+	char hash[HASH_HEX_LEN + 1];
+
+	hash_sha256_hex(json, strlen(json), hash);
+	if (r->agent.ending || memcmp(r->tools.layers, hash, sizeof(r->tools.layers)) == 0)
+		return;
+	memcpy(r->tools.layers, hash, sizeof(r->tools.layers));
+	d = world_draft(r);
+	if (d)
+		record_sandbox(d, r, json);
+}
+
+int toolrun_start(struct agent *a, unsigned index)
+{
+	struct run *r = a->world;
+	struct turn_call *tc = &a->turn->calls[index];
+	struct world_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return AVA_ENOMEM;
+	c->args = json_parse(tc->args, tc->args_len, NULL);
+	if (!c->args) {
+		free(c);
+		return AVA_EINVAL;
+	}
+	memcpy(c->id, tc->id, sizeof(c->id));
+	c->run = r;
+	c->index = index;
+	c->tool = (struct tool_call){
+		.tool = tc->tool,
+		.id = c->id,
+		.args = c->args,
+		.env = &r->tools.env,
+		.out_bytes = limit_result_bytes(a, a->turn->ncalls, TOOL_OUTPUT_MAX),
+		.done = call_done,
+		.user = c,
+		.error_class = ""};
+	buf_init(&c->tool.out, TOOL_FULL_MAX);
+	buf_init(&c->tool.file, TOOL_FULL_MAX);
+	list_add(&r->tools.at_work, &c->node);
+	r->busy++;
+	r->tools.running++;
+	tc->started_ms = clock_mono_ms();
+	list_init(&c->turn);
+	if (copying_wanted(r) && (tc->tool->flags & (TOOL_FILES | TOOL_PROJECT))) {
+		list_add(&r->tools.held, &c->turn);
+		world_go_on(r);
+	} else {
+		world_call_begin(c);
+	}
+	return 0;
+}
+
+void toolrun_names(const struct run *r, struct jw *w)
+{
+	LIST_EACH (&r->tools.at_work, n, tmp)
+		jw_str(w, NULL, LIST_ENTRY(n, struct world_call, node)->tool.tool->name);
+}
+
+void toolrun_stop(struct agent *a)
+{
+	struct run *r = a->world;
+
+	copying_stop(r);
+	LIST_EACH (&r->tools.at_work, n, tmp) {
+		struct world_call *c = LIST_ENTRY(n, struct world_call, node);
+
+		c->dropped = true;
+		atomic_store(&c->tool.stop, true);
+		list_del(n); /* the turn may go; the call stays until its tool is done */
+		if (!list_empty(&c->turn))
+			call_free(c); /* it was not begun */
+		else if (c->tool.tool->stop)
+			c->tool.tool->stop(&c->tool); /* may be done, and gone, at once */
+	}
+}
