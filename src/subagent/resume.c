@@ -360,18 +360,6 @@ static int check_new(struct run *r, const char *name, int call, struct ava_error
 
 /* ---- the event */
 
-uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d)
-{
-	char path[LOGBOOK_PATH];
-	uint32_t n = 0;
-
-	run_messages_path(r, path);
-	for (unsigned i = 0; i < d->nparts; i++)
-		if (d->parts[i]->kind == DRAFT_MESSAGES && strcmp(d->parts[i]->path, path) == 0)
-			n += jsonl_count(d->parts[i]->bytes.data, d->parts[i]->bytes.len);
-	return n;
-}
-
 /* The first point still saving is durable: commits of a run end in order. */
 static void resume_saved(int rv, void *user)
 {

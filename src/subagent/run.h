@@ -298,9 +298,10 @@ struct group {
 /* ---- what the parts of a run ask of each other. They are one machine in several
  * files, which know this header and none of each other. */
 
-/* world.c: slots, timers, records */
+/* world.c: what the machine asks of the world */
 extern const struct agent_io world_io;
 
+/* commit.c */
 /* The draft that is being written for the run's next commit; NULL: no memory
  * (the run then ends with an error). */
 struct draft *world_draft(struct run *r);
@@ -311,6 +312,9 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 int64_t world_lines(struct run *r, const char *lines, size_t len);
 /* What the next commit appends to messages.jsonl; NULL: no memory. */
 struct buf *world_messages(struct run *r);
+/* The lines that a draft has for its messages. */
+uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
+
 /* Let the machine go on in this loop turn. */
 void world_wake(struct run *r);
 void world_activity(struct run *r, const char *text);
@@ -518,9 +522,7 @@ void person_told(struct run *r, struct draft *d); /* the results with them are i
 void person_close(struct run *r, struct draft *d);
 void person_free(struct run *r);
 
-/* run_checkpoint.c */
-/* The lines that a draft has for its messages. */
-uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
+/* resume.c */
 void run_checkpoints_free(struct run *r); /* who still waits is told AVA_ECANCELED */
 
 /* restore.c */

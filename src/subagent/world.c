@@ -33,65 +33,6 @@ static struct run *world_run_of(struct agent *a)
 	return a->world;
 }
 
-/* ---- drafts */
-
-struct draft *world_draft(struct run *r)
-{
-	if (!r->rec.draft)
-		r->rec.draft = draft_new(r->rec.outbox.lb);
-	if (r->rec.draft && r->rec.unnoted)
-		record_restored(r->rec.draft, r);
-	return r->rec.draft;
-}
-
-void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user))
-{
-	struct draft *d = r->rec.draft;
-
-	if (!d)
-		return;
-	if (r->rec.position_due && !r->agent.ending && !r->place)
-		record_position(d, r);
-	r->rec.position_due = false;
-	r->rec.draft = NULL;
-	if (r->rec.lost || draft_failed(d)) {
-		r->rec.lost = true;
-		/* Some of it is lost, so nothing that follows may be written: the
-		 * next start ends the run by what stands in its files. */
-		draft_free(d);
-		r->end.abandoned = true;
-		supervisor_out_of_memory(r);
-		world_wake(r);
-		return;
-	}
-	r->rec.message_lines += run_checkpoint_lines(r, d);
-	outbox_put(&r->rec.outbox, d, level, done, r);
-}
-
-struct buf *world_messages(struct run *r)
-{
-	char path[LOGBOOK_PATH];
-	struct draft *d = world_draft(r);
-
-	run_messages_path(r, path);
-	return d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
-}
-
-int64_t world_lines(struct run *r, const char *lines, size_t len)
-{
-	struct buf *b = len > 0 ? world_messages(r) : NULL;
-
-	if (len == 0)
-		return 0;
-	if (!b)
-		return AVA_ENOMEM;
-	buf_add(b, lines, len);
-	buf_addc(b, '\n');
-	messages_hash(&r->rec.prefix, &r->rec.wordless, lines, len);
-	r->rec.request_bytes += (int64_t)len + 1;
-	return buf_check(b) == 0 ? (int64_t)len + 1 : AVA_ENOMEM;
-}
-
 void world_wake(struct run *r)
 {
 	os_defer(r->sup->loop, &r->wake);

@@ -1,0 +1,83 @@
+/* What a run writes, collected for its next commit.
+ *
+ * Happy path: the first thing to be written opens a draft (world_draft), more is added to it (a
+ * turn's results and the next InferStart go in one commit), world_flush hands it to the run's
+ * outbox; only what must be waited for has a callback. A failing disk stalls the outbox; the
+ * machine just waits. What can fail is memory: some of the record is lost then, so nothing more
+ * of the run is written, and the next start ends it by what stands in its files. */
+#include "subagent/run.h"
+
+#include <string.h>
+
+#include "codec/jscan.h"
+#include "provider/messages.h"
+#include "subagent/record.h"
+
+struct draft *world_draft(struct run *r)
+{
+	if (!r->rec.draft)
+		r->rec.draft = draft_new(r->rec.outbox.lb);
+	if (r->rec.draft && r->rec.unnoted)
+		record_restored(r->rec.draft, r);
+	return r->rec.draft;
+}
+
+uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d)
+{
+	char path[LOGBOOK_PATH];
+	uint32_t n = 0;
+
+	run_messages_path(r, path);
+	for (unsigned i = 0; i < d->nparts; i++)
+		if (d->parts[i]->kind == DRAFT_MESSAGES && strcmp(d->parts[i]->path, path) == 0)
+			n += jsonl_count(d->parts[i]->bytes.data, d->parts[i]->bytes.len);
+	return n;
+}
+
+void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user))
+{
+	struct draft *d = r->rec.draft;
+
+	if (!d)
+		return;
+	if (r->rec.position_due && !r->agent.ending && !r->place)
+		record_position(d, r);
+	r->rec.position_due = false;
+	r->rec.draft = NULL;
+	if (r->rec.lost || draft_failed(d)) {
+		r->rec.lost = true;
+		/* Some of it is lost, so nothing that follows may be written: the
+		 * next start ends the run by what stands in its files. */
+		draft_free(d);
+		r->end.abandoned = true;
+		supervisor_out_of_memory(r);
+		world_wake(r);
+		return;
+	}
+	r->rec.message_lines += run_checkpoint_lines(r, d);
+	outbox_put(&r->rec.outbox, d, level, done, r);
+}
+
+struct buf *world_messages(struct run *r)
+{
+	char path[LOGBOOK_PATH];
+	struct draft *d = world_draft(r);
+
+	run_messages_path(r, path);
+	return d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+}
+
+int64_t world_lines(struct run *r, const char *lines, size_t len)
+{
+	struct buf *b = len > 0 ? world_messages(r) : NULL;
+
+	if (len == 0)
+		return 0;
+	if (!b)
+		return AVA_ENOMEM;
+	buf_add(b, lines, len);
+	buf_addc(b, '\n');
+	messages_hash(&r->rec.prefix, &r->rec.wordless, lines, len);
+	r->rec.request_bytes += (int64_t)len + 1;
+	return buf_check(b) == 0 ? (int64_t)len + 1 : AVA_ENOMEM;
+}
