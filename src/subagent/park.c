@@ -41,12 +41,6 @@ bool park_may(const struct run *r, int64_t wait_ms)
 	       waited_ms + wait_ms <= r->sup->settings->park_max_s * 1000;
 }
 
-bool park_waits(const struct run *r)
-{
-	return r->agent.state == AGENT_WAITING && r->park.until_ms > 0 &&
-	       (r->agent.over == AGENT_WAITS || r->spec->on_quota != QUOTA_ASK);
-}
-
 static void park_until_of(const struct run *r, char out[CLOCK_SOON])
 {
 	clock_local_soon(r->park.until_ms, clock_wall_ms(), out);

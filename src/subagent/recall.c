@@ -57,15 +57,6 @@ int toolrun_count(struct run *r, unsigned ncalls)
 	return rv;
 }
 
-void run_artifact_path(const struct run *r, const char *call, const char *type,
-		       char out[RUN_ARTIFACT_PATH])
-{
-	char folder[LOGBOOK_PATH];
-
-	run_artifacts_path(r, folder);
-	snprintf(out, RUN_ARTIFACT_PATH, "%s/%.15s.%.8s", folder, call, type);
-}
-
 struct recall_fetch {
 	size_t want;
 	struct buf *out;

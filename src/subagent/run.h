@@ -180,8 +180,9 @@ struct run {
 	struct person *person;         /* what it asks, what is said to it; or NULL */
 	struct run_checkpoints *checkpoints; /* names of its positions; or NULL */
 	struct os_task wake, reap;
-	struct os_timer *timer; /* agent_io.wake_at */
-	unsigned busy;          /* jobs and tool calls that still point here */
+	void (*unused)(struct run *r); /* it has ended, and nothing points to it any more */
+	struct os_timer *timer;        /* agent_io.wake_at */
+	unsigned busy;                 /* jobs and tool calls that still point here */
 	int64_t spawned_wall_ms, started_wall_ms;
 	char activity[160];
 	/* Its spawn is on disk; cancelled before it was, or while it ends: then of a chain
@@ -315,6 +316,7 @@ struct buf *world_messages(struct run *r);
 /* The lines that a draft has for its messages. */
 uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
 
+/* run.c */
 /* Let the machine go on in this loop turn. */
 void world_wake(struct run *r);
 void world_activity(struct run *r, const char *text);
@@ -324,6 +326,7 @@ void world_release(struct run *r);
 /* The working folder, once for all calls: runs that wait for a slot or a person
  * hold none. AVA_ENOENT, AVA_EBUSY (too many files are open). */
 int world_open_folder(struct run *r, struct ava_error *err);
+bool park_waits(const struct run *r); /* for the time, not for a person */
 
 /* ---- tools at work (toolrun.c), and what a run can look up (recall.c) */
 int toolrun_start(struct agent *a, unsigned call);
@@ -386,7 +389,6 @@ void park_why_not(const struct run *r, const struct reply_error *e, const char *
 		  size_t size);
 /* The service answers again, before its time: who waits for that model does not any more. */
 void park_over(struct supervisor *s, const struct model *m);
-bool park_waits(const struct run *r); /* for the time, not for a person */
 /* Its timer: the clock on the wall decides, which may have jumped. */
 void park_look(struct run *r);
 int64_t park_until(const struct run *r); /* monotonic */
