@@ -197,7 +197,7 @@ struct run_wait {
 	void (*ended)(struct run_wait *w, struct run *r);
 };
 
-/* `spec` stays the caller's on error. AVA_ENOMEM. */
+/* supervisor.c: `spec` stays the caller's on error. AVA_ENOMEM. */
 int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec);
 void run_fini(struct run *r); /* nothing may point to it any more */
 

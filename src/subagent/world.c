@@ -1,32 +1,19 @@
-/* Slots, timers and records. What a turn writes is collected in one draft
- * (results line and the next InferStart go in one commit), handed to the run's
- * outbox, and only what must be waited for has a callback. A failing disk
- * stalls the outbox; the machine just waits. */
+/* The table of effects: what the machine (agent/agent.c) asks of the real world, as agent_io.
+ *
+ * Happy path: clock, slot and timer; a reply and the results of its calls become lines of the
+ * conversation and events in the draft of the next commit (commit.c); the other effects are rows
+ * that stand in the file of their part. What can fail is memory, which ends the run. */
 #include "subagent/run.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "agent/envelope.h"
-#include "agent/limit.h"
-#include "agent/position.h"
 #include "agent/prompt.h"
 #include "agent/tool.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/sys.h"
 #include "base/util.h"
-#include "codec/json.h"
-#include "codec/redact.h"
-#include "codec/utf8.h"
-#include "provider/messages.h"
+#include "provider/dialect.h"
 #include "subagent/record.h"
-#include "tool/job.h"
 
 static struct run *world_run_of(struct agent *a)
 {
@@ -193,97 +180,3 @@ const struct agent_io world_io = {
 	.done = world_done,
 	.shared = money_shared,
 };
-
-/* ---- What every run has, whoever owns it: the supervisor's subagents and the
- * conversations of ava/talk.c. Making one can fail for want of memory; the
- * rest only looks. */
-
-static void run_wake(struct os_task *t)
-{
-	struct run *r = CONTAINER_OF(t, struct run, wake);
-
-	if (r->end.abandoned) { /* without memory for its record: nothing more may happen */
-		infer_stop(&r->agent);
-		toolrun_stop(&r->agent);
-		money_settle(r); /* others need not wait for what it held */
-	} else if (!r->end.done) {
-		agent_run(&r->agent);
-	}
-}
-
-static void run_timer(void *user)
-{
-	park_look(user);
-	world_wake(user);
-}
-
-int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
-{
-	r->sup = sup;
-	r->unused = supervisor_free_run;
-	r->tools.env = (struct tool_env){.loop = sup->loop,
-					 .cwd_fd = -1,
-					 .cwd = spec->cwd,
-					 .keep_out = (const char *const *)sup->keep_out,
-					 .grants = spec->grants,
-					 .ngrants = spec->ngrants,
-					 .time_ms = TOOL_TIME_MS,
-					 .redact = sup->book->redact,
-					 .root = sup->keep_out[0],
-					 .memory = sup->memory,
-					 .user_id = spec->user_id,
-					 .state_read = toolrun_state_read,
-					 .activity = toolrun_activity,
-					 .layers = toolrun_layers,
-					 .unboxed = sup->settings->sandbox_required == 0,
-					 .disk_free_min_mb = sup->settings->disk_free_min_mb,
-					 .fetch_result = toolrun_fetch,
-					 .pages = sup->pages,
-					 .mcp = sup->mcp,
-					 .told = toolrun_told,
-					 .user = r};
-	list_init(&r->node);
-	list_init(&r->queue);
-	list_init(&r->tools.at_work);
-	list_init(&r->tools.held);
-	list_init(&r->end.waits);
-	os_task_init(&r->wake, run_wake);
-	outbox_init(&r->rec.outbox, sup->book);
-	money_begin(r);
-	r->call.cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
-	buf_init(&r->tools.artifacts, 1u << 20);
-	r->timer = os_timer_new(sup->loop, run_timer, r);
-	if (!r->timer) {
-		run_fini(r);
-		return AVA_ENOMEM;
-	}
-	r->spec = spec;
-	return 0;
-}
-
-void run_fini(struct run *r)
-{
-	list_del(&r->node);
-	os_defer_cancel(r->sup->loop, &r->wake);
-	money_settle(r);
-	group_leave(r);
-	agent_fini(&r->agent);
-	person_free(r);
-	run_checkpoints_free(r);
-	ending_free(r);
-	draft_free(r->rec.draft);
-	outbox_fini(&r->rec.outbox);
-	os_timer_free(r->timer);
-	os_timer_free(r->call.timer);
-	if (r->tools.env.cwd_fd >= 0)
-		close(r->tools.env.cwd_fd);
-	free(r->tools.calls_before);
-	free(r->tools.copy);
-	free(r->session_file);
-	free(r->end.by);
-	free(r->call.why);
-	free(r->call.trouble);
-	free(r->park.model);
-	buf_fini(&r->tools.artifacts);
-	spec_free(r->spec);
-}
