@@ -453,11 +453,6 @@ static void record_state(struct draft *d, struct run *r, const char *state,
 	r->rec.position_due |= q->quota;
 }
 
-const char *question_kind(const struct question *q)
-{
-	return q->quota ? "quota" : q->approval ? "approval" : "question";
-}
-
 static void record_said(struct draft *d, struct run *r, const struct person_said *s,
 			const char *outcome, const char *call_id)
 {

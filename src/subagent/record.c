@@ -421,6 +421,11 @@ void record_checkpoint(struct draft *d, struct run *r, const struct record_check
 	record_end(&c);
 }
 
+const char *question_kind(const struct question *q)
+{
+	return q->quota ? "quota" : q->approval ? "approval" : "question";
+}
+
 void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w)
 {
 	const struct question *q = w->q;

@@ -513,7 +513,8 @@ struct question {
 	int64_t asked_ms, until_ms; /* wall */
 };
 
-const char *question_kind(const struct question *q); /* "approval", "quota", "question" */
+/* record.c: "approval", "quota", "question" */
+const char *question_kind(const struct question *q);
 int person_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
 void person_ask_end(struct agent *a, unsigned call, enum agent_asked how);
 /* What was said and not told yet, as notices into `out` (room for
