@@ -111,7 +111,7 @@ static void make_done(struct os_work *w)
 	making_free(m);
 	r->busy--;
 	r->tools.running--;
-	ending_tools_done(r);
+	run_tool_done(r);
 	world_release(r);
 }
 

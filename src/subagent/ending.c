@@ -47,7 +47,7 @@ struct end_job {
 	struct os_timer *timer; /* then: it does not wait for ever */
 };
 
-void ending_free(struct run *r)
+static void ending_free(struct run *r)
 {
 	if (!r->end.job)
 		return;
@@ -475,9 +475,9 @@ static void tools_late(void *user)
 	ending_written(r);
 }
 
-void ending_tools_done(struct run *r)
+static void ending_tools_done(struct run *r)
 {
-	if (r->tools.running == 0 && r->end.job && r->end.job->waits && !r->end.abandoned) {
+	if (r->end.job && r->end.job->waits && !r->end.abandoned) {
 		os_timer_stop(r->end.job->timer);
 		tools_late(r);
 	}
@@ -492,6 +492,8 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	/* Without memory for its end the run cannot go on honestly; the next
 	 * start ends it as interrupted. */
 	r->end.job = j;
+	r->end.tools_done = ending_tools_done;
+	r->end.free = ending_free;
 	if (!j || !d) {
 		r->end.abandoned = true;
 		supervisor_out_of_memory(r);

@@ -64,6 +64,12 @@ int world_open_folder(struct run *r, struct ava_error *err)
 	return 0;
 }
 
+void run_tool_done(struct run *r)
+{
+	if (r->tools.running == 0 && r->end.tools_done)
+		r->end.tools_done(r);
+}
+
 void world_release(struct run *r)
 {
 	if (r->busy > 0 || !r->end.done || !outbox_empty(&r->rec.outbox))

@@ -138,8 +138,10 @@ struct run_tools {
 
 /* How it ends. */
 struct run_end {
-	struct list waits;        /* run_wait: who waits for it */
-	struct end_job *job;      /* set once it is ending */
+	struct list waits;   /* run_wait: who waits for it */
+	struct end_job *job; /* set once it is ending */
+	/* Set with it: no tool is at work any more (NULL: nobody waits for that); free it. */
+	void (*tools_done)(struct run *r), (*free)(struct run *r);
 	int64_t wall_ms, used_ms; /* when, and how much of its time was used by then */
 	char *by, origin[16];     /* who cancelled it, by which door; owned; NULL: nobody did */
 	bool interrupted;         /* by a crash: it is only ended */
@@ -320,6 +322,8 @@ uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
 /* Let the machine go on in this loop turn. */
 void world_wake(struct run *r);
 void world_activity(struct run *r, const char *text);
+/* A call of a tool is over: an end that waits for the last one goes on. */
+void run_tool_done(struct run *r);
 /* Free the run once nothing points to it any more. */
 void world_release(struct run *r);
 
@@ -368,9 +372,6 @@ void copying_sweep(struct supervisor *sup);
 
 /* ---- ending.c */
 void ending_start(struct agent *a, const struct agent_end *end);
-void ending_free(struct run *r);
-/* A tool is done: an end that waited for the last one goes on. */
-void ending_tools_done(struct run *r);
 /* Close what is still open: a result for each call, an InferEnd. */
 void ending_close(struct run *r, struct draft *d, const char *stop_reason);
 

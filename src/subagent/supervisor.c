@@ -181,7 +181,8 @@ void run_fini(struct run *r)
 	agent_fini(&r->agent);
 	person_free(r);
 	run_checkpoints_free(r);
-	ending_free(r);
+	if (r->end.free)
+		r->end.free(r);
 	draft_free(r->rec.draft);
 	outbox_fini(&r->rec.outbox);
 	os_timer_free(r->timer);

@@ -47,7 +47,7 @@ static void call_free(struct world_call *c)
 	free(c);
 	r->busy--;
 	r->tools.running--;
-	ending_tools_done(r);
+	run_tool_done(r);
 	world_release(r);
 }
 
