@@ -219,7 +219,7 @@ static void ending_ended(int rv, void *user)
 
 	if (r->end.job)
 		copying_remove(r, r->end.job->changes);
-	group_next(r);
+	chain_next(r);
 	agent_on_saved(&r->agent);
 	world_wake(r);
 }
@@ -271,7 +271,7 @@ static void ending_commit(void *user)
 		buf_fini(&result);
 		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary, hash);
 		record_session_end(d, r, j->end.status, j->end.summary);
-		group_run_ends(r, d, j->end.status, j->end.summary); /* a chain's next one starts */
+		chain_run_ends(r, d, j->end.status, j->end.summary); /* a chain's next one starts */
 		logbook_run_path(r->id.text, path);
 		draft_part(d, DRAFT_DROP, path);
 		run_messages_path(r, path);

@@ -5,13 +5,11 @@
  * Nothing of a group is written for itself. Each run's spec says which group it
  * is in, what all may spend and until when; the catalog's rows name the group,
  * so that at the next start what the ended ones have cost is known before the
- * others go on. A chain's next run is spawned in the commit that ends the one
- * before: a crash leaves either both or none.
+ * others go on. The next run of a chain: chain.c.
  *
  * The deadline counts from the first start, while avad runs: after a restart what
  * the newest position of its runs says was used, and what passed behind it, is
- * taken off. What can fail is memory; a chain also by a working folder that is
- * gone, which ends it. */
+ * taken off. What can fail is memory. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +20,6 @@
 #include "codec/json.h"
 #include "journal/catalog.h"
 #include "os/loop.h"
-#include "subagent/supervisor.h"
 #include "subagent/run.h"
 
 #define CONTENT_MAX (256u << 10)
@@ -322,8 +319,7 @@ static void group_write_event(struct run *r, struct draft *d, enum event_kind ki
 	buf_fini(&b);
 }
 
-/* The chain ends here: its next run cannot be spawned. */
-static void chain_write_broken(struct run *r, struct draft *d, const char *why)
+void group_write_broken(struct run *r, struct draft *d, const char *why)
 {
 	struct buf b;
 	struct jw w;
@@ -354,68 +350,7 @@ static bool group_all_ended(const struct group *g)
 	return true;
 }
 
-/* What the next of a chain gets to know of the one before it. */
-static void chain_describe(const struct run *r, enum ava_status status, const char *summary,
-			   const char *context, struct buf *out)
-{
-	buf_addf(out, "%s%s### The run before (%s, %s)\n", context ? context : "",
-		 context && *context ? "\n\n" : "", r->id.text, ava_status_name(status));
-	buf_adds(out, summary);
-	buf_addf(out, "\n\nIts result: read_result with call_id \"%s\".", r->id.text);
-	if (r->tools.artifacts.len > 0)
-		buf_addf(out, " Outputs it kept: %s.", r->tools.artifacts.data);
-}
-
-/* The config of the next run, with what this one leaves to it; *then is what
- * follows that one, *owned*. NULL: there is none, or no memory. */
-static json_t *chain_next_config(const struct run *r, enum ava_status status, const char *summary)
-{
-	const struct spec_group *was = &r->spec->group;
-	json_t *list = was->then ? json_parse(was->then, strlen(was->then), NULL) : NULL;
-	json_t *config = json_incref(json_array_get(list, 0)), *group;
-	char *rest = NULL;
-	struct buf context;
-
-	group = json_object_get(config, "group");
-	buf_init(&context, SPEC_CONTEXT_MAX);
-	if (!group)
-		goto out;
-	chain_describe(r, status, summary, json_get_str(config, "context"), &context);
-	json_array_remove(list, 0);
-	if (json_array_size(list) > 0)
-		rest = json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(15));
-	if (buf_check(&context) == 0)
-		json_object_set_new(config, "context", json_stringn(context.data, context.len));
-	if (rest)
-		json_object_set_new(group, "then", json_string(rest));
-out:
-	free(rest);
-	buf_fini(&context);
-	json_decref(list);
-	return config;
-}
-
-static void chain_spawn_next(struct run *r, struct draft *d, enum ava_status status,
-			     const char *summary)
-{
-	json_t *config = chain_next_config(r, status, summary);
-	struct ava_error err = {0};
-	struct run_spec *spec = NULL;
-	int rv;
-
-	if (!config)
-		return;
-	rv = spec_from_json(&spec, config, r->spec->session_id, "", r->spec->user_id, &err);
-	json_decref(config);
-	if (rv == 0)
-		rv = supervisor_spawn(r->sup, spec, r->proposal, d, &r->next, &err);
-	if (rv == 0)
-		return;
-	spec_free(spec);
-	chain_write_broken(r, d, err.text);
-}
-
-void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary)
+void group_run_ends(struct run *r, struct draft *d, enum ava_status status)
 {
 	struct group *g = r->group;
 	struct group_member *m = g ? group_find(g, r->id.text) : NULL;
@@ -425,33 +360,20 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 	m->ended = true;
 	m->status = status;
 	m->log = &r->rec.log;
-	if (g->chain && status == AVA_SUCCESS && !r->cancel_wanted)
-		chain_spawn_next(r, d, status, summary);
 	if (group_all_ended(g))
 		group_write_event(r, d, EVENT_Join);
 	else
 		group_waits(r); /* those that are left may all be parked */
 }
 
-void group_next(struct run *r)
+void group_end_saved(struct run *r)
 {
 	struct group_member *m = r->group ? group_find(r->group, r->id.text) : NULL;
-	struct run *next = r->next;
 
 	if (m && m->log) {
 		run_log_hex(m->log, m->head);
 		m->log = NULL;
 	}
-	if (!next)
-		return;
-	/* Cancelled while the commit that has both was on its way. */
-	if (r->cancel_wanted)
-		supervisor_cancel(next, r->end.by, r->end.origin);
-	else
-		r->next = NULL;
-	supervisor_start(next);
-	if (r->sup->on_chained)
-		r->sup->on_chained(next, r->sup->session_user);
 }
 
 /* ---- the next start */

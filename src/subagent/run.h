@@ -477,10 +477,11 @@ void group_leave(struct run *r); /* before it is freed */
 void group_run_starts(struct run *r);
 /* Of its time, ms; 0: it has no deadline. */
 int64_t group_used_ms(const struct group *g);
-/* Its end is in `d`: in a chain the next run is spawned behind it, and started by
- * group_next when `d` is durable; when it was the last, Join follows. */
-void group_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary);
-void group_next(struct run *r);
+/* Its end is in `d`: when it was the last, Join follows. Then, when `d` is durable. */
+void group_run_ends(struct run *r, struct draft *d, enum ava_status status);
+void group_end_saved(struct run *r);
+/* The chain ends here: its next run cannot be spawned. */
+void group_write_broken(struct run *r, struct draft *d, const char *why);
 /* What a run of the group may read of the others by reference: "S-7f3a2b",
  * "sibling:2" (the second of those that run side by side), and either with
  * ":c3.1" behind it. The file below the root; AVA_EDENIED, AVA_EINVAL with a
@@ -498,6 +499,11 @@ void group_seen(struct run *r, int64_t wall_ms);
 /* A position of the run says how much of the group's time was used then. */
 void group_noted(struct run *r, int64_t used_ms, int64_t wall_ms);
 void group_restored(struct supervisor *s); /* groups without a run are forgotten */
+
+/* chain.c: the end of a run is in `d`; in a chain the next run is spawned behind it, and started
+ * by chain_next when `d` is durable */
+void chain_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary);
+void chain_next(struct run *r);
 
 /* person.c: what a run asks a person, and what is said to it */
 #define PERSON_SAID_MAX 16 /* messages that a run has not read yet */
