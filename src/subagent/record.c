@@ -1,7 +1,8 @@
 /* The one place that knows the shape of a run's events (doc/events.json).
  *
  * Each function: content object through the writer, head from the run, into the
- * draft, which gives it its numbers when it is committed. */
+ * draft, which gives it its numbers when it is committed. What can fail is memory: the draft
+ * remembers it (draft_failed). */
 #include "subagent/record.h"
 
 #include <inttypes.h>

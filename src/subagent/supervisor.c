@@ -1,6 +1,8 @@
 /* A run is made with the events of its spawn in a draft that the caller
  * commits; only when that is durable does its machine start, so an accepted
- * run is one that a crash cannot lose. */
+ * run is one that a crash cannot lose. When its end is durable, who waits for it is told.
+ * What can fail: memory, a queue that is full, a working folder that is gone; nothing of the
+ * run stays then. */
 #include "subagent/supervisor.h"
 
 #include <errno.h>
