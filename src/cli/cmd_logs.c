@@ -45,7 +45,7 @@ struct logprint { /* zero-initialised, then filled in */
 	struct logtext text;
 	struct logprint_kept *kept; /* owned; of `reverse` */
 	size_t nkept, cap, bytes;
-	int64_t shown_ms; /* when progress or an event was shown last, monotonic */
+	int64_t shown_ms; /* when progress or an event was last shown, monotonic */
 	bool progress;    /* a line of progress stands on the terminal */
 	bool broken;      /* a line could not be read */
 	struct ava_log *log;
@@ -349,7 +349,7 @@ static int logs_show_event(struct logprint *p, const struct ava_log_event *e, st
 	return rv;
 }
 
-/* All there is for now has left; nothing of it comes again. */
+/* Flush all events so far and save the cursor, so that none comes again. */
 static int logs_settle(struct logprint *p, struct ava_error *err)
 {
 	logprint_clear(p);

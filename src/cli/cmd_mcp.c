@@ -123,7 +123,7 @@ static void put_error(const json_t *id, int code, const char *text)
 
 /* ---- flights */
 
-/* Somebody waits for an answer. */
+/* Whether the client still waits for an answer. */
 static bool asks(const struct flight *f)
 {
 	return f->m.method && f->m.id && !f->answered;
@@ -212,7 +212,7 @@ static bool is_pressing(const struct flight *f)
 	return !f->streams || (asks(f) && strcmp(f->m.method, "tools/call") == 0);
 }
 
-/* Again, later; a stream that only listens as long as it takes. */
+/* Send a flight again later; a stream that only listens does so without a limit. */
 static void put_off(struct flight *f, const char *why)
 {
 	disconnect(f);
@@ -238,7 +238,7 @@ static int post(struct flight *f, struct ava_error *err)
 	if (b->session[0])
 		buf_addf(&head, "Mcp-Session-Id: %s\r\n", b->session);
 	buf_addf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", f->len);
-	buf_add(&head, f->line, f->len); /* in one piece: it wakes the daemon once */
+	buf_add(&head, f->line, f->len); /* head and body in one write wake the daemon once */
 	rv = buf_check(&head);
 	if (rv == 0 &&
 	    send(client_fd(f->c), head.data, head.len, MSG_NOSIGNAL) != (ssize_t)head.len)
@@ -247,7 +247,7 @@ static int post(struct flight *f, struct ava_error *err)
 	return rv;
 }
 
-/* Over a connection of its own; who only listens starts no daemon. */
+/* Send a flight over its own connection; a stream that only listens starts no daemon. */
 static void send_off(struct flight *f)
 {
 	struct ava_error err = {0};
@@ -506,7 +506,7 @@ static json_t *entry_of_address(const struct mcp_target *t)
 
 /* ---- TOML: our table alone is looked at */
 
-/* Members, those of an object by dotted names. Strings and lists as JSON has them are those of
+/* Write members as TOML, those of an object by dotted names. JSON's strings and lists are valid
  * TOML. */
 static void toml_members(struct buf *b, const char *front, const json_t *table)
 {
@@ -534,10 +534,9 @@ static bool mcp_is_ours(const char *name)
 	return strncmp(name, "mcp_servers.ava", n) == 0 && (!name[n] || name[n] == '.');
 }
 
-/* Our tables: where they begin, and their length. Blank lines and comments behind them belong to
- * what follows. *at stays, and the length is 0: there are none. TOML may write the name in the head
- * of one [ mcp_servers . "ava" ], has two other forms for it, and allows other tables between
- * ours: these are told, *odd. */
+/* Find our tables: where they begin (*at), and their length; 0: none, *at stays. Blank lines and
+ * comments behind them belong to the next table. Other forms of TOML, as [ mcp_servers . "ava" ] or
+ * other tables between ours, are reported as *odd. */
 static size_t toml_find(const char *text, size_t *at, bool *odd)
 {
 	const char *from = NULL, *to = NULL, *next;

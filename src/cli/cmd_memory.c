@@ -1,4 +1,4 @@
-/* ava memory: what Ava remembers of whoever asks; doc/MEMORY.md. All of it goes through the
+/* ava memory: what Ava remembers of the user; doc/MEMORY.md. All of it goes through the
  * daemon, which alone has the file. Times are local, with --json they are as the daemon says.
  *
  * rm is final; --all asks first on a terminal, and elsewhere wants --yes (exit 4 without). */

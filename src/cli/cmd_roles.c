@@ -1,9 +1,9 @@
 /* ava roles: who can be asked, what one is told, whether a file is right, and trust in a
  * project's file.
  *
- * The daemon reads the files, as it does when it uses them. trust shows first what is
- * trusted: where it comes from, its tools, its text; a person says yes, or --yes does. The
- * hash of what was shown goes along, so that what is kept is what was read.
+ * The daemon reads the files, as it does when it uses them. trust first shows the role's
+ * origin, tools and text; a person says yes, or --yes does. The hash of the text shown goes along,
+ * so that the daemon trusts exactly that.
  *
  * Exit: 1 where a checked file is broken, 4 without a yes, 5 for no such role. */
 #include <limits.h>

@@ -11,8 +11,8 @@
  * prune: old runs and days go; catalog rows and sealed heads stay. The work is that of the
  * daemon, or of `avad --prune` on a root that nobody serves.
  *
- * dashboard: an address that signs in to the page, opened in a browser. It stands in a file that
- * only its owner reads, which is what the browser is given: the words of a command are seen by
+ * dashboard: an address that signs in to the page, opened in a browser. The browser gets
+ * a file with the address, which only its owner reads: arguments of a command are visible to
  * everybody on the machine.
  *
  * doctor: configuration, keys and services are looked at by `avad --doctor`, which links what
@@ -497,7 +497,7 @@ static int64_t root_seconds_of(const char *text)
 	return 0;
 }
 
-/* By the daemon where one is at work (1), which has the files open. */
+/* Let the daemon do the work if one serves (1), since it has the files open. */
 static int ask_daemon(json_t **report, struct ava_error *err)
 {
 	struct client *c = NULL;

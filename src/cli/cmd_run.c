@@ -2,8 +2,8 @@
  *
  * The work is done in the daemon; this is its terminal. The request carries an
  * id of its own, so that asking again after a lost connection starts nothing
- * twice. What a person reads goes to stdout, with --json all of it to stderr
- * and the one result object to stdout.
+ * twice. Text for a person goes to stdout, with --json to stderr, and the
+ * result object to stdout.
  *
  * What can fail: the input (told before the daemon is asked), an answer that is
  * no yes (exit 4), the run itself (exit by its status). Ctrl-C before the
@@ -121,7 +121,7 @@ static int run_take_id(const json_t *v, const char *key, char *out, size_t size,
 	return 0;
 }
 
-/* The quote, as the daemon words it; its last line asks, which is left out where nobody is. */
+/* Show the quote in the daemon's words; without `ask` its last line, the question, is left out. */
 static void show_quote(const struct run_job *j, const char *message, bool ask)
 {
 	const char *question = ask ? NULL : strstr(message, "\n" WORDS_PROCEED);
@@ -151,7 +151,7 @@ static bool in_state(const json_t *p, const char *word)
 	return strcmp(json_str(p, "state"), word) == 0;
 }
 
-/* All three rights (`ava run --help`), and nobody has said yes to that beforehand. */
+/* Whether the quote has all three rights (`ava run --help`) without a yes given beforehand. */
 static bool asks_all_three(const json_t *quote)
 {
 	const json_t *grant;
@@ -380,7 +380,7 @@ static int run_follow(struct run_job *j, json_t **result, struct ava_error *err)
 	return rv;
 }
 
-/* With the limits that a run has in its status, which is left out where it cannot be had. */
+/* Tell a run's end, with the limits in its status if that can be had. */
 static void tell_end(struct run_job *j, struct client *c, const char *role, const json_t *result)
 {
 	json_t *run = NULL;
@@ -616,8 +616,8 @@ static int run_job(struct run_job *j, const char *text)
 	return rv;
 }
 
-/* With a file, what is said of one task is said in its line; --timeout and --max-cost-cents
- * hold for all of them. */
+/* With --parallel, options of one task stand in its line of the file; --timeout and
+ * --max-cost-cents hold for all. */
 static int check_usage(int argc)
 {
 	struct task_options each = o.task;

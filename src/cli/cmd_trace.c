@@ -162,7 +162,7 @@ static int read_import(struct ava_trace **t, const char *path, bool *broken, str
 	return rv;
 }
 
-/* All of one run, so that nobody is told that one did what another one has done. */
+/* Refuse lines of several runs, which would show one run's work as another's. */
 static int check_one_run(struct ava_trace *t, const char *file, struct ava_error *err)
 {
 	const struct ava_event *e;

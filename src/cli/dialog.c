@@ -1,11 +1,11 @@
 /* A conversation as a client has it; dialog.h.
  *
- *   daemon ── SSE ──► filter ──► queue ──► whoever shows it
+ *   daemon ── SSE ──► filter ──► queue ──► the client that shows it
  *
  * Happy path: the newest lsn is asked, the conversation made or found and followed behind that lsn,
- * so that nothing is missed between the two. What is said is answered by events. Nothing is read
- * before the queue is empty, and then what one read brings; the daemon waits: what is durable is
- * read later, frames of text are left out by the daemon.
+ * so that nothing is missed between the two. Messages are answered by events. The stream is read
+ * only when the queue is empty, once each time; meanwhile durable events wait, and the daemon
+ * leaves out frames of text.
  *
  * What can fail: there is no such conversation, a request, which says why; a connection, which is
  * made again for as long as it takes; a refusal of the stream, which is told and ends it; memory
@@ -157,7 +157,7 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 		rv = ask_lsn(d, &newest, err);
 	json_array_foreach(json_object_get(file, "entries"), i, entry)
 	{
-		/* Ids of ours are numbers of the journal, those of pi are any. */
+		/* Entry ids of ours are lsns; those of pi can be anything. */
 		uint64_t id = strtoull(json_str(entry, "id"), NULL, 16);
 		json_t *message = json_object_get(entry, "message");
 		const char *alone = json_get_str(message, "content");
@@ -280,8 +280,8 @@ static int dialog_put(struct dialog *d, enum dialog_kind kind, const char *data,
 	return 0;
 }
 
-/* Events that a person sees; the rest is in `ava logs`. Of the calls of models those of
- * subagents, whose first one is their start. */
+/* Whether a person sees the event; the rest is in `ava logs`. Model calls count for subagents only,
+ * where the first one means the start. */
 static bool dialog_is_shown(const struct dialog *d, const struct sse_event *e)
 {
 	static const char ava[] = "\"agentId\":\"ava\"";
@@ -301,7 +301,8 @@ static bool dialog_is_shown(const struct dialog *d, const struct sse_event *e)
 	return strcmp(e->event, "InferStart") == 0 && !memmem(e->data, e->len, ava, strlen(ava));
 }
 
-/* The event of what was said is the first of its kind behind the entry. */
+/* Whether the event is a message sent from here: the first of its kind behind the message's entry.
+ * */
 static bool dialog_is_own(struct dialog *d, const struct sse_event *e)
 {
 	if (d->nown == 0 || strcmp(e->event, "UserMessage") != 0 ||
@@ -337,7 +338,7 @@ static int dialog_on_event(const struct sse_event *e, void *user)
 	return rv;
 }
 
-/* Without notes, which would stand in the picture. */
+/* Connect without notes, which would stand in the picture. */
 static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *err)
 {
 	char root[ROOT_PATH_MAX], path[128], last[24];

@@ -62,9 +62,9 @@ struct dialog {
 void dialog_init(struct dialog *d, struct client **c, bool all);
 void dialog_fini(struct dialog *d);
 
-/* `id` NULL: a new one in d->cwd; `model` NULL: the daemon's default. Else one that stands in the
- * daemon, AVA_EINVAL where it is no id; it has a folder of its own. What happens from now on is
- * behind d->seen. */
+/* Open a conversation. `id` NULL: a new one in d->cwd; `model` NULL: the daemon's default. Else an
+ * existing one, which has a folder of its own; AVA_EINVAL: no id. Later events are behind d->seen.
+ * */
 int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_error *err);
 /* Continue with another model, or begin with it when nothing was said. */
 int dialog_model(struct dialog *d, const char *model, struct ava_error *err);
@@ -87,8 +87,8 @@ int dialog_stop(struct dialog *d, struct ava_error *err);
  * the next client. Only with `insist` is a daemon started for it. */
 void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist);
 
-/* Behind d->seen, anew. What is said before the stream is open would be answered without frames: it
- * is waited for; a daemon that does not come is a lost connection. */
+/* Follow the conversation behind d->seen. Waits for the stream, since a message sent before would
+ * be answered without frames; without a daemon the connection is lost. */
 void dialog_follow(struct dialog *d);
 void dialog_leave(struct dialog *d);
 /* The next item, the caller's from now on (free); NULL when there is none. */

@@ -112,7 +112,7 @@ static bool foreign_event(struct buf *out, const char *line, size_t len)
 	return good && buf_check(out) == 0;
 }
 
-/* Lines that are events go over as they stand, but for what is behind them. */
+/* Copy lines that are events as they stand, without text behind the event. */
 static void lay_lines(FILE *out, const struct buf *data, const char *name, bool *broken)
 {
 	const char *at = data->data, *end = at + data->len, *nl;

@@ -6,10 +6,9 @@
 
 #include "cli/api.h"
 
-/* `file` ("-": what comes on 0; a pipe) as a root of its own below the folder for temporary files,
- * which goes with the process, also when a signal ends it. Lines that another program wrote anew
- * (ends of lines, times, the order of keys) are events again; what is none is told with its line,
- * and *broken set. Once. */
+/* Make a data root of `file` ("-": stdin; a pipe) below the folder for temporary files, removed
+ * when the process ends, also by a signal. Lines that another program wrote anew (ends of lines,
+ * times, the order of keys) are events again; other lines are reported, and *broken set. Once. */
 int foreign_log_root(const char *file, char path[ROOT_PATH_MAX], bool *broken,
 		     struct ava_error *err);
 

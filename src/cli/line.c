@@ -34,7 +34,7 @@
 
 #define PASTES_MAX    16
 #define PASTE_IN_LINE 1000 /* bytes of a single line that are put into the line */
-#define ESCAPE_MS     100  /* for the rest of a sequence */
+#define ESCAPE_MS     100  /* to wait for the rest of a sequence */
 #define WORDS_MAX     128
 #define HISTORY_SIZE  1000 /* entries */
 #define HISTORY_ENTRY 4096 /* bytes; longer ones are not kept */
@@ -420,9 +420,8 @@ static void go_down(struct line *l, size_t used, size_t width)
 		putchar('\n');
 }
 
-/* A terminal that breaks its rows anew has the cursor so many rows below the
- * first one of the line as the new width makes; libedit goes on believing in
- * those of the old one, and is given them. */
+/* After a change of width the terminal breaks rows anew, and the cursor is in another row of the
+ * line; libedit counts by the old width, so move the cursor to the row it expects. */
 static void resized(struct line *l)
 {
 	size_t used = columns(l), before = l->width, rows;
@@ -506,8 +505,7 @@ static wchar_t woken(struct line *l)
 	return 0;
 }
 
-/* Ctrl-C: a line that was begun is dropped; at an empty one it is for what is
- * going on. */
+/* Ctrl-C drops a begun line; at an empty line it interrupts the work under way. */
 static wchar_t interrupted(struct line *l)
 {
 	const LineInfoW *i = el_wline(l->el);
@@ -655,8 +653,7 @@ static void bind_keys(EditLine *el)
 		el_set(el, EL_BIND, own[i].key, own[i].name, NULL);
 	}
 	el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL);
-	/* Between two lines: no echo, so that what is typed ahead stands where it
-	 * is read. */
+	/* No echo between two lines, so that text typed ahead appears where it is read. */
 	el_set(el, EL_SETTY, "-x", "-echo", "-icanon", NULL);
 }
 
@@ -855,7 +852,7 @@ int line_read(struct line *l, const char *prompt, const char **text, struct ava_
 		rv = read_edited(l, err);
 	} else {
 		rv = read_plain(l, prompt, err);
-		chat_begin_line(l->chat); /* when it was begun nobody knows */
+		chat_begin_line(l->chat); /* the real beginning is not known */
 	}
 	*text = l->text.data != NULL ? l->text.data : "";
 	return rv;

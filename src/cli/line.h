@@ -1,10 +1,10 @@
 /* Lines from a person at a terminal, while something else has things to show.
  *
  * On a terminal that can move its cursor the line is edited (libedit: history,
- * completion, Emacs keys); what is to be shown appears above it and the line
- * stays as it was. On one that cannot, or where AVA_PLAIN is set (screen
- * readers), lines are read as the terminal gives them; what is shown stands on
- * lines of its own and the prompt comes again behind it. */
+ * completion, Emacs keys); output appears above it and the line
+ * stays as it was. On other terminals, or with AVA_PLAIN (screen readers), lines
+ * are read as the terminal gives them; output stands on lines of its own and the
+ * prompt comes again behind it. */
 #ifndef CLI_LINE_H
 #define CLI_LINE_H
 
@@ -18,7 +18,7 @@ struct line;
 #define LINE_TYPED_MAX 16384 /* bytes that can be typed; pastes have a bound of their own */
 #define LINE_TEXT_MAX  ((size_t)1 << 20)
 
-/* stdin and stdout are terminals. `chat` is *borrowed*: what it has to show is. */
+/* Needs terminals at stdin and stdout. `chat` is *borrowed* for its output. */
 int line_open(struct line **l, struct chat *chat, struct ava_error *err);
 void line_close(struct line *l); /* NULL is fine */
 

@@ -43,7 +43,7 @@ void line_keys_expire(struct line_keys *k);
 void line_keys_reset(struct line_keys *k);
 /* Bytes wait for more of them. */
 bool line_keys_partial(const struct line_keys *k);
-/* Between two keys that belong together. */
+/* Whether a sequence, quote, search or paste is under way. */
 bool line_keys_inside(const struct line_keys *k);
 
 #endif

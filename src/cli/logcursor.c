@@ -4,10 +4,9 @@
  * and an event may reach its file a moment after a later one has reached
  * another. So the cursor is a number up to which everything is done, and the
  * events above it that were given. An event that was older than a minute when
- * the files were looked at moves the number up to itself: what a healthy disk
- * delays it delays for less. The clock of the moment in which it is given says
- * nothing: whoever takes our output may be slow, and a file that was looked at
- * before has got more since.
+ * the files were looked at moves the number up to itself: a healthy disk
+ * delays lines for less. The time of giving does not count: the reader of our
+ * output may be slow, and a file that was looked at before has got more since.
  *
  * The file is replaced as a whole, and synced; it is written after the events
  * have left, so that a crash between the two repeats them rather than losing

@@ -1,8 +1,8 @@
 /* Markdown; markdown.h.
  *
  * md4c reads it and calls back for each block, span and text; here they become
- * lines with margins and styles. The library is opened when the first text is
- * shown: linked, it would cost every start of the program.
+ * lines with margins and styles. The library is opened with the first
+ * text: linked, it would cost every start of the program.
  *
  * What can fail: the library is not there, or memory; then what has not been
  * shown stands as plain text. */
@@ -46,7 +46,7 @@ struct show {
 	char link[512]; /* the text of the link, as far as it goes */
 };
 
-/* Right before what it is for: never between a word and the space before it. */
+/* Set a style right before its text: never between a word and the space before it. */
 static void restyle(struct show *s)
 {
 	static const struct {
@@ -126,7 +126,7 @@ static void word(struct show *s, const char *t, size_t len)
 {
 	size_t columns = term_columns(t, len);
 
-	if (s->spaces > UTF8_BLANKS) /* across what is styled apart */
+	if (s->spaces > UTF8_BLANKS) /* blanks of several styles */
 		s->spaces = 1;
 	if (s->spaces > 0 && s->width > 0 && s->column + s->spaces + columns > s->width) {
 		markdown_new_line(s);

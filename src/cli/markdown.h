@@ -1,5 +1,5 @@
 /* Markdown as a terminal shows it. The text is a model's: its escapes are made
- * visible, its HTML is text, its addresses stand beside what they are behind. */
+ * visible, its HTML is text, its addresses stand beside their links. */
 #ifndef CLI_MARKDOWN_H
 #define CLI_MARKDOWN_H
 
@@ -44,9 +44,9 @@ bool speech_ready(const struct speech *s);
 void speech_show(struct speech *s, FILE *f);
 /* Take the durable text and show its rest. */
 void speech_whole(struct speech *s, FILE *f, const char *text, size_t len);
-/* The connection was lost: what was being said may come again from its start. */
+/* The connection was lost: the text under way may come again from its start. */
 void speech_cut(struct speech *s);
-/* Something else was shown: the next part of hers says again whose it is. */
+/* Other text was shown: the next part of Ava's begins with her name again. */
 void speech_close(struct speech *s);
 
 #endif

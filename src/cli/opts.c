@@ -52,7 +52,7 @@ struct opts_parse {
 	struct ava_error *err;
 };
 
-/* By its name, or by its letter when that is not 0. */
+/* Find an option by name, or by `letter` unless 0. */
 static const struct opt *opts_find(const struct opts_parse *p, const char *name, size_t len,
 				   char letter)
 {

@@ -4,14 +4,14 @@
  * each change (with --json the whole object).
  *
  * Happy path: ask, then lines that are made whole and cut to the page. Rows are dealt out
- * before anything is printed: proposals and sessions take a few, live runs what is left.
+ * before anything is printed: proposals and sessions take a few, live runs the rest.
  * Looking on listens behind the lsn of what was shown until the first event or a second has
  * passed, and asks again; at most five times a second. The screen is the terminal's other
  * one, so that what stood there comes back.
  *
  * What can fail: no such run (5), the daemon goes away (it is told on the screen, and its
  * successor asked), memory (a line is then left out), signals: they only set a flag that every
- * wait looks at, and whatever they want is done with the terminal as it was before. All text
+ * wait looks at, and take effect when the terminal is as it was before. All text
  * is the daemon's or a model's: made safe when it is cut. */
 #include <ava.h>
 #include <errno.h>
@@ -643,7 +643,7 @@ static int watch_round(struct status *s, struct client **c, bool screen, struct 
 	return rv == AVA_ECANCELED ? 0 : rv;
 }
 
-/* Until its end or Ctrl-C. Another fatal signal ends the program as it would have. */
+/* Watch until the run's end or Ctrl-C. Another fatal signal ends the program as usual. */
 static int overview_watch(struct status *s, struct client **c)
 {
 	bool screen = !o.json && term_redraws(stdout);

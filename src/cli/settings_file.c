@@ -1,10 +1,10 @@
 /* See settings_file.h.
  *
  * Happy path: the file is read whole, changed as JSON or text, written beside itself and put in
- * place by a rename, after a copy of what it was. A copy that is there stays: it is the person's
- * file, and a later one would have our part in it. A link is followed, so that a file which lives
- * elsewhere stays there. What can fail: it is no JSON, or changed meanwhile; the disk. Then it is
- * as it was. */
+ * place by a rename, after a copy of what it was. An existing copy stays: it is the person's
+ * file, and a later copy would have our part in it. A link is followed, so that a file which lives
+ * elsewhere stays there. What can fail: no JSON, a change meanwhile, the disk. Then the file
+ * stays as it was. */
 #include "cli/settings_file.h"
 
 #include <ava.h>
@@ -164,8 +164,8 @@ static char *settings_text(const json_t *root)
 	return text;
 }
 
-/* Our part alone in what has to stay byte for byte: it has numbers or characters that only others
- * can write. */
+/* Replace our part alone in a file that has to stay byte for byte, since it has numbers or
+ * characters that we cannot write back. */
 static void settings_file_put_part(const struct settings_file *f, struct buf *out)
 {
 	const char *text = f->was + f->bom, *end = f->was + f->was_len, *rest;

@@ -1,5 +1,5 @@
 /* A file of settings that belongs to a person and another program: JSON in which we change one
- * part, or any text. Everything else in it stays as it is and where it is; what it was before our
+ * part, or any text. Everything else in it stays as it is and where it is; a copy from before our
  * first change is kept beside it as NAME.before-ava, and never written again. */
 #ifndef CLI_SETTINGS_FILE_H
 #define CLI_SETTINGS_FILE_H

@@ -844,7 +844,7 @@ struct chat_run *chat_runs_begin(struct chat_runs *r, const char *id, const char
 	snprintf(run->id, sizeof(run->id), "%s", id);
 	progress_init(&run->shown, stdout, role);
 	run->shown.chat = true;
-	for (size_t i = 0; i < r->n; i++) { /* which of them it is cannot be told by the role */
+	for (size_t i = 0; i < r->n; i++) { /* runs of one role need an id in their name */
 		struct chat_run *other = &r->run[i];
 
 		if (other == run || !other->live || strcmp(other->shown.role, run->shown.role) != 0)

@@ -12,7 +12,7 @@
 
 struct format format_clock(int64_t wall_ms); /* "14:05:30", local */
 struct format format_date(int64_t wall_ms);  /* "2026-11-21", local */
-/* "2026-11-21 14:05:30", local, of a member that has RFC 3339; "" where it has nothing. */
+/* An RFC 3339 member in local time, "2026-11-21 14:05:30"; "": empty. */
 struct format format_moment_of(const json_t *o, const char *key);
 
 /* A table of text columns, fitted to the terminal: the last column takes what
@@ -36,7 +36,7 @@ void table_add(struct table *t, const char *text);
 /* 0 or AVA_ENOMEM when a cell was lost on the way. */
 int table_print(const struct table *t, FILE *f);
 
-/* A table of objects: a title, and what of each object stands below it. */
+/* A table of objects: a column's title, and the member of each object below it. */
 struct column {
 	const char *title;
 	enum column_kind {
@@ -97,7 +97,7 @@ void progress_clear(struct progress *p);
  * its limits, or NULL. */
 /* `who`: as shown. */
 void progress_end(FILE *f, const char *who, const json_t *result, const json_t *run);
-/* "WebCrawler running (45s, 12k tokens)" and what it does, from a status. */
+/* "WebCrawler running (45s, 12k tokens)" and the run's activity, from a status. */
 void progress_status(FILE *f, const json_t *status);
 
 /* "WebCrawler running (45s, 12k tokens, $0.02): Reading …" of a status, shorter where there
@@ -126,9 +126,9 @@ struct chat_runs {
 struct chat_run *chat_runs_begin(struct chat_runs *r, const char *id, const char *role,
 				 int64_t now_ms);
 struct chat_run *chat_runs_find(struct chat_runs *r, const char *id);
-/* The next run of which "still working" is due, its time set anew; else NULL. */
+/* The next run whose "still working" is due, with its time set anew; else NULL. */
 struct chat_run *chat_runs_due(struct chat_runs *r, int64_t now_ms);
-/* When the next one is due; -1: none. */
+/* When the next "still working" is due; -1: none. */
 int64_t chat_runs_next(const struct chat_runs *r);
 
 #endif

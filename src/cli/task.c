@@ -70,7 +70,7 @@ static int task_check_text(const char *what, const char *s, size_t len, struct a
 	return 0;
 }
 
-/* To its end, or until it is longer than `max`. */
+/* Read `fd` to its end, or until there is more than `max`. */
 static int read_stdin(struct buf *out, int fd, size_t max, struct ava_error *err)
 {
 	for (;;) {
@@ -164,7 +164,7 @@ static int task_add_file(struct buf *out, const char *path, int fd, struct ava_e
 }
 
 /* The JSON Schema in a file, checked (doc/SCHEMA.md), as one line. AVA_EINVAL names
- * what is wrong with it. */
+ * its mistake. */
 static int task_schema(struct buf *out, const char *path, struct ava_error *err)
 {
 	char *data = NULL;
@@ -261,7 +261,7 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		 const struct buf *context, const struct buf *schema, const char *cwd,
 		 const char *request_id, struct ava_error *err)
 {
-	struct task_options own = *o; /* with what was read of files */
+	struct task_options own = *o; /* gets texts of files */
 	struct jw w;
 
 	buf_init(out, BODY_MAX);
@@ -429,7 +429,7 @@ static int wait_readable(int fd)
 
 	sigprocmask(SIG_BLOCK, NULL, &open);
 	sigdelset(&open, SIGINT);
-	return fd >= 0 ? ppoll(&p, 1, NULL, &open) : 0; /* the read says what is wrong */
+	return fd >= 0 ? ppoll(&p, 1, NULL, &open) : 0; /* the read tells the error */
 }
 
 int task_answer(int fd, char out[4096], struct ava_error *err)

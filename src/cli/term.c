@@ -137,7 +137,7 @@ static size_t columns_of(unsigned c)
 	return 1;
 }
 
-/* Made safe and, where it must be, ASCII. Returns buf_check. */
+/* Add text made safe and, without UTF-8, ASCII. Returns buf_check. */
 static int term_convert(struct buf *out, const char *s, size_t len, bool keep_newlines)
 {
 	struct buf safe;
@@ -256,7 +256,7 @@ static void term_put_line(FILE *f, size_t width, const char *s, size_t len, size
 	while (n < len) {
 		s += n;
 		len -= n;
-		n = strspn(s, " "); /* behind each text there is something else */
+		n = strspn(s, " "); /* bounded: another byte follows each text */
 		n = MIN(n, len);
 		s += n;
 		len -= n;
@@ -308,7 +308,7 @@ int term_flat(struct buf *out, const char *s, size_t len)
 	return buf_check(out);
 }
 
-/* Without a margin it is a text of ours. */
+/* Lay out text; margin 0: a text of ours. */
 static void term_lay_out(FILE *f, size_t width, const char *s, size_t len, size_t column,
 			 size_t margin)
 {

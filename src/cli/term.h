@@ -20,8 +20,8 @@ size_t term_rows(FILE *f);
 /* A terminal on which a line can be written over (\r). */
 bool term_redraws(FILE *f);
 
-/* Text of unknown origin: control characters, escapes, bidi marks become
- * visible; without UTF-8 what is beyond ASCII becomes ASCII. */
+/* Text of unknown origin: control characters, escapes, bidi marks become visible; without UTF-8
+ * other characters become ASCII. */
 void term_text(FILE *f, const char *s, size_t len, bool keep_newlines);
 void term_str(FILE *f, const char *s);
 /* A part of a line, made safe as a whole; a newline that `fmt` begins or ends with is one. */
@@ -35,7 +35,7 @@ void term_theirs(FILE *f, size_t width, const char *s, size_t len, size_t column
 /* term_theirs for text that is safe already: blanks are kept, our styles pass; margin: 0 or
  * TERM_MARGIN. */
 void term_put(FILE *f, size_t width, const char *s, size_t len, size_t column, size_t margin);
-/* A copy with blanks for tabs: where one ends depends on where it stands. */
+/* A copy with blanks for tabs, whose width depends on their column. */
 struct buf;
 int term_flat(struct buf *out, const char *s, size_t len);
 /* Text of lines, newlines kept; on a terminal a line that is too long goes on
@@ -43,8 +43,8 @@ int term_flat(struct buf *out, const char *s, size_t len);
 void term_wrapped(FILE *f, const char *s, size_t len);
 /* A line of our own, wrapped so; flushed. */
 void term_line(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same for one line, of which `column` columns are used; what does not fit goes
- * on `indent` columns from the left. Newlines are no lines. */
+/* term_wrapped for a line of which `column` columns are used; its next rows begin `indent` columns
+ * from the left. Newlines become blanks. */
 void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t indent);
 /* Data for programs, as it is; where `f` is a terminal, as term_text: JSON
  * escapes control characters, but not those beyond ASCII. */
