@@ -462,16 +462,6 @@ static int apply_ask(struct apply_state *a, struct ava_error *err)
 		       yes < 0 ? " (use --yes to confirm without one)" : "");
 }
 
-static void say_obeyed(const struct apply_state *a)
-{
-	for (size_t i = 0; i < a->patch.n; i++)
-		if (a->targets[i].obeyed)
-			term_print(stdout,
-				   "Not written: %s, which programs or agents obey; write it: "
-				   "ava apply %s --also '%s'\n",
-				   a->targets[i].f->path, a->run, a->targets[i].f->path);
-}
-
 /* Have the daemon record the changes; the files are written even if that fails. */
 static void apply_note(struct client **c, const struct apply_state *a)
 {
@@ -507,8 +497,12 @@ static int apply_done(struct client **c, const struct apply_state *a)
 	else
 		term_print(stdout, "Written: %zu file%s in %s.%s\n", a->fit, a->fit == 1 ? "" : "s",
 			   a->cwd, a->there > 0 ? " The others had their changes already." : "");
-	if (!o.json)
-		say_obeyed(a);
+	for (size_t i = 0; !o.json && i < a->patch.n; i++)
+		if (a->targets[i].obeyed)
+			term_print(stdout,
+				   "Not written: %s, which programs or agents obey; write it: "
+				   "ava apply %s --also '%s'\n",
+				   a->targets[i].f->path, a->run, a->targets[i].f->path);
 	return CLI_DONE;
 }
 

@@ -234,19 +234,6 @@ static int print_table(const struct count *c, const char *by)
 	return rv;
 }
 
-static void add_row(struct jw *w, const struct count_row *r, const char *by)
-{
-	jw_object(w, NULL);
-	if (by != NULL)
-		jw_str(w, by, r->key);
-	jw_int(w, "events", (int64_t)r->events);
-	jw_int(w, "inputTokens", (int64_t)r->input_tokens);
-	jw_int(w, "outputTokens", (int64_t)r->output_tokens);
-	jw_fixed(w, "costCents", (int64_t)r->cost_microusd, 4);
-	jw_int(w, "uncostedCalls", (int64_t)r->uncosted);
-	jw_end(w);
-}
-
 /* An object a line, so that jq and DuckDB take it as they take the log. */
 static int logs_print_json(const struct count *c, const char *by)
 {
@@ -257,8 +244,18 @@ static int logs_print_json(const struct count *c, const char *by)
 
 	buf_init(&b, COUNT_JSON_MAX);
 	for (size_t i = 0; i < c->n || (i == 0 && by == NULL); i++) {
+		const struct count_row *r = i < c->n ? &c->rows[i] : &none;
+
 		jw_init(&w, &b);
-		add_row(&w, i < c->n ? &c->rows[i] : &none, by);
+		jw_object(&w, NULL);
+		if (by != NULL)
+			jw_str(&w, by, r->key);
+		jw_int(&w, "events", (int64_t)r->events);
+		jw_int(&w, "inputTokens", (int64_t)r->input_tokens);
+		jw_int(&w, "outputTokens", (int64_t)r->output_tokens);
+		jw_fixed(&w, "costCents", (int64_t)r->cost_microusd, 4);
+		jw_int(&w, "uncostedCalls", (int64_t)r->uncosted);
+		jw_end(&w);
 		buf_addc(&b, '\n');
 	}
 	rv = buf_check(&b);

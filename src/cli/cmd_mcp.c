@@ -100,17 +100,6 @@ static void mcp_put(const struct buf *b)
 	}
 }
 
-static void mcp_put_line(const char *text, size_t len)
-{
-	struct buf b;
-
-	buf_init(&b, ANSWER_MAX + 1);
-	buf_add(&b, text, len);
-	buf_addc(&b, '\n');
-	mcp_put(&b);
-	buf_fini(&b);
-}
-
 static void put_error(const json_t *id, int code, const char *text)
 {
 	struct buf b;
@@ -142,9 +131,14 @@ static const json_t *subscribed(const struct flight *f)
 static void message_came(struct flight *f, const char *text, size_t len)
 {
 	struct rpc m;
+	struct buf b;
 
 	if (rpc_read(&m, text, len, NULL) == 0) {
-		mcp_put_line(text, len);
+		buf_init(&b, ANSWER_MAX + 1);
+		buf_add(&b, text, len);
+		buf_addc(&b, '\n');
+		mcp_put(&b);
+		buf_fini(&b);
 		f->answered = f->answered || m.kind == RPC_RESPONSE;
 	}
 	rpc_fini(&m);

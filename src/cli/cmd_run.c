@@ -392,18 +392,6 @@ static void tell_end(struct run_job *j, struct client *c, const char *role, cons
 	json_decref(run);
 }
 
-static int run_finish(struct run_job *j, const json_t *result)
-{
-	tell_end(j, j->c, j->role, result);
-	if (o.json) {
-		show_json(stdout, result);
-	} else {
-		fputc('\n', stdout);
-		show_result(stdout, result);
-	}
-	return cli_exit_of_status(json_str(result, "status"));
-}
-
 static int leave_in_background(const struct run_job *j)
 {
 	if (j->group[0] && o.json) {
@@ -607,7 +595,14 @@ static int run_job(struct run_job *j, const char *text)
 		return leave_in_background(j);
 	rv = run_follow(j, &result, &err);
 	if (rv == 0) {
-		rv = run_finish(j, result);
+		tell_end(j, j->c, j->role, result);
+		if (o.json) {
+			show_json(stdout, result);
+		} else {
+			fputc('\n', stdout);
+			show_result(stdout, result);
+		}
+		rv = cli_exit_of_status(json_str(result, "status"));
 	} else {
 		err_set(&err, err.code, "%s; see: ava status %s", err.text, j->run);
 		rv = run_failed(j, &err);

@@ -565,13 +565,6 @@ static int get_char(EditLine *el, wchar_t *out)
  * long rewrites it; what another terminal appends just then is lost from it, which is a
  * comfort and not a record. */
 
-static void line_remember(struct line *l, const char *text)
-{
-	HistEvent ev;
-
-	history(l->history, &ev, H_ENTER, text);
-}
-
 /* $XDG_STATE_HOME/ava/history, else ~/.local/state/ava/history; "": no home is known. */
 static void history_place(char *out, size_t size)
 {
@@ -611,6 +604,7 @@ static void open_history(struct line *l)
 static void history_keep(struct line *l, const char *text)
 {
 	char entry[4 * HISTORY_ENTRY + 64] = "_HiStOrY_V2_\n";
+	HistEvent ev;
 	struct stat st;
 	size_t from = strlen(entry), len;
 	int fd;
@@ -618,7 +612,7 @@ static void history_keep(struct line *l, const char *text)
 	if (text[0] == ' ' || strlen(text) > HISTORY_ENTRY)
 		return;
 	if (l->history != NULL && strchr(text, '\n') == NULL)
-		line_remember(l, text);
+		history(l->history, &ev, H_ENTER, text);
 	if (l->history_path[0] == '\0')
 		return;
 	fd = open(l->history_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);

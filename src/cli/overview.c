@@ -171,15 +171,6 @@ static void linef(struct overview_page *p, const char *fmt, ...)
 	fputs(p->end, p->f);
 }
 
-static void run_line(struct overview_page *p, const json_t *run)
-{
-	char *words = status_line(run, p->columns);
-
-	if (words != NULL)
-		linef(p, "%-9s %s", json_str(run, "subagent_id"), words);
-	free(words);
-}
-
 static void otel_line(struct overview_page *p, const json_t *otel)
 {
 	int64_t given_up = json_get_int(otel, "given_up", 0);
@@ -274,21 +265,15 @@ static void print_runs(const struct status *s, struct overview_page *p, size_t r
 	size_t n = json_array_size(s->runs), some = overview_shown(n, room);
 	int64_t live = json_get_int(json_object_get(s->health, "runs"), "running", 0);
 
-	for (size_t i = 0; i < some; i++)
-		run_line(p, json_array_get(s->runs, i));
+	for (size_t i = 0; i < some; i++) {
+		const json_t *run = json_array_get(s->runs, i);
+		char *words = status_line(run, p->columns);
+
+		if (words != NULL)
+			linef(p, "%-9s %s", json_str(run, "subagent_id"), words);
+		free(words);
+	}
 	and_more(p, (size_t)MAX(live, (int64_t)n) - some, "ava ps");
-}
-
-static void proposal_line(struct overview_page *p, const json_t *proposal)
-{
-	const json_t *quote = json_object_get(proposal, "quote");
-	const char *expires = json_str(proposal, "expires_at");
-	int64_t left = clock_parse_iso(expires, strlen(expires)) - clock_wall_ms();
-
-	linef(p, "%-9s %s, up to %s, %" PRId64 " min left: %.1000s",
-	      json_str(proposal, "proposal_id"), format_role(json_str(quote, "role")).text,
-	      format_most_of(quote, "costCents").text, MAX(left + 59999, 0) / 60000,
-	      json_str(json_object_get(proposal, "config"), "task"));
 }
 
 static void print_proposals(const struct status *s, struct overview_page *p, size_t room)
@@ -297,8 +282,17 @@ static void print_proposals(const struct status *s, struct overview_page *p, siz
 
 	if (n > 0)
 		linef(p, WORDS_WAITING);
-	for (size_t i = 0; i < some; i++)
-		proposal_line(p, json_array_get(s->proposals, i));
+	for (size_t i = 0; i < some; i++) {
+		const json_t *one = json_array_get(s->proposals, i);
+		const json_t *quote = json_object_get(one, "quote");
+		const char *expires = json_str(one, "expires_at");
+		int64_t left = clock_parse_iso(expires, strlen(expires)) - clock_wall_ms();
+
+		linef(p, "%-9s %s, up to %s, %" PRId64 " min left: %.1000s",
+		      json_str(one, "proposal_id"), format_role(json_str(quote, "role")).text,
+		      format_most_of(quote, "costCents").text, MAX(left + 59999, 0) / 60000,
+		      json_str(json_object_get(one, "config"), "task"));
+	}
 	and_more(p, n - some, "ava proposals");
 }
 

@@ -249,14 +249,6 @@ int task_check_from(const char *from, struct ava_error *err)
 		       "checkpoint");
 }
 
-static void put_from(struct jw *w, const char *from)
-{
-	if (from != NULL && from[0] >= '0' && from[0] <= '9')
-		jw_int(w, "from", strtol(from, NULL, 10));
-	else
-		task_put_text(w, "from", from);
-}
-
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
 		 const struct buf *context, const struct buf *schema, const char *cwd,
 		 const char *request_id, struct ava_error *err)
@@ -269,8 +261,10 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 	jw_object(&w, NULL);
 	if (o->resume != NULL)
 		jw_str(&w, "resume", o->resume);
-	if (o->resume != NULL)
-		put_from(&w, o->from);
+	if (o->resume != NULL && o->from != NULL && o->from[0] >= '0' && o->from[0] <= '9')
+		jw_int(&w, "from", strtol(o->from, NULL, 10));
+	else if (o->resume != NULL)
+		task_put_text(&w, "from", o->from);
 	else
 		jw_strn(&w, "task", task->data, task->len);
 	own.context = context->len > 0 ? context->data : NULL;

@@ -56,15 +56,6 @@ static json_t *tracetree_parse(const struct ava_event *e)
 	return e != NULL ? json_parse(e->json, e->len, NULL) : NULL;
 }
 
-static void tracetree_add_call(struct calls *c, enum what kind, const char *id,
-			       const struct ava_event *e)
-{
-	struct tracetree_call *one = &c->list[c->n++];
-
-	*one = (struct tracetree_call){.kind = kind, .start = e};
-	snprintf(one->id, sizeof(one->id), "%s", id);
-}
-
 static void end_call(struct calls *c, enum what kind, const char *id, const struct ava_event *e)
 {
 	for (size_t i = c->n; i > 0; i--) {
@@ -82,6 +73,7 @@ static void add_event(struct calls *c, enum what what, const struct ava_event *e
 {
 	json_t *event = tracetree_parse(e);
 	const char *id = json_str(json_object_get(event, "content"), "callId");
+	struct tracetree_call *one;
 
 	switch (what) {
 	case RUN_BEGINS:
@@ -93,7 +85,9 @@ static void add_event(struct calls *c, enum what what, const struct ava_event *e
 	case CALL_INFER:
 	case CALL_TOOL:
 	case CALL_NOTE:
-		tracetree_add_call(c, what, id, e);
+		one = &c->list[c->n++];
+		*one = (struct tracetree_call){.kind = what, .start = e};
+		snprintf(one->id, sizeof(one->id), "%s", id);
 		break;
 	case END_INFER:
 	case END_TOOL:
