@@ -114,16 +114,6 @@ static void embedded_answered(struct verb_reply *r, int status, const struct buf
 		p->rv = err_set(p->err, AVA_ENOMEM, "out of memory for the answer");
 }
 
-static const struct verb *verb_named(const char *method, const char *path)
-{
-	const struct verb *v = NULL;
-
-	for (size_t i = 0; (v = verbs_row(i)) != NULL; i++)
-		if (strcmp(v->path, path) == 0 && strcmp(v->method, method) == 0)
-			break;
-	return v;
-}
-
 static int embedded_call(struct backend *b, const char *method, const char *path, const char *id,
 			 const char *args, struct buf *reply, int *status, struct ava_error *err)
 {
@@ -135,7 +125,7 @@ static int embedded_call(struct backend *b, const char *method, const char *path
 
 	if (!o)
 		return err->code;
-	verbs_call(e->h.core, verb_named(method, path), &caller, id ? id : "", o, &p.reply);
+	verbs_call(e->h.core, verbs_named(method, path), &caller, id ? id : "", o, &p.reply);
 	json_decref(o);
 	while (!p.done)
 		embedded_step(e, -1);

@@ -607,14 +607,6 @@ int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session 
 	return call_end_rows(&c, sizeof(struct ava_session), out, n);
 }
 
-static void runtime_add_line(struct api_answer *a, const json_t *entry)
-{
-	struct ava_line row = {.text = answer_json(a, entry, "")};
-
-	row.len = strlen(row.text);
-	answer_row(a, &row, sizeof(row));
-}
-
 int ava_session_entries(struct ava_runtime *rt, const char *session, const char *after,
 			const struct ava_line **lines, size_t *n, struct ava_error *err)
 {
@@ -629,8 +621,12 @@ int ava_session_entries(struct ava_runtime *rt, const char *session, const char 
 	{
 		const char *id = json_get_str(each, "id");
 
-		if (give)
-			runtime_add_line(&rt->answer, each);
+		if (give) {
+			struct ava_line row = {.text = answer_json(&rt->answer, each, "")};
+
+			row.len = strlen(row.text);
+			answer_row(&rt->answer, &row, sizeof(row));
+		}
 		give = give || (id && strcmp(id, after) == 0);
 	}
 	return call_end_rows(&c, sizeof(struct ava_line), lines, n);

@@ -217,15 +217,6 @@ void remote_stream_close(struct backend_cursor *c)
 	free(s);
 }
 
-static int remote_give(struct remote_stream *s, struct remote_item *it, struct backend_item *item)
-{
-	s->given = it;
-	s->after = MAX(s->after, it->lsn);
-	s->ended = s->ended || it->last;
-	*item = it->give;
-	return 1;
-}
-
 int remote_stream_next(struct backend_cursor *c, struct backend_item *item, struct ava_error *err)
 {
 	struct remote_stream *s = stream_of(c);
@@ -255,7 +246,11 @@ int remote_stream_next(struct backend_cursor *c, struct backend_item *item, stru
 		if (rv == AVA_ENOMEM || rv == AVA_ETOOBIG || rv == AVA_EPROTO)
 			return rv;
 	}
-	return remote_give(s, it, item);
+	s->given = it;
+	s->after = MAX(s->after, it->lsn);
+	s->ended = s->ended || it->last;
+	*item = it->give;
+	return 1;
 }
 
 bool remote_stream_ended(const struct backend_cursor *c)

@@ -21,22 +21,13 @@
 #include "gateway/doctor.h"
 #include "gateway/web.h"
 
-static void raise_descriptors(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur >= r.rlim_max)
-		return;
-	r.rlim_cur = r.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &r);
-}
-
 /* Started by a command the daemon finds all of this done already (client/start.c); by hand,
  * from cron or a supervisor it may find anything: descriptors 0 to 2 are open, files are the
  * owner's alone, no folder is kept busy, no core file shows the keys, SIGPIPE is an error of
  * write, and there are as many descriptors as there may be, where that can be had. */
 static int process_prepare(struct ava_error *err)
 {
+	struct rlimit r;
 	int fd;
 
 	/* A file that is opened as descriptor 2 would get our messages. */
@@ -54,7 +45,10 @@ static int process_prepare(struct ava_error *err)
 	if (prctl(PR_SET_DUMPABLE, 0) != 0)
 		return err_sys(err, "forbid core files");
 	signal(SIGPIPE, SIG_IGN);
-	raise_descriptors();
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &r);
+	}
 	return 0;
 }
 

@@ -82,18 +82,6 @@ static void open_log(struct daemon *d)
 static struct daemon *log_daemon; /* of log_aside */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void write_log(struct daemon *d, const char *text, size_t len)
-{
-	if (d->log_fd >= 0 && d->log_bytes > LOG_MAX_BYTES) {
-		close(d->log_fd);
-		open_log(d);
-	}
-	/* A write for each line, so that lines of two processes never mix. A line that a full disk
-	 * does not take is lost; the next one is tried. */
-	if (d->log_fd >= 0 && write(d->log_fd, text, len) > 0)
-		d->log_bytes += (off_t)len;
-}
-
 static void daemon_log_line(const char *line, void *user)
 {
 	struct daemon *d = user;
@@ -108,7 +96,14 @@ static void daemon_log_line(const char *line, void *user)
 			text[i] = '?';
 	text[len] = '\n';
 	pthread_mutex_lock(&log_lock);
-	write_log(d, text, len + 1);
+	if (d->log_fd >= 0 && d->log_bytes > LOG_MAX_BYTES) {
+		close(d->log_fd);
+		open_log(d);
+	}
+	/* A write for each line, so that lines of two processes never mix. A line that a full disk
+	 * does not take is lost; the next one is tried. */
+	if (d->log_fd >= 0 && write(d->log_fd, text, len + 1) > 0)
+		d->log_bytes += (off_t)(len + 1);
 	pthread_mutex_unlock(&log_lock);
 	if (d->options.verbose)
 		fprintf(stderr, "%.*s\n", (int)len, text);

@@ -31,14 +31,6 @@ static bool telegram_state_take(const json_t *o, const char *key, char *out, siz
 	return s && (size_t)snprintf(out, size, "%s", s) < size;
 }
 
-static void take_seen(struct tg_state *s, const json_t *v)
-{
-	int64_t id = json_is_integer(v) ? json_integer_value(v) : -1;
-
-	if (s->nseen < TG_SEEN_MAX && tg_is_update(id))
-		s->seen[s->nseen++] = id;
-}
-
 static void take_chat(struct tg_state *s, const json_t *o)
 {
 	struct tg_chat c = {.id = json_get_int(o, "id", 0)}, *place = tg_free_chat(s);
@@ -88,7 +80,13 @@ int tg_state_load(struct tg_state *s, int root_fd, int64_t bot, struct ava_error
 	}
 	if (json_get_int(doc, "bot", 0) == bot) {
 		s->newest_ms = json_get_int(doc, "newest", 0);
-		json_array_foreach(json_object_get(doc, "seen"), i, v) take_seen(s, v);
+		json_array_foreach(json_object_get(doc, "seen"), i, v)
+		{
+			int64_t id = json_is_integer(v) ? json_integer_value(v) : -1;
+
+			if (s->nseen < TG_SEEN_MAX && tg_is_update(id))
+				s->seen[s->nseen++] = id;
+		}
 		json_array_foreach(json_object_get(doc, "chats"), i, v) take_chat(s, v);
 		json_array_foreach(json_object_get(doc, "cards"), i, v) take_card(s, i, v);
 	}

@@ -217,25 +217,23 @@ const struct tg_kind tg_kinds[TG_NKINDS] = {
 
 /* ---- answers to commands */
 
-static void add_run_line(struct buf *out, const json_t *run)
-{
-	buf_addf(out, "\n%s ", json_str(run, "subagent_id"));
-	buf_addf(out, WORDS_RUNNING_FOR(format_role(json_str(run, "role")).text,
-					words_status(json_str(run, "status")),
-					format_time_of(run, "elapsed_seconds").text,
-					format_tokens_of(run, "tokens_used").text,
-					format_cost_of(run, "cost_cents").text));
-	buf_adds(out, "\n  ");
-	add_theirs(out, json_str(run, "task"), PREVIEW / 2, true);
-}
-
 void tg_text_runs(struct buf *out, const json_t *list)
 {
 	const json_t *runs = json_object_get(list, "runs"), *run;
 	size_t i;
 
 	buf_adds(out, json_array_size(runs) > 0 ? "The newest runs:" : "Nothing has run yet.");
-	json_array_foreach(runs, i, run) add_run_line(out, run);
+	json_array_foreach(runs, i, run)
+	{
+		buf_addf(out, "\n%s ", json_str(run, "subagent_id"));
+		buf_addf(out, WORDS_RUNNING_FOR(format_role(json_str(run, "role")).text,
+						words_status(json_str(run, "status")),
+						format_time_of(run, "elapsed_seconds").text,
+						format_tokens_of(run, "tokens_used").text,
+						format_cost_of(run, "cost_cents").text));
+		buf_adds(out, "\n  ");
+		add_theirs(out, json_str(run, "task"), PREVIEW / 2, true);
+	}
 }
 
 void tg_text_logs(struct buf *out, const json_t *events)
