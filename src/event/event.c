@@ -237,7 +237,7 @@ int event_begin(struct buf *out, int64_t wall_ms, uint64_t lsn, uint64_t seq)
 	return buf_check(out);
 }
 
-/* `p` may hold what comes before it. */
+/* `p` may hold the line's beginning. */
 static int put_rest(struct pen *p, const struct event_head *head, const char *content,
 		    size_t content_len, const struct event_meta *meta)
 {
@@ -295,7 +295,7 @@ static bool skip(struct view_cursor *c, const char *text, size_t len)
 	return true;
 }
 
-/* As we print it: no leading zero, no sign. */
+/* A number in our printed form: no leading zero, no sign. */
 static bool event_number(struct view_cursor *c, uint64_t *out)
 {
 	const char *from = c->at;
@@ -311,7 +311,7 @@ static bool event_number(struct view_cursor *c, uint64_t *out)
 	return c->at > from && (*from != '0' || c->at == from + 1);
 }
 
-/* The body of a string whose opening quote is behind us. */
+/* The body of a string whose opening quote was read. */
 static bool string(struct view_cursor *c, const char **s, size_t *len)
 {
 	const char *from = c->at;

@@ -46,7 +46,8 @@ static inline uint64_t event_bit(enum event_kind kind)
 
 const char *event_kind_name(enum event_kind kind);
 int event_kind_from(const char *name, size_t len); /* -1: none such */
-/* A bit of each: of "error", "tool", "infer,cost": a name, an alias or a prefix, in any case. */
+/* A bit for each type in a list: "error", "tool", "infer,cost": a name, an alias or a prefix, in
+ * any case. */
 int event_types(const char *types, uint64_t *mask, struct ava_error *err);
 
 #define EVENT_PREVIEW_CHARS 2000
@@ -60,7 +61,7 @@ struct event_meta {
 };
 #define EVENT_META_NONE ((struct event_meta){-1, -1, -1, -1, -1, NULL, NULL})
 
-/* Who and where; "" or NULL when none. Borrowed during event_encode. */
+/* Agent, session, trace and user; "" or NULL when none. Borrowed during event_encode. */
 struct event_head {
 	enum event_kind kind;
 	int64_t wall_ms;
@@ -74,14 +75,14 @@ struct event_head {
 int event_encode(struct buf *out, const struct event_head *head, const char *content,
 		 size_t content_len, const struct event_meta *meta);
 
-/* A line in its two halves: `{"timestamp":…,"lsn":…,"seq":…` and what follows, from
- * `,"eventType":` on with the \n, which is the same whatever the numbers are. */
+/* A line in its two halves: `{"timestamp":…,"lsn":…,"seq":…`, and the rest from `,"eventType":`
+ * on with the \n, which is the same whatever the numbers are. */
 int event_begin(struct buf *out, int64_t wall_ms, uint64_t lsn, uint64_t seq);
 int event_rest(struct buf *out, const struct event_head *head, const char *content,
 	       size_t content_len, const struct event_meta *meta);
 
-/* A line read back without parsing its content: views into `line`, valid as
- * long as it is. Strings are raw JSON string bodies (still escaped). */
+/* A line taken apart without parsing its content: views into `line`, valid as long as it is.
+ * Strings are raw JSON string bodies (still escaped). */
 struct event_view {
 	int64_t wall_ms;
 	uint64_t lsn, seq;

@@ -1,15 +1,14 @@
-/* A trace as OTLP/JSON (ExportTraceServiceRequest), the form that a collector
- * takes at /v1/traces: a span invoke_agent for each run, below it one for each
- * model call and tool call, and events for what has no length. Prompts,
- * replies, arguments and results stay out of it.
+/* A trace as OTLP/JSON (ExportTraceServiceRequest), the form that a collector takes at
+ * /v1/traces: a span invoke_agent for each run, below it one for each model call and tool call,
+ * and events for moments. Prompts, replies, arguments and results stay out of it.
  *
  * The names are those of one version of the gen_ai conventions, which are all still in
- * development and change; what has no standard name is ava.*; openinference and llm.* are
- * what Phoenix reads.
+ * development and change; facts without a standard name are ava.*; openinference and llm.* are
+ * for Phoenix.
  *
- * Ids are hashes of what they stand for: exported again they are the same, so
- * that sending a trace twice does not show it twice. What has no end ends where
- * the trace does and says that it was interrupted.
+ * Ids are hashes of their objects: a second export has the same ids, so sending a trace twice
+ * does not show it twice. A span without an end ends where the trace does and is marked
+ * interrupted.
  *
  * Memory is all that can fail. */
 #include <inttypes.h>
@@ -25,7 +24,7 @@
 
 #define SCHEMA_URL "https://opentelemetry.io/schemas/gen-ai/1.42.0"
 
-/* ---- which attributes a span has */
+/* ---- attributes of each kind of span */
 
 enum otlp_from { /* the object that a value is read from */
 		 FROM_START,
@@ -40,8 +39,8 @@ enum otlp_from { /* the object that a value is read from */
 
 enum otlp_as { AS_TEXT, AS_LIST, AS_INT, AS_SUM, AS_USD, AS_FLAG, AS_MODEL, AS_ALWAYS };
 
-/* AS_ALWAYS: `path` itself; AS_SUM: of the two numbers; AS_MODEL: provider and names of it.
- * What is absent has no attribute. */
+/* AS_ALWAYS: `path` itself; AS_SUM: of the two numbers; AS_MODEL: provider and names of the
+ * model. A missing value makes no attribute. */
 struct otlp_attr {
 	const char *name;
 	enum otlp_as as;
@@ -120,7 +119,7 @@ static const struct {
 	[TRACE_TOOL] = {"tool", "execute_tool", "name", tool_attrs},
 };
 
-/* Events of a run's span, with what of their content is told. */
+/* Events of a run's span, and the part of their content that is exported. */
 static const struct {
 	enum event_kind kind;
 	const char *name, *attr, *path, *attr2, *path2;
@@ -190,7 +189,7 @@ static void attr_true(struct otlp *o, const char *name)
 	end_attr(o);
 }
 
-/* "anthropic/claude-x": whom the conventions call anthropic, and its model. */
+/* The provider and model of "anthropic/claude-x", by the conventions' names. */
 static void attr_model(struct otlp *o, const char *id)
 {
 	static const char *const providers[][2] = {
@@ -202,7 +201,7 @@ static void attr_model(struct otlp *o, const char *id)
 	if (id == NULL || id[0] == '\0')
 		return;
 	snprintf(provider, sizeof(provider), "%.*s", (int)MIN(len, sizeof(provider) - 1), id);
-	if (slash == NULL) /* offline, with or without its script */
+	if (slash == NULL) /* offline, with or without a script */
 		snprintf(provider, sizeof(provider), "ava.%.*s",
 			 (int)MIN(strcspn(id, ":"), (size_t)40), id);
 	for (size_t i = 0; i < ARRAY_LEN(providers); i++)
@@ -297,8 +296,8 @@ static void hashed(char *out, size_t digits, const char *const *parts, size_t n)
 	hash_hex(digest, digits / 2, out);
 }
 
-/* "traceId" and "spanId", or what `id` is called instead. Run ids are unique in a root only:
- * with the time of its start one is anywhere. */
+/* Write "traceId" and "spanId", or `id` instead. A run's id is unique in its root only; hashed
+ * with the start time it is unique everywhere. */
 static void put_ids(struct otlp *o, const struct trace_span *one, bool trace, const char *id)
 {
 	const struct trace_event *e = o->spans[one->parent].start;
@@ -349,7 +348,7 @@ static void otlp_put_head(struct otlp *o, const struct trace_span *one, const js
 	put_nano(o, "endTimeUnixNano", MAX(end_of(o, one), began));
 }
 
-/* Its class where it failed; NULL: it did not. */
+/* The error class; NULL: it did not fail. */
 static const char *failure(const struct trace_span *one, const json_t *end)
 {
 	const char *status = json_get_str(end, "status");
@@ -394,7 +393,7 @@ static void put_points(struct otlp *o, const struct trace_span *one)
 	jw_end(&o->w);
 }
 
-/* The run that a fork came from, where it is in the trace too. */
+/* Link to the run that a fork came from, where it is in the trace too. */
 static void put_links(struct otlp *o, const char *from)
 {
 	jw_array(&o->w, "links");

@@ -1,13 +1,12 @@
 /* Traces: events in the order they came, and merging.
  *
- * An event is kept as its line. One in canonical form is kept byte for byte;
- * any other JSON object is brought into that form first, so that every event
- * of a trace can be written to a log or sent on as it is. An id follows from
- * the first event, start, end and parent from the run's own first and last
- * ones.
+ * An event is kept as its line. A line in canonical form is kept byte for byte; any other JSON
+ * object is brought into that form first, so that every event of a trace can be written to a log
+ * or sent on as it is. Id, start, end and parent follow from the run's own first and last
+ * events.
  *
- * Two copies of an event share its lsn (doc/events.json), time, type and ids:
- * merging keeps one of them. What has no lsn is never taken for a copy.
+ * Two copies of an event share its lsn (doc/events.json), time, type and ids: merging keeps one
+ * of them. An event without lsn never counts as a copy.
  *
  * What can fail: a line that is no event, memory, the bounds of trace.h. */
 #include "event/trace.h"
@@ -51,7 +50,7 @@ int ava_trace_new(struct ava_trace **out, const char *id, const char *parent, st
 	arena_init(&t->mem, TRACE_BYTES_MAX);
 	arena_init(&t->answer, TRACE_BYTES_MAX);
 	t->mem.chunk = 16u << 10;
-	if (id == NULL || id[0] != '\0') /* else it is that of the events that come */
+	if (id == NULL || id[0] != '\0') /* otherwise the id is that of the events added */
 		t->start_ms = clock_wall_ms();
 	if (id == NULL)
 		id_trace_name(never, NULL, &name);
@@ -173,7 +172,7 @@ static int canonical(struct buf *out, const json_t *event, const char *id, struc
 	return rv == 0 ? 0 : err_set(err, rv, "the event is too large or nested too deep");
 }
 
-/* Ids without escapes are taken as they stand, others are read. */
+/* Ids without escapes are copied unchanged, others are decoded. */
 static const char *trace_copy_id(struct ava_trace *t, const char *s, size_t len, const char *last)
 {
 	json_t *v;
@@ -233,7 +232,7 @@ static int trace_fill_span(struct ava_trace *t, struct trace_event *e, const cha
 	return 0;
 }
 
-/* What the run's own events say about the trace. */
+/* Learn facts about the trace from the run's own event. */
 static int learn(struct ava_trace *t, const struct trace_event *e, const json_t *content,
 		 const json_t *meta)
 {
@@ -259,7 +258,7 @@ static int learn(struct ava_trace *t, const struct trace_event *e, const json_t 
 	return parent != NULL ? 0 : AVA_ENOMEM;
 }
 
-/* Lines in canonical form may hold what is no JSON inside. */
+/* Check the inside: a line in canonical form may still hold invalid JSON. */
 static int check_inside(struct ava_trace *t, const struct trace_event *e, struct ava_error *err)
 {
 	json_t *content = json_parse(e->content, e->content_len, err);
@@ -273,7 +272,7 @@ static int check_inside(struct ava_trace *t, const struct trace_event *e, struct
 	return rv;
 }
 
-/* `line` as an event of `t`, not counted yet. */
+/* Add `line` as an event of `t`, not counted yet. */
 static int trace_place(struct ava_trace *t, const char *line, size_t len, struct ava_error *err)
 {
 	char *kept;
@@ -289,7 +288,8 @@ static int trace_place(struct ava_trace *t, const char *line, size_t len, struct
 	return 0;
 }
 
-/* `known`: what is no line of a log, which may be one of a later version, is of a kind of ours. */
+/* `known`: an object that is no line of a log must be of a known kind, since only a log can come
+ * from a later version. */
 static int trace_add(struct ava_trace *t, const char *json, size_t len, bool known,
 		     struct ava_error *err)
 {
@@ -345,7 +345,7 @@ void ava_trace_info(const struct ava_trace *t, struct ava_trace_info *out)
 
 struct placed {
 	const struct trace_event *e;
-	size_t at; /* among all that were given */
+	size_t at; /* position among all input events */
 };
 
 static int by_number(uint64_t a, uint64_t b)
@@ -379,7 +379,7 @@ static bool same_event(const struct trace_event *a, const struct trace_event *b)
 	       strcmp(x->trace, y->trace) == 0;
 }
 
-#define COPIES_MAX 64 /* that are looked for: a hostile file may give one lsn to all its lines */
+#define COPIES_MAX 64 /* most copies compared: a hostile file may give all lines one lsn */
 
 /* Sorts by lsn and marks copies in `all` as NULL: those of one lsn stand together. */
 static void mark_copies(struct placed *all, size_t n)
@@ -418,7 +418,7 @@ const struct trace_event **trace_once(const struct ava_trace *t, size_t *n)
 	return out;
 }
 
-/* Everything in `all` becomes the events of `t`. */
+/* Make all of `all` the events of `t`. */
 static int trace_take(struct ava_trace *t, const struct placed *all, size_t n,
 		      struct ava_error *err)
 {
@@ -590,7 +590,7 @@ int ava_trace_parse(struct ava_trace **out, const char *json, size_t len, struct
 
 /* ---- files */
 
-/* "line 1: " that the parser says of a text of one line is left out. */
+/* The error without "line 1: ", which the parser puts before that of a one-line text. */
 static const char *why(const struct ava_error *err)
 {
 	return strncmp(err->text, "line 1: ", 8) == 0 ? err->text + 8 : err->text;

@@ -1,6 +1,6 @@
-/* A trace in memory: the events of a run and what is asked of them. The calls
- * are ava.h's (ava_trace_*); this is what their files share. trace.c holds,
- * merges, reads and writes events, trace_query.c has the tree and answers, otlp.c exports. */
+/* A trace in memory: the events of a run, for queries. The calls are ava.h's (ava_trace_*); this
+ * header is shared by their files: trace.c holds, merges, reads and writes events, trace_query.c
+ * has the tree and answers, otlp.c exports. */
 #ifndef EVENT_TRACE_H
 #define EVENT_TRACE_H
 
@@ -33,15 +33,14 @@ struct ava_trace {
 	size_t n, cap;
 };
 
-/* A new query: what the last one gave is gone. */
+/* Begin a new query: the last one's answer is freed. */
 void trace_forget(struct ava_trace *t);
-/* A query whose answer is this text; an `out` that has failed is the error. */
+/* Answer a query with this text; an `out` that has failed is the error. */
 int trace_answer(struct ava_trace *t, const struct buf *out, const char **json, size_t *len,
 		 struct ava_error *err);
-/* All events, of copies only one, in their order; freed by the caller (free). NULL: no
- * memory. */
+/* All events but copies, in their order; freed by the caller (free). NULL: no memory. */
 const struct trace_event **trace_once(const struct ava_trace *t, size_t *n);
-/* Its content and its metadata, new references, either NULL when memory ran out. */
+/* Content and metadata, new references, either NULL when memory ran out. */
 json_t *trace_content(const struct trace_event *e);
 json_t *trace_metadata(const struct trace_event *e);
 
@@ -51,18 +50,18 @@ enum trace_span_kind { TRACE_AGENT, TRACE_CHAT, TRACE_TOOL };
 
 struct trace_span {
 	enum trace_span_kind kind;
-	const char *agent;               /* whose */
-	char call[24];                   /* callId; "" of a run */
+	const char *agent;               /* its run */
+	char call[24];                   /* callId; "" for a run */
 	const struct trace_event *start; /* the first event of the run when its spawn is missing */
-	const struct trace_event *end;   /* NULL: it has none */
-	size_t parent;                   /* index; of a run: its own */
+	const struct trace_event *end;   /* NULL: no end */
+	size_t parent;                   /* index; a run's own index */
 };
 
 /* In the order of their starts, a run before its calls; freed by the caller (free). NULL: no
  * memory. */
 struct trace_span *trace_spans(const struct ava_trace *t, size_t *n);
-/* Calls of a turn are written together and begin when they can: a tool's is counted back from
- * its result. Wall clock, ms. */
+/* Start in wall clock ms. Calls of a turn are written together but begin later: a tool's start
+ * is its result's time less its duration. */
 int64_t trace_span_start(const struct trace_span *one);
 
 /* ---- otlp.c: a trace as requests to a collector */

@@ -1,10 +1,10 @@
-/* The tree of a trace, and what is asked of it. Totals are counted at the calls themselves:
- * each InferEnd once for tokens and money, each ToolCall once, never the sums that
- * CostUpdate, SubagentComplete or Join repeat, so that a trace made of forked,
- * joined, resumed or merged ones counts nothing twice.
+/* The tree of a trace, and queries. Totals are counted at the calls themselves: each InferEnd
+ * once for tokens and money, each ToolCall once, never the sums that CostUpdate,
+ * SubagentComplete or Join repeat, so that a trace made of forked, joined, resumed or merged
+ * ones counts nothing twice.
  *
- * Answers live in the trace's arena until the next query. Memory is all that
- * can fail, and a type that does not exist. */
+ * Answers live in the trace's arena until the next query. Memory is all that can fail, and an
+ * unknown type. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static int trace_query_no_memory(struct ava_error *err)
 
 /* ---- the tree */
 
-/* The span of the run whose event that is. */
+/* The span of the event's run. */
 static size_t span_of_run(struct trace_span *list, size_t *n, const struct trace_event *e)
 {
 	for (size_t i = 0; i < *n; i++)
@@ -40,8 +40,8 @@ static void span_call(const struct trace_event *e, char out[24])
 	json_decref(content);
 }
 
-/* An end finds its start from the newest: a turn's results come soon, and an id used again
- * (another root's run of the same name) does not take what is not its own. */
+/* An end finds its start from the newest: a turn's results come soon, and a second use of an id
+ * (another root's run of the same name) must not take the first one's end. */
 static void span_end(struct trace_span *list, size_t n, enum trace_span_kind kind,
 		     const struct trace_event *e)
 {
@@ -63,7 +63,7 @@ struct trace_span *trace_spans(const struct ava_trace *t, size_t *n)
 {
 	size_t nevents;
 	const struct trace_event **events = trace_once(t, &nevents);
-	/* Each event begins two at most. */
+	/* Each event begins at most two spans. */
 	struct trace_span *list = calloc(2 * t->n + 1, sizeof(*list));
 
 	*n = 0;
@@ -113,14 +113,14 @@ int64_t trace_span_start(const struct trace_span *one)
 
 /* ---- totals */
 
-/* A file from anywhere may hold any number: below nothing is nothing, sums saturate. */
+/* Add a number from any file: negative ones count as zero, sums saturate. */
 static void trace_query_add(int64_t *sum, int64_t n)
 {
 	if (__builtin_add_overflow(*sum, MAX(n, 0), sum))
 		*sum = INT64_MAX;
 }
 
-/* True: its price is known. */
+/* True: the call's price is known. */
 static bool add_infer(struct ava_trace_totals *out, const struct trace_event *e)
 {
 	json_t *content = trace_content(e), *meta = trace_metadata(e);
@@ -132,7 +132,7 @@ static bool add_infer(struct ava_trace_totals *out, const struct trace_event *e)
 			json_get_int(tokens, "input", json_get_int(meta, "inputTokens", 0)));
 	trace_query_add(&out->output_tokens,
 			json_get_int(tokens, "output", json_get_int(meta, "outputTokens", 0)));
-	/* One that the end of its run cut has not failed: as the run's own totals have it. */
+	/* A call cancelled by its run's end did not fail: the run's own totals count it so. */
 	out->failed_infer_calls += class != NULL && strcmp(class, "cancelled") != 0;
 	out->uncosted_calls += cost < 0;
 	trace_query_add(&out->cost_microusd, cost);
@@ -262,7 +262,7 @@ int ava_trace_tool_calls(struct ava_trace *t, const struct ava_trace_tool **list
 
 /* ---- names and errors */
 
-/* Of a checkpoint its name, of what failed a sentence; "" of others, NULL: no memory. */
+/* A checkpoint's name or a failure's sentence; "" for other events, NULL: no memory. */
 static const char *trace_query_text_of(struct ava_trace *t, const struct trace_event *e,
 				       bool errors)
 {
@@ -328,7 +328,7 @@ int ava_trace_events(struct ava_trace *t, const char *types, int64_t since_ms, i
 		     const struct ava_event **list, size_t *n, struct ava_error *err)
 {
 	struct ava_event *out;
-	uint64_t mask = UINT64_MAX; /* bit 63: kinds that this version does not know */
+	uint64_t mask = UINT64_MAX; /* bit 63: kinds unknown to this version */
 	int rv = types != NULL ? event_types(types, &mask, err) : 0;
 
 	*list = NULL;

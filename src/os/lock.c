@@ -1,16 +1,14 @@
 /* The lock of a data root.
  *
- * Happy path: open the folder once more, look at the file system, flock it, write
- * our pid into ava.lock. The folder is what is locked, so that nobody takes the lock
- * away by removing a file. A daemon that was killed closes its connections before its
- * folders, so who saw it go and starts the next one may find it locked for some
- * milliseconds more: a second is waited.
+ * Happy path: open the folder once more, look at the file system, flock it, write our pid into
+ * ava.lock. The folder itself is locked, so that removing a file takes no lock away. A killed
+ * daemon closes its connections before its folders, so a starter that saw it go may find the
+ * folder locked for some milliseconds more: wait up to a second.
  *
- * What can fail: NFS (refused: its locks may be lost with a lease, and two
- * daemons on one journal destroy it), another holder, a root that cannot be
- * written. The pid in the file is advice: between a daemon's flock and its
- * write an older number may be read, so a killed daemon's number is checked
- * to be alive before it is shown. */
+ * What can fail: NFS (refused: its locks may be lost with a lease, and two daemons on one
+ * journal destroy it), another holder, a root that cannot be written. The pid in the file is
+ * advice: between a daemon's flock and its write an older number may be read, so a killed
+ * daemon's number is checked to be alive before it is shown. */
 #include "os/lock.h"
 
 #include <assert.h>
@@ -52,7 +50,7 @@ static int busy(int rootfd, struct ava_error *err)
 	return err_set(err, AVA_EBUSY, "the data root is in use by another process");
 }
 
-/* 0: nobody. Filled up with line ends and never cut, so that it needs no room on a full disk. */
+/* `pid` 0: nobody. Padded with line ends and never cut, so that it needs no room on a full disk. */
 static int write_pid(int rootfd, long pid, int flags, struct ava_error *err)
 {
 	int fd = open_name(rootfd, O_WRONLY | flags), n = 0, rv = 0;
@@ -105,7 +103,7 @@ static int lock_try(struct lock *l, int rootfd, struct ava_error *err)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	}
 	rv = write_pid(rootfd, (long)getpid(), O_CREAT, err);
-	return rv == AVA_EFULL ? 0 : rv; /* a full disk is no reason: only the flock counts */
+	return rv == AVA_EFULL ? 0 : rv; /* a full disk is fine: only the flock counts */
 }
 
 int lock_take(struct lock *l, int rootfd, struct ava_error *err)

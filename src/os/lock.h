@@ -1,6 +1,6 @@
-/* The lock of a data root: flock on the folder. One daemon (or one recovery)
- * holds it; the kernel drops it when the holder dies. The file ava.lock says who
- * holds it, for people and for error messages; only the flock counts. */
+/* The lock of a data root: flock on the folder. One daemon (or one recovery) holds it; the
+ * kernel drops it when the holder dies. The file ava.lock names the holder, for people and for
+ * error messages; only the flock counts. */
 #ifndef OS_LOCK_H
 #define OS_LOCK_H
 
@@ -26,8 +26,8 @@ int lock_take(struct lock *l, int rootfd, struct ava_error *err);
 bool lock_held(const struct lock *l);
 void lock_drop(struct lock *l); /* accepts a closed lock */
 
-/* ava.sock of the root, for the holder of its lock alone: a socket that is
- * there was left by a dead daemon. *fd is non-blocking, mode 0600. */
+/* ava.sock of the root, for the holder of its lock alone: an existing socket was left by a dead
+ * daemon. *fd is non-blocking, mode 0600. */
 int lock_listen(const struct lock *l, int rootfd, int *fd, struct ava_error *err);
 
 #endif

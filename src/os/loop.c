@@ -196,7 +196,7 @@ int os_loop_fd(const struct os_loop *l)
 	return uv_backend_fd(&l->uv);
 }
 
-/* 0 as well when descriptors are watched that the backend has not heard of. */
+/* 0 also when descriptors are watched that the backend has not registered yet. */
 int os_loop_timeout(const struct os_loop *l)
 {
 	int left = uv_backend_timeout(&l->uv);
@@ -219,7 +219,7 @@ void os_loop_free(struct os_loop *l)
 	uv_run(&l->uv, UV_RUN_DEFAULT); /* closes, and waits for pool work */
 	loop_drain(l);
 	assert(l->live == 0);
-	uv_run(&l->uv, UV_RUN_DEFAULT); /* what the last drain freed */
+	uv_run(&l->uv, UV_RUN_DEFAULT); /* handles freed by the last drain */
 	if (uv_loop_close(&l->uv) != 0)
 		assert(!"a handle of the loop is still open");
 	pthread_mutex_destroy(&l->lock);
@@ -302,7 +302,8 @@ static int foreign_of(struct os_loop *l, const void *owner)
 	return n;
 }
 
-/* The one of the oldest that has not its share; of one age the first that came. */
+/* Next foreign work: the least order whose owner is below its share of threads; of equals the
+ * first. */
 static struct os_work *foreign_first(struct os_loop *l)
 {
 	struct os_work *first = NULL;
@@ -362,8 +363,8 @@ void os_work_start(struct os_loop *l, struct os_work *w)
 	(void)rv;
 }
 
-/* libuv makes its threads at the first work, and ends the process when it cannot: so as
- * many are made here first, all at once. */
+/* libuv makes its threads at the first work, and ends the process when it cannot: as many are
+ * made here first, all at once, to see that they can be had. */
 static void *pool_trial_main(void *gate)
 {
 	pthread_mutex_lock(gate); /* until all are made */
@@ -403,7 +404,7 @@ struct pool_start {
 
 static void pool_work(struct os_work *w)
 {
-	(void)w; /* that its thread is there was the whole task */
+	(void)w; /* a thread for it was all that was asked */
 }
 
 static void pool_done(struct os_work *w)
@@ -487,8 +488,7 @@ static void loop_poll_cb(uv_poll_t *uv, int status, int events)
 	struct os_poll *p = uv->data;
 	int ready = 0;
 
-	/* libuv stops a descriptor in error; the owner learns what is wrong
-	 * by reading or writing. */
+	/* libuv stops a descriptor in error; the owner learns the error by reading or writing. */
 	if (status < 0)
 		ready = OS_READ | OS_WRITE;
 	if (events & (UV_READABLE | UV_DISCONNECT))

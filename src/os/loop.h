@@ -1,7 +1,7 @@
-/* The loop (libuv) as the layers above see it: timers, posted tasks, worker
- * threads, descriptors, signals. One thread runs a loop; only os_post may be
- * called from others. Callbacks store what arrived and wake what waits for
- * it; objects are freed from the reap list at the end of a turn (os_defer). */
+/* The loop (libuv) as the layers above see it: timers, posted tasks, worker threads,
+ * descriptors, signals. One thread runs a loop; only os_post may be called from others.
+ * Callbacks only store arrivals and wake their readers; objects are freed from the reap list at
+ * the end of a turn (os_defer). */
 #ifndef OS_LOOP_H
 #define OS_LOOP_H
 
@@ -14,16 +14,16 @@ struct os_loop;
 struct ava_error;
 
 struct os_loop *os_loop_new(struct ava_error *err);
-/* Runs what is still deferred, closes every handle; timers and polls that
- * were not freed are a bug (assert). */
+/* Run the deferred tasks, close every handle; timers and polls that were not freed are a bug
+ * (assert). */
 void os_loop_free(struct os_loop *l);
 void os_loop_run(struct os_loop *l); /* until os_loop_stop */
 void os_loop_stop(struct os_loop *l);
 /* One turn: waits at most `timeout_ms` (-1: until something happens). */
 void os_loop_step(struct os_loop *l, int timeout_ms);
-/* To live in another loop: step (with 0) when `fd` is readable, and at the
- * latest after os_loop_timeout ms (-1: only then), asked anew after each step
- * and whatever else touched the loop. */
+/* For use in another loop: call step (with 0) when `fd` is readable, and at the latest after
+ * os_loop_timeout ms (-1: only then), asked anew after each step and every other use of the
+ * loop. */
 int os_loop_fd(const struct os_loop *l);
 int os_loop_timeout(const struct os_loop *l);
 
@@ -48,20 +48,19 @@ struct os_work {
 	void (*done)(struct os_work *w); /* loop; may free w's container */
 	struct os_loop *loop;            /* set by os_work_start */
 	void *priv;                      /* the caller's */
-	const void
-		*owner; /* of foreign work: of one no more than half of the threads; NULL: nobody */
-	uint64_t order; /* likewise: the least goes first */
-	struct list node;    /* it waits for its turn; not yours */
-	bool foreign;        /* likewise */
+	const void *owner; /* foreign work: its owner, limited to half of the threads; NULL: none */
+	uint64_t order;    /* foreign work: the least goes first */
+	struct list node;  /* waiting for its turn; not yours */
+	bool foreign;      /* by os_work_start_foreign */
 	uint64_t opaque[16]; /* libuv's request; not yours */
 };
-/* Makes the pool's threads, with the signals that are blocked now; waits for them. Before
- * other work: without, the first work makes them, and ends the process when it cannot. */
+/* Make the pool's threads, with the signals that are blocked now, and wait for them. Call before
+ * other work: otherwise the first work makes them, and ends the process when it cannot. */
 int os_pool_start(struct os_loop *l, struct ava_error *err);
 /* Cannot fail; `w` is *borrowed until done*. */
 void os_work_start(struct os_loop *l, struct os_work *w);
-/* The same for what touches files of others, which may lie on a disk that does not answer:
- * it never holds all threads, and waits while too many of it are under way. */
+/* The same for work on files of others, which may lie on a disk that does not answer: it never
+ * holds all threads, and waits while too much of it is running. */
 void os_work_start_foreign(struct os_loop *l, struct os_work *w);
 
 /* ---- timers: one shot, monotonic. NULL: out of memory. */
