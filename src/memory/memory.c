@@ -1,7 +1,7 @@
 /* The memory's thread; memory.h.
  *
  * Happy path: an op is taken from the queue, done by the store, and handed back to the loop,
- * which calls who asked. What can fail: the thread cannot be started, too much waits, the
+ * which calls the asker. What can fail: the thread cannot be started, too much waits, the
  * runtime stops: then the op is handed back at once, with the sentence. */
 #include "memory/memory.h"
 
@@ -75,7 +75,7 @@ static void hand_back(struct os_task *t)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Signals are the loop's. */
+/* Started with all signals blocked: they are for the loop's thread. */
 static int start_thread(struct memory *m, struct ava_error *err)
 {
 	sigset_t all, before;
@@ -174,7 +174,7 @@ void memory_free(struct memory *m)
 	pthread_mutex_unlock(&m->lock);
 	if (m->running)
 		pthread_join(m->thread, NULL);
-	while (m->wake.queued) /* it is the loop's alone from here on */
+	while (m->wake.queued) /* only the loop uses it from here on */
 		os_loop_step(m->loop, 0);
 	pthread_cond_destroy(&m->come);
 	pthread_mutex_destroy(&m->lock);

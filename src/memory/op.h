@@ -1,4 +1,4 @@
-/* What is asked of the memory, and what it answers; memory.h says how. */
+/* Requests to the memory and their answers; memory.h has the rest. */
 #ifndef MEMORY_OP_H
 #define MEMORY_OP_H
 
@@ -17,27 +17,27 @@
 #define MEMORY_ROWS_MAX 10000
 #define MEMORY_ID_LEN   24
 
-/* Strings are never NULL in what is returned; in what is asked NULL says nothing. */
+/* Strings in answers are never NULL; in requests NULL means unset. */
 struct memory_row {
-	const char *id;   /* "M-19c0de"; never given to another one */
-	const char *user; /* whose it is: nobody else finds it */
+	const char *id;   /* "M-19c0de"; never reused */
+	const char *user; /* its owner: nobody else finds it */
 	const char *kind; /* person, project, fact */
-	const char *cwd;  /* the folder it is about, and those below; "": everywhere */
+	const char *cwd;  /* the folder it is about, with those below; "": everywhere */
 	const char *text, *tags;
 	const char *how;     /* said, confirmed, added or edited: always by the person */
-	const char *session; /* where it was said; "" */
-	int pinned;          /* 1 or 0; of a change -1: as it was */
+	const char *session; /* conversation it came from; "" */
+	int pinned;          /* 1 or 0; in a change -1: unchanged */
 	int64_t created_ms, updated_ms;
-	char hash[HASH_HEX_LEN + 1]; /* of text and a salt, which goes with the row */
+	char hash[HASH_HEX_LEN + 1]; /* of the text and a salt, which is deleted with the row */
 };
 
 enum memory_what {
-	MEMORY_LOOK,   /* what is due, and nothing else */
-	MEMORY_WRITE,  /* `row`: with an id that one is changed, where it says something */
+	MEMORY_LOOK,   /* reports that are due, nothing else */
+	MEMORY_WRITE,  /* `row`: with an id the set fields of that row are changed */
 	MEMORY_REMOVE, /* `ids`, or with `all` everything of the user: no byte of them stays */
 	MEMORY_FIND,   /* rows with the words of `words` (none: all), the best first */
-	MEMORY_RECALL, /* what a conversation begins with, of at most `bytes` */
-	MEMORY_TOLD,   /* what is due up to `told` has been told */
+	MEMORY_RECALL, /* memories for a conversation's beginning, at most `bytes` */
+	MEMORY_TOLD,   /* reports due up to `told` were made */
 	MEMORY_RESET,  /* a damaged file is set aside */
 };
 
@@ -48,20 +48,20 @@ struct memory_due {
 	const char *id, *user, *session, *change, *hash;
 };
 
-/* One thing that is asked. */
+/* One request. */
 struct memory_op {
 	enum memory_what what;
-	struct memory_row row; /* of FIND and RECALL: user, cwd, kind */
+	struct memory_row row; /* FIND and RECALL: user, cwd, kind */
 	const char
 		*words; /* REMOVE: NULL, or what a person was asked: the row's text stands in it */
 	const char *const *ids;
 	size_t nids;
 	bool all;      /* REMOVE: everything; FIND: of every folder, not of row.cwd alone */
-	bool corrects; /* WRITE: row.id only when its text shares half of its words */
+	bool corrects; /* WRITE: row.id only if its text shares half of its words */
 	size_t limit, bytes;
 	int64_t told;
-	const void *stop; /* an atomic_bool: true, nobody wants it any more; or NULL */
-	/* On the loop, once, never during the call; the op is the callback's then. */
+	const void *stop; /* atomic_bool: true, the answer is not needed any more; or NULL */
+	/* Called on the loop, once, never during the call; the op is the callback's then. */
 	void (*done)(struct memory_op *op);
 	void *user;
 
@@ -69,7 +69,7 @@ struct memory_op {
 	int rv;
 	struct ava_error err;
 	enum memory_outcome outcome;
-	struct memory_row *rows; /* WRITE: it, then those that are nearly the same */
+	struct memory_row *rows; /* WRITE: the row, then nearly equal ones */
 	size_t nrows;
 	struct memory_due *due;
 	size_t ndue;

@@ -1,17 +1,17 @@
 /* The file of the memory and everything that is SQL; store.h.
  *
- * SQLite keeps a write-ahead log and syncs it at each commit, so what was answered is on disk.
- * A row, its words in the index and what is due stand in one commit: a kill at any point leaves
- * all of them or none.
+ * SQLite keeps a write-ahead log and syncs it at each commit, so answered changes are on disk. A
+ * row, its words in the index and its due reports stand in one commit: a kill at any point
+ * leaves all of them or none.
  *
- * What is removed leaves no byte: deleted cells are overwritten (secure_delete), the index is
- * merged into one segment, which forgets the words of rows that are gone, the file is written
- * anew (VACUUM), and the log is emptied. A mark in the commit of the removal brings that about
- * at the next opening when a stop came between.
+ * A removal leaves no byte: deleted cells are overwritten (secure_delete), the index is merged
+ * into one segment, which forgets the words of deleted rows, the file is written anew (VACUUM),
+ * and the log is emptied. A mark in the removal's commit makes the next opening do this when a
+ * stop came between.
  *
  * What can fail: the disk. A commit whose sync failed is unknown: the connection is closed, and
- * opening it again shows what is there. A damaged file is never written to and never replaced
- * by itself; everything is refused with the sentence that says how to set it aside. */
+ * the next opening shows the truth. A damaged file is never written to and never replaced on its
+ * own; everything is refused with the sentence that says how to set it aside. */
 #include "memory/store.h"
 
 #include <errno.h>
@@ -34,24 +34,24 @@
 #include "base/util.h"
 
 #define FORMAT      1
-#define WORDS_MAX   24 /* of a search */
+#define WORDS_MAX   24 /* in a search */
 #define WORD_BYTES  64
-#define WORD_LEAST  4 /* of a word that a conversation's first message is looked at for */
-#define WORD_SHORT  3 /* and of one that is enough where not all are found */
+#define WORD_LEAST  4 /* least letters of a word that recall and near look for */
+#define WORD_SHORT  3 /* the same for a search by any of its words */
 #define PERSON_MOST 32
 #define FOUND_MOST  16
 #define NEAR_MOST   4
 #define DUE_MOST    256
-#define ROW_COST    60 /* bytes around a text where it is told */
+#define ROW_COST    60 /* bytes around a text in the answer */
 #define ASIDE_MOST  100
 
 struct store {
 	char *path;
 	sqlite3 *db;
 	const struct memory_op *at_work;
-	bool ready; /* it is open, checked, and has its tables */
+	bool ready; /* open, checked, tables made */
 	bool broken, committing;
-	char why[160]; /* it is broken */
+	char why[160]; /* set when broken */
 };
 
 /* ---- SQL: functions return 0, a code of ava.h with its sentence in the op, or one of
@@ -65,7 +65,7 @@ static const char schema[] =
 	" session TEXT NOT NULL, pinned INTEGER NOT NULL, created INTEGER NOT NULL,"
 	" updated INTEGER NOT NULL, salt BLOB NOT NULL, hash TEXT NOT NULL);"
 	"CREATE UNIQUE INDEX memory_same ON memory(user, cwd, norm);"
-	/* every id there was: none is given twice */
+	/* all ids ever used: none is reused */
 	"CREATE TABLE name(id TEXT PRIMARY KEY) WITHOUT ROWID;"
 	"CREATE TABLE due(n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL,"
 	" user TEXT NOT NULL, session TEXT NOT NULL, change TEXT NOT NULL, hash TEXT NOT NULL);"
@@ -87,7 +87,7 @@ static int exec(struct store *store, const char *sql)
 	return sqlite3_exec(store->db, sql, NULL, NULL, NULL);
 }
 
-/* `kinds` says what follows: 't' a text (NULL: ""), 'i' an int64_t. */
+/* `kinds` lists the arguments' types: 't' a text (NULL: ""), 'i' an int64_t. */
 static int store_prepare(struct store *store, sqlite3_stmt **out, const char *sql,
 			 const char *kinds, ...)
 {
@@ -107,8 +107,7 @@ static int store_prepare(struct store *store, sqlite3_stmt **out, const char *sq
 	return rc;
 }
 
-/* SQLITE_ROW, SQLITE_OK behind the last one, or why not; `rc` of what came before, which may
- * make *s. */
+/* SQLITE_ROW, SQLITE_OK behind the last one, or an error; `rc` is the result of making *s. */
 static int store_step(int rc, sqlite3_stmt **s)
 {
 	if (rc == SQLITE_OK || rc == SQLITE_ROW)
@@ -167,7 +166,7 @@ static int store_give_up(void *user)
 	return stop && atomic_load_explicit(stop, memory_order_relaxed);
 }
 
-/* Words of rows that are gone, and their place in the file. Half of it done is done again. */
+/* Wipe the words of deleted rows and their place in the file. Half done, it is done again. */
 static int wipe(struct store *store)
 {
 	int rc = exec(store, "INSERT INTO words(words) VALUES('optimize')");
@@ -176,7 +175,7 @@ static int wipe(struct store *store)
 		rc = exec(store, "VACUUM");
 	if (rc == SQLITE_OK)
 		rc = exec(store, "PRAGMA wal_checkpoint(TRUNCATE)");
-	if (rc == SQLITE_OK) /* last: till then the log has what was there before */
+	if (rc == SQLITE_OK) /* last: till then the log has the old content */
 		rc = exec(store, "DELETE FROM due WHERE change = 'wipe'");
 	return rc;
 }
@@ -222,7 +221,8 @@ static int store_set_up(struct store *store, struct memory_op *op)
 	return rc == SQLITE_OK && wiping > 0 ? wipe(store) : rc;
 }
 
-/* SQLite would wait for a pipe in the place of its journal, and fail with a folder there. */
+/* Put aside entries of a wrong type: SQLite would wait for a pipe in the place of its journal,
+ * and fail with a folder there. */
 static void put_odd_aside(const struct store *store)
 {
 	static const char *const behind[] = {"-journal", "-wal", "-shm"};
@@ -236,7 +236,7 @@ static void put_odd_aside(const struct store *store)
 	}
 }
 
-/* With `create` it is there afterwards; else store->db stays NULL where there is none. */
+/* With `create` the file exists afterwards; otherwise store->db stays NULL when there is none. */
 static int store_open(struct store *store, struct memory_op *op, bool create)
 {
 	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), fd, rv;
@@ -246,7 +246,7 @@ static int store_open(struct store *store, struct memory_op *op, bool create)
 	if (store->broken)
 		return SQLITE_CORRUPT;
 	put_odd_aside(store);
-	/* Before SQLite has it: closing a descriptor of ours later would drop its locks. */
+	/* Before SQLite opens it: closing a descriptor of ours later would drop its locks. */
 	fd = open(store->path, flags, 0600);
 	if (fd < 0)
 		return errno == ENOENT && !create ? 0 : err_sys(&op->err, "open %s", store->path);
@@ -298,7 +298,7 @@ static int store_read_row(struct memory_op *op, sqlite3_stmt *s, struct memory_r
 	return whole ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-/* Is it among those that were found? */
+/* Is the row among the found ones? */
 static bool has_row(const struct memory_op *op, const char *id)
 {
 	for (size_t i = 0; i < op->nrows; i++)
@@ -307,7 +307,7 @@ static bool has_row(const struct memory_op *op, const char *id)
 	return false;
 }
 
-/* Rows of `s` behind those there are, as long as all take `bytes` at the most. */
+/* Add rows of `s`, as long as all together take at most `bytes`. */
 static int store_add_rows(struct memory_op *op, int rc, sqlite3_stmt **statement, size_t most,
 			  size_t bytes)
 {
@@ -363,8 +363,8 @@ static bool store_has_word(const char *text)
 	return store_next_word(&text, &len) != NULL;
 }
 
-/* As FTS5 takes it: each word quoted, so that nothing in it is syntax, and as a beginning.
- * How many there are. */
+/* A query in FTS5's form: each word quoted, so that nothing in it is syntax, and as a prefix.
+ * Returns the number of words. */
 static unsigned match_of(struct buf *out, const char *words, const char *joint, size_t least)
 {
 	const char *word;
@@ -379,7 +379,7 @@ static unsigned match_of(struct buf *out, const char *words, const char *joint, 
 	return n;
 }
 
-/* What is the same but for case and punctuation is the same. */
+/* Reduce a text to what must differ: case and punctuation are dropped. */
 static int normal(struct buf *out, const char *text)
 {
 	const char *word;
@@ -414,7 +414,7 @@ static size_t count_shared(const char *a, const char *b, size_t *words)
 	return n;
 }
 
-/* At least half of the words that one of them has are in both. */
+/* Do the texts share at least half of the words of one of them? */
 static bool is_near(const char *a, const char *b)
 {
 	size_t na, nb, shared = count_shared(a, b, &na);
@@ -447,7 +447,7 @@ static int by_words(struct store *store, struct memory_op *op, const char *joint
 	return rc;
 }
 
-/* Letters in the middle of words, and languages that put no blanks between them. */
+/* For letters in the middle of words, and languages without blanks between words. */
 static int by_letters(struct store *store, struct memory_op *op)
 {
 	static const char sql[] =
@@ -514,8 +514,7 @@ static int do_find(struct store *store, struct memory_op *op)
 	return rv;
 }
 
-/* What is pinned and about the person fills two thirds at the most, then comes what has to do
- * with what they say. */
+/* Pinned rows about the person fill at most two thirds, then come rows related to the message. */
 static int do_recall(struct store *store, struct memory_op *op)
 {
 	int rv = room_for_rows(op, PERSON_MOST + FOUND_MOST);
@@ -560,7 +559,7 @@ static int check_row(struct memory_op *op)
 	return 0;
 }
 
-/* The row that is to be changed, or says the same already. *seq 0: there is none. */
+/* The row to be changed, or one with the same text. *seq 0: none. */
 static int find_old(struct store *store, struct memory_op *op, const char *norm,
 		    struct memory_row *old, int64_t *seq)
 {
@@ -612,7 +611,7 @@ static int new_id(struct store *store, struct memory_op *op, struct memory_row *
 	return rv == 0 && !row->id ? SQLITE_NOMEM : rv;
 }
 
-/* `row` as it shall be, `old` as it is. */
+/* `row` is the new state, `old` the present one. */
 static bool same_row(const struct memory_row *row, const struct memory_row *old)
 {
 	return strcmp(row->text, old->text) == 0 && strcmp(row->kind, old->kind) == 0 &&
@@ -671,7 +670,7 @@ static int put_row(struct store *store, struct memory_row *row, const char *norm
 			       : rc;
 }
 
-/* An edit that says what another row says. */
+/* Refuse an edit that makes a row equal to another. */
 static int check_twin(struct store *store, struct memory_op *op, const struct memory_row *row,
 		      const char *norm)
 {
@@ -731,7 +730,7 @@ static int store_write_row(struct store *store, struct memory_op *op, struct buf
 	return rv;
 }
 
-/* Others that it may contradict or repeat: who wrote it may want to change those. */
+/* Add rows that the new one may contradict or repeat: the writer may want to change those. */
 static int add_near(struct store *store, struct memory_op *op)
 {
 	int rv;
@@ -766,7 +765,7 @@ static int do_write(struct store *store, struct memory_op *op)
 	return rv == 0 && op->outcome == MEMORY_ADDED ? add_near(store, op) : rv;
 }
 
-/* The words of a question, if any, begin with the text of the row; its id may stand behind. */
+/* The words of a question, if any, begin with the row's text; its id may follow. */
 static int store_remove_one(struct store *store, struct memory_op *op, const char *id)
 {
 	int64_t seq = 0;
@@ -851,7 +850,7 @@ static int read_due(struct store *store, struct memory_op *op)
 	return rc;
 }
 
-/* The log beside the file has what was not carried into it: they go together. */
+/* The log beside the file holds commits not yet in the file: both go together. */
 static int do_reset(struct store *store, struct memory_op *op)
 {
 	static const char *const parts[] = {"", "-wal", "-shm"};
@@ -878,7 +877,7 @@ static int do_reset(struct store *store, struct memory_op *op)
 
 /* ---- one op */
 
-/* The sentence of a code of SQLite's. */
+/* The sentence for a code of SQLite's. */
 static int store_tell(struct store *store, struct memory_op *op, int rc)
 {
 	bool full = store->db && err_is_full(sqlite3_system_errno(store->db));
@@ -959,7 +958,7 @@ void store_do(struct store *store, struct memory_op *op)
 	if (store->db && !sqlite3_get_autocommit(store->db))
 		(void)exec(store, "ROLLBACK");
 	if (!store->ready || rv == AVA_EIO || rv == AVA_EUNKNOWN || rv == AVA_ECORRUPT)
-		store_shut(store); /* the next one reads anew what is there */
+		store_shut(store); /* the next op reopens it and reads the true state */
 	store->at_work = NULL;
 }
 

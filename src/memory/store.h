@@ -8,9 +8,9 @@
 struct store;
 
 struct store *store_new(const char *root); /* *copied*; opens nothing. NULL: no memory */
-/* Opens the file where that is needed; op->rv and, when it is not 0, op->err say how it went. */
+/* Open the file when needed; op->rv is the outcome and, when it is not 0, op->err its sentence. */
 void store_do(struct store *store, struct memory_op *op);
-void store_shut(struct store *store); /* accepts one that is not open */
-void store_free(struct store *store); /* shut before, by the thread that had it */
+void store_shut(struct store *store); /* accepts a closed one */
+void store_free(struct store *store); /* call store_shut before, on the store's thread */
 
 #endif
