@@ -63,7 +63,7 @@ struct ava_error {
 };
 
 /* Status of a run, from AVA_SUCCESS on a terminal one; the order is part of the ABI.
- * AVA_NO_RESULT: it ended with a text and handed in nothing. */
+ * AVA_NO_RESULT: the run ended with a text and submitted nothing. */
 #define AVA_STATUSES(X)                                                                            \
 	X(AVA_STARTING, "starting")                                                                \
 	X(AVA_QUEUED, "queued")                                                                    \
@@ -99,13 +99,13 @@ AVA_API const char *ava_version(void);
 struct ava_log; /* opaque */
 
 struct ava_log_query {
-	const char *root;  /* data root; NULL: as $AVA_DATA_ROOT says; *copied* */
-	const char *run;   /* "S-7f3a2b": that run; NULL: Ava's daily logs; *copied* */
+	const char *root;  /* data root; NULL: $AVA_DATA_ROOT; *copied* */
+	const char *run;   /* "S-7f3a2b": a run's log; NULL: Ava's daily logs; *copied* */
 	const char *types; /* names, aliases or prefixes, in any case: "tool,err"; NULL: all */
 	uint64_t after;    /* only events with a greater lsn; 0: all */
 	uint64_t last;     /* only the newest `last` of them; 0: all */
 	int everything;    /* 1: Ava's logs and those of all runs */
-	int follow;        /* 1: go on with what is written later */
+	int follow;        /* 1: go on with later events */
 	/* doc/QUERY.md has the forms. NULL: all; all are *copied* */
 	const char *agent;   /* agentId ("ava", "S-7f3a2b") or the name of a trace */
 	const char *user;    /* userId */
@@ -140,34 +140,34 @@ AVA_API int ava_log_next(struct ava_log *log, struct ava_log_event *event, struc
 AVA_API int ava_log_wait(struct ava_log *log, int timeout_ms);
 AVA_API void ava_log_close(struct ava_log *log); /* NULL is allowed */
 
-/* ---- Do the logs still hold what was sealed? Reads a data root and changes
- * nothing. doc/SEALS.md says what it proves, and what it does not. */
+/* ---- Verifying sealed logs. Reads a data root and changes nothing. doc/SEALS.md says what a
+ * success proves, and what not. */
 
-struct ava_log_head {           /* the newest seal; kept elsewhere it shows what is cut off later */
-	uint64_t n;             /* its number; 0: nothing is sealed */
+struct ava_log_head {           /* the newest seal; a copy kept elsewhere shows later cuts */
+	uint64_t n;             /* its number; 0: no seal */
 	char hash[65], key[65]; /* hexadecimal */
 	char at[32];
 };
 
 enum ava_finding_kind {
-	AVA_BROKEN,   /* not what was sealed */
-	AVA_UNSEALED, /* behind the newest seal: nothing can be said about it yet */
-	AVA_NOTE      /* to be known, not amiss */
+	AVA_BROKEN,   /* differs from the sealed content */
+	AVA_UNSEALED, /* behind the newest seal: cannot be checked yet */
+	AVA_NOTE      /* information, nothing is wrong */
 };
 
 struct ava_finding { /* borrowed until the callback returns */
 	enum ava_finding_kind kind;
 	const char *path; /* relative to the root; "": none */
 	uint64_t line;    /* from 1; 0: no certain one */
-	uint64_t offset;  /* of that line, or where it would stand */
+	uint64_t offset;  /* of that line, or of its missing place */
 	const char *what; /* one sentence, without a full stop */
 };
 
 struct ava_verify {               /* read during the call only */
-	const char *root;         /* NULL: as $AVA_DATA_ROOT says */
+	const char *root;         /* NULL: $AVA_DATA_ROOT */
 	const char *const *paths; /* "catalog.jsonl", "logs/ava", "S-7f3a2b"; NULL: all */
 	size_t npaths;
-	const struct ava_log_head *head; /* that the seals must still contain, or NULL */
+	const struct ava_log_head *head; /* the seals must still contain it; or NULL */
 	unsigned threads;                /* 0: two */
 	void (*finding)(const struct ava_finding *finding, void *user); /* may be NULL, */
 	void (*progress)(uint64_t done, uint64_t total, void *user);    /* as this; bytes */
@@ -175,18 +175,18 @@ struct ava_verify {               /* read during the call only */
 };
 
 struct ava_verified {
-	uint64_t files, bytes, seals; /* looked at */
-	uint64_t broken;              /* findings of that kind; 0: all is as it was sealed */
+	uint64_t files, bytes, seals; /* checked */
+	uint64_t broken;              /* findings of that kind; 0: everything is as sealed */
 	uint64_t unsealed_files, unsealed_bytes;
 	struct ava_log_head newest;
 };
 
-/* Both callbacks are called on the calling thread, findings in the order of
- * paths. 0 when it could be done, whatever was found. AVA_EINVAL (run),
- * AVA_ENOENT: no such root, or of `paths` nothing is there or was ever sealed. */
+/* Both callbacks are called on the calling thread, findings in the order of paths. 0 when the
+ * check could be done, whatever it found. AVA_EINVAL (run), AVA_ENOENT: no such root, or none of
+ * `paths` exists or was ever sealed. */
 AVA_API int ava_log_verify(const struct ava_verify *verify, struct ava_verified *verified,
 			   struct ava_error *err);
-/* The newest seal alone, without looking at what it seals. AVA_ENOENT: none. */
+/* The newest seal alone; sealed content is not checked. AVA_ENOENT: none. */
 AVA_API int ava_log_head(const char *root, struct ava_log_head *head, struct ava_error *err);
 
 /* ---- The runtime. One thread uses a runtime at a time; several are
@@ -204,38 +204,36 @@ struct ava_options {
 	 * set, so no file of the user is read and the model is offline. *copied* */
 	const char *const *env;
 	int process_env; /* embedded. 1: the process' environment, instead of `env` */
-	/* Embedded: the model of whoever names none ("offline:FILE.jsonl" plays a
-	 * script). NULL: the first whose key is there, else offline. *copied* */
+	/* Embedded: the model of runs that name none ("offline:FILE.jsonl" plays a script).
+	 * NULL: the first with a key, else offline. *copied* */
 	const char *model;
-	const char *user_id; /* embedded: who asks; NULL: the login. *copied* */
+	const char *user_id; /* embedded: the user; NULL: the login. *copied* */
 	int no_start;        /* connected. 1: do not start a daemon when none serves */
-	/* Embedded: what avad.log would get, a line at a time, without a newline;
-	 * called by any call on the runtime, which it must not call; the line is
-	 * *borrowed until log returns*. */
+	/* Embedded: gets the lines of avad.log, one at a time, without a newline; called by any
+	 * call on the runtime, and must not call the runtime; the line is *borrowed until log
+	 * returns*. */
 	void (*log)(const char *line, void *user);
 	void *log_user;
 };
 
-/* The runtime inside this process: takes the root (AVA_EBUSY when a daemon or
- * another process has it, or when this process has an embedded runtime
- * already: one at a time), recovers what a crash left, goes on with what was
- * queued. Its threads block all signals; it installs no signal handler, changes
- * nothing of the process' own and starts no process but what its configuration
- * says (notify.exec), which it reaps itself. Only while the program is in a
- * call on it does it go on. On error *rt is NULL. AVA_EINVAL (options,
- * settings), AVA_EBUSY, AVA_EDENIED, AVA_EFORMAT, AVA_EFULL, AVA_EIO, AVA_ENOMEM. */
+/* The runtime inside this process: takes the root (AVA_EBUSY when a daemon or another process
+ * has it, or when this process has an embedded runtime already: one at a time), recovers from a
+ * crash, goes on with queued runs. Its threads block all signals; it installs no signal handler,
+ * changes nothing of the process' own and starts only processes that its configuration names
+ * (notify.exec), which it reaps itself. It only works while the program is in a call on it. On
+ * error *rt is NULL. AVA_EINVAL (options, settings), AVA_EBUSY, AVA_EDENIED, AVA_EFORMAT,
+ * AVA_EFULL, AVA_EIO, AVA_ENOMEM. */
 AVA_API int ava_runtime_new(struct ava_runtime **rt, const struct ava_options *options,
 			    struct ava_error *err);
-/* The daemon of the root, started when none serves: the program is $AVA_AVAD,
- * else avad beside this program, else in $PATH. Its runs go on without us.
- * `options` NULL: defaults. On error *rt is NULL. AVA_ECONNECT (nobody serves
- * and none may be started), AVA_ENOENT (no root, no avad), AVA_ETIMEOUT and
- * whatever kept the daemon from starting. */
+/* The daemon of the root, started when none serves: the program is $AVA_AVAD, else avad beside
+ * this program, else in $PATH. Its runs go on without us. `options` NULL: defaults. On error *rt
+ * is NULL. AVA_ECONNECT (nobody serves and none may be started), AVA_ENOENT (no root, no avad),
+ * AVA_ETIMEOUT and the daemon's own error at its start. */
 AVA_API int ava_runtime_connect(struct ava_runtime **rt, const struct ava_options *options,
 				struct ava_error *err);
-/* Closes what was opened on it too. Embedded: what was accepted is on disk;
- * queued runs go on when the root is opened again, started ones then end as
- * AVA_ERROR, interrupted. Not from a callback. NULL is allowed. */
+/* Closes cursors and watches too. Embedded: accepted work is on disk; queued runs go on when the
+ * root is opened again, started ones then end as AVA_ERROR, interrupted. Not from a callback.
+ * NULL is allowed. */
 AVA_API void ava_runtime_free(struct ava_runtime *rt);
 
 /* ---- Inside another loop. Poll ava_runtime_fd for reading, for at most
@@ -247,10 +245,10 @@ AVA_API int ava_runtime_fd(struct ava_runtime *rt);
 /* How long to wait at most: ms, 0: do not wait, -1: for as long as you like.
  * Ask anew before each wait: every call on the runtime may change it. */
 AVA_API int ava_runtime_timeout(struct ava_runtime *rt);
-/* Go on, and call the callbacks of what came. Waits until one was called or
- * `timeout_ms` have passed (0: no waiting, -1: for ever). Returns how many were
- * called, or AVA_EBUSY (called from a callback), AVA_ECONNECT (a daemon that went
- * away and did not come back: call again, later), AVA_EIO, AVA_ENOMEM. */
+/* Go on, and call the callbacks that are due. Waits until one was called or `timeout_ms` have
+ * passed (0: no waiting, -1: for ever). Returns how many were called, or AVA_EBUSY (called from
+ * a callback), AVA_ECONNECT (the daemon went away and did not come back: call again, later),
+ * AVA_EIO, AVA_ENOMEM. */
 AVA_API int ava_runtime_process(struct ava_runtime *rt, int timeout_ms, struct ava_error *err);
 
 /* ---- Proposals and runs. */
@@ -269,13 +267,13 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *role; /* default "researcher" */
 	const char *context, *model, *preset;
 	const char *cwd;           /* absolute; default: the run sees no files */
-	const char *session;       /* conversation it belongs to; default: one of its own */
+	const char *session;       /* conversation; default: one of its own */
 	const char *request_id;    /* the same id is the same run, also after a crash */
 	const char *confirm;       /* "always", "over_cents:N", "never"; default: the setting */
 	int64_t timeout_ms;        /* of work; 0: the role's; else over 0, as the next three */
 	int64_t max_cost_microusd; /* or AVA_FREE_ONLY */
 	int64_t max_tokens, max_iterations;
-	int extended_thinking;    /* 1: on; -1: off; 0: as the role and the preset say */
+	int extended_thinking;    /* 1: on; -1: off; 0: by role and preset */
 	const char *const *tools; /* fewer than the role's; NULL: all of them */
 	size_t ntools;
 	const char *const *grants;
@@ -285,17 +283,17 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
 	const char *on_limit;      /* "ask": wait for a yes to as much again; default: "stop" */
 	const char *on_quota;      /* "park", "ask", "fail"; default: as role and config say */
-	const char *rationale; /* why it is needed, shown with the quote; NULL: what its role is */
+	const char *rationale;     /* reason shown with the quote; NULL: its role's purpose */
 };
 
-struct ava_spawn_group {              /* several runs, one quote, one answer */
-	const struct ava_spawn *runs; /* what they say of the next three is not looked at */
-	size_t nruns;                 /* 1 to 100 */
+struct ava_spawn_group {                            /* several runs, one quote, one answer */
+	const struct ava_spawn *runs;               /* their next three fields are ignored */
+	size_t nruns;                               /* 1 to 100 */
 	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
-	const char *cwd;                            /* of the runs that name none */
+	const char *cwd;                            /* of runs without one */
 	int64_t timeout_ms, max_cost_microusd;      /* of all together; 0: none; or AVA_FREE_ONLY */
-	int chain; /* 1: one after another, each with what the one before found */
-	int share; /* 1: each may read what the others found */
+	int chain; /* 1: one after another, each with the results before it */
+	int share; /* 1: each may read the others' results */
 };
 
 enum ava_proposal_state { AVA_PENDING, AVA_CONFIRMED, AVA_REJECTED, AVA_EXPIRED };
@@ -305,11 +303,11 @@ struct ava_proposal {
 	enum ava_proposal_state state;
 	int64_t created_ms, expires_ms;
 	const char *run, *trace; /* "" until confirmed */
-	const char *message;     /* what a person is asked */
+	const char *message;     /* the question to a person */
 	const char *quote;       /* JSON: minutes, costCents, tokens, tools, model, role, … */
-	const char *config;      /* JSON: everything that runs */
+	const char *config;      /* JSON: everything confirmed */
 	const char *config_hash, *confirmed_hash; /* the second "" until confirmed */
-	const char *changes;                      /* what a yes changed, in words */
+	const char *changes;                      /* changes made by a yes, in words */
 	const char *replaces, *replaced_by;       /* proposals */
 	const char *group;                        /* "G-9e4c1d" of several runs; else "" */
 };
@@ -318,7 +316,7 @@ struct ava_run {
 	const char *id, *trace; /* "S-7f3a2b", "brave-otter" */
 	const char *role, *task, *model, *session, *user, *origin, *cwd;
 	enum ava_status status;
-	const char *stop_reason;               /* "" while it lives */
+	const char *stop_reason;               /* "" until it ends */
 	const char *activity;                  /* "Reading https://…" */
 	const char *last_tool;                 /* its last call of a tool, at last_tool_ms */
 	int64_t started_ms, ended_ms;          /* 0: not yet */
@@ -328,7 +326,7 @@ struct ava_run {
 	int64_t iteration;                     /* calls of its model */
 	int64_t timeout_ms, max_cost_microusd; /* its limits */
 	int64_t max_tokens, max_iterations;
-	const char *asks, *asks_call; /* AVA_WAITING: what, for ava_steer; else "" */
+	const char *asks, *asks_call; /* AVA_WAITING: question and call for ava_steer; else "" */
 };
 
 struct ava_group {
@@ -353,20 +351,20 @@ AVA_API int ava_propose(struct ava_runtime *rt, const struct ava_spawn *spawn,
  * the group and the first run. Codes as ava_propose. */
 AVA_API int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_group *group,
 			      struct ava_proposal *proposal, struct ava_error *err);
-/* What became of a group. AVA_ENOENT: there is none of that id. */
+/* State of a group. AVA_ENOENT: no such group. */
 AVA_API int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out,
 		      struct ava_error *err);
-/* Answer for a person, in their words (at most 8 KB; NULL: "yes"). Yes starts
- * exactly what was quoted, or what the words lowered of it: AVA_CONFIRMED. No:
- * AVA_REJECTED. Any other change starts nothing: *proposal is a new one,
- * AVA_PENDING, that replaces this. AVA_EINVAL: not understood, the sentence says
- * what would be; AVA_ENOENT; AVA_EREJECTED, AVA_EEXPIRED; else as ava_propose. */
+/* Answer for a person, in their words (at most 8 KB; NULL: "yes"). Yes starts exactly the quoted
+ * run, or one with limits that the words lowered: AVA_CONFIRMED. No: AVA_REJECTED. Any other
+ * change starts nothing: *proposal is a new one, AVA_PENDING, that replaces this. AVA_EINVAL:
+ * not understood, the sentence names the answers; AVA_ENOENT; AVA_EREJECTED, AVA_EEXPIRED; else
+ * as ava_propose. */
 AVA_API int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
 			struct ava_proposal *proposal, struct ava_error *err);
 /* `reason` may be NULL. *proposal may be NULL. */
 AVA_API int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
 		       struct ava_proposal *proposal, struct ava_error *err);
-/* Newest first; those that wait, or with `all` answered and expired ones too. */
+/* Newest first; pending ones, or with `all` answered and expired ones too. */
 AVA_API int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **list,
 			  size_t *n, struct ava_error *err);
 
@@ -374,7 +372,7 @@ AVA_API int ava_proposals(struct ava_runtime *rt, int all, const struct ava_prop
  * On success *id names the run and its start is on disk. Codes as ava_propose. */
 AVA_API int ava_spawn(struct ava_runtime *rt, const struct ava_spawn *spawn, struct ava_run_id *id,
 		      struct ava_error *err);
-/* AVA_ENOENT: there is no such run. */
+/* AVA_ENOENT: no such run. */
 AVA_API int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *out,
 		       struct ava_error *err);
 /* 1: it has ended, 0: not yet; AVA_ENOENT. */
@@ -383,22 +381,22 @@ AVA_API int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_erro
 AVA_API int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run **list,
 		     size_t *n, struct ava_error *err);
 
-/* ---- Ended runs: go on from them, and check their records. */
+/* ---- Ended runs: resume them, and check their records. */
 
-struct ava_resume {             /* of the new run; NULL and 0: as it was in that one */
-	const char *model;      /* another one, that is spoken to in the same way */
+struct ava_resume {             /* of the new run; NULL and 0: as in the ended one */
+	const char *model;      /* another model with the same kind of API */
 	int64_t from;           /* 0: from its end; N: a fork before the N-th call of its model */
-	const char *checkpoint; /* or before the call that stands behind this name */
+	const char *checkpoint; /* or before the call behind this checkpoint */
 	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
 	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations; /* likewise */
 };
 
-/* Quote a run that goes on from where an ended one stopped: a new id, a new budget,
- * the same conversation, byte for byte. `resume` NULL: as it was. Nothing runs before
- * it is confirmed, as with ava_propose, whose codes it has; also AVA_ENOENT: no such
- * run, call or name, or its messages are not kept; AVA_EBUSY: it has not ended and goes on
- * by itself; AVA_EUNSUPPORTED: a model of another kind; AVA_ECORRUPT: what comes
- * before the call `from` does not replay. */
+/* Quote a run that goes on from where an ended one stopped: a new id, a new budget, the same
+ * conversation, byte for byte. `resume` NULL: all as before. Nothing runs before the yes, as
+ * with ava_propose, whose codes it has; also AVA_ENOENT: no such run, call or name, or its
+ * messages were removed; AVA_EBUSY: the run has not ended and goes on by itself;
+ * AVA_EUNSUPPORTED: a model of another kind; AVA_ECORRUPT: the part before the call `from` does
+ * not replay. */
 AVA_API int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume *resume,
 		       struct ava_proposal *proposal, struct ava_error *err);
 
@@ -407,7 +405,7 @@ struct ava_difference {
 	const char *type;     /* "ToolResult" */
 	const char *call;     /* "c3.1", "i2"; "" when it has none */
 	const char *what;     /* "the output of read_file" */
-	int64_t byte;         /* the first that differs, from 0; -1: no bytes are compared */
+	int64_t byte;         /* first difference, from 0; -1: bytes are not compared */
 	const char *recorded; /* excerpts */
 	const char *replayed;
 };
@@ -415,27 +413,26 @@ struct ava_difference {
 struct ava_replay {
 	int identical;      /* 1: as far as the record goes */
 	int complete;       /* 1: the record has the run's end */
-	const char *reason; /* why it is not complete; "" */
-	uint64_t events;    /* of the record that were gone through */
-	int64_t calls;      /* of its model that were answered */
+	const char *reason; /* why it is incomplete; "" */
+	uint64_t events;    /* replayed events of the record */
+	int64_t calls;      /* replayed calls of its model */
 	int64_t found;      /* differences; the first of them: */
 	const struct ava_difference *differences;
 	size_t ndifferences;
 };
 
-/* Execute a run again from its record: no network, no tool, no key; nothing is
- * written. It stops at the first difference, with `lenient` it notes where bytes
- * differ and goes on. 0 also when they differ. A fork that goes on from there is
- * ava_resume with `from`. AVA_ENOENT, AVA_ECORRUPT (the record cannot be read),
- * AVA_EFORMAT, AVA_EBUSY (others are at it), AVA_EIO, AVA_ENOMEM. */
+/* Execute a run again from its record: no network, no tool, no key; nothing is written. Stops at
+ * the first difference; with `lenient` differing bytes are noted and it goes on. 0 also with
+ * differences. A fork from there is ava_resume with `from`. AVA_ENOENT, AVA_ECORRUPT (the record
+ * cannot be read), AVA_EFORMAT, AVA_EBUSY (another replay is running), AVA_EIO, AVA_ENOMEM. */
 AVA_API int ava_replay(struct ava_runtime *rt, const char *run, int lenient,
 		       struct ava_replay *replay, struct ava_error *err);
 
 enum ava_wait_for { AVA_WAIT_ALL, AVA_WAIT_ANY };
-/* Wait until all of these runs have ended, or any (at most 100,000, of any of
- * which AVA_ENOENT). Calls no callback. `ended` NULL, or room for `n`: 1 for
- * each that has. Returns how many have, or AVA_ETIMEOUT after `timeout_ms` (-1:
- * never), which stops no run and fills `ended` as well. */
+/* Wait until all of these runs have ended, or any (at most 100,000; AVA_ENOENT if one is
+ * unknown). Calls no callback. `ended` NULL, or room for `n`: 1 for each ended run. Returns
+ * their number, or AVA_ETIMEOUT after `timeout_ms` (-1: never), which stops no run and fills
+ * `ended` as well. */
 AVA_API int ava_wait(struct ava_runtime *rt, const char *const *runs, size_t n,
 		     enum ava_wait_for what, int64_t timeout_ms, unsigned char *ended,
 		     struct ava_error *err);
@@ -445,50 +442,48 @@ struct ava_result {
 	const char *run, *trace, *model, *stop_reason;
 	const char *summary, *error;
 	const char *output; /* JSON; "null": none */
-	double confidence;  /* 0 to 1; -1: none was given */
-	int partial;        /* 1: a limit came first, this is what there was */
+	double confidence;  /* 0 to 1; -1: none */
+	int partial;        /* 1: a limit came first; this is the state then */
 	int unverified;     /* 1: taken from a last text, not submitted */
 	int64_t tokens, cost_microusd, duration_ms, iterations;
-	size_t citations; /* how many stood up to the check */
+	size_t citations; /* citations that passed the check */
 	const char *json; /* all of it (doc/api.yaml, RunResult) */
 	size_t len;       /* of json, which ends with NUL too */
 };
 
-/* AVA_ETIMEOUT: it has not ended; AVA_ENOENT. */
+/* AVA_ETIMEOUT: the run has not ended; AVA_ENOENT. */
 AVA_API int ava_result(struct ava_runtime *rt, const char *run, struct ava_result *out,
 		       struct ava_error *err);
-/* For good: nothing of it starts after this returns 0. Also 0 when it had ended. */
+/* Cancel for good: nothing of the run starts after this returns 0. Also 0 for an ended run. */
 AVA_API int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err);
-/* Say something to a run; 0 when that is on disk. One that asks a person
- * (AVA_WAITING; its event Waiting says what) takes it as the answer: of a
- * question anything, the number of a choice is that choice; of a call that needs
- * a yes a yes, or a no with its reason. `call` (NULL: whatever it asks) binds the
- * answer to one question: AVA_ENOENT when that is not open. One at work reads it
- * at its next turn; its event Steering with the outcome delivered or too_late
- * says so. At most 2,000 characters. AVA_EEXIST: it has ended; AVA_EBUSY: 16
- * messages are not read yet; AVA_EINVAL. */
+/* Say something to a run; 0 when the message is on disk. A run that asks a person (AVA_WAITING;
+ * its event Waiting has the question) takes it as the answer: to a question any text, the number
+ * of a choice is that choice; for a call that needs a yes a yes, or a no with its reason. `call`
+ * (NULL: the open question) binds the answer to one question: AVA_ENOENT when that is not open.
+ * A working run reads it at its next turn, and reports the outcome delivered or too_late in an
+ * event Steering. At most 2,000 characters. AVA_EEXIST: the run has ended; AVA_EBUSY: 16
+ * messages are unread; AVA_EINVAL. */
 AVA_API int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
 		      struct ava_error *err);
-/* The same; what was said to this run with this request_id before (NULL: none) is not
- * said again, also after a crash, and after the run's end still 0: after
- * AVA_EUNKNOWN ask again with it. */
+/* The same; a message already sent to this run with this request_id (NULL: none) is not sent
+ * again, also after a crash, and after the run's end still 0: after AVA_EUNKNOWN call again with
+ * it. */
 AVA_API int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
 			   const char *text, const char *call, struct ava_error *err);
-/* Name where a run is that has not ended; 0 when that is on disk. The ended run is
- * forked there by that name. 1 to 64 letters, digits, '.', '_' or '-', a letter
- * first. 0 too when the name stands there already; AVA_EEXIST: it stands elsewhere, or
- * the run has ended; AVA_ETOOBIG: it has 100; AVA_EINVAL; AVA_ENOENT. */
+/* Name the present place of a live run; 0 when that is on disk. The ended run can be forked
+ * there by that name. 1 to 64 letters, digits, '.', '_' or '-', a letter first. 0 too when the
+ * name is there already; AVA_EEXIST: the name is elsewhere, or the run has ended; AVA_ETOOBIG:
+ * the run has 100 names; AVA_EINVAL; AVA_ENOENT. */
 AVA_API int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name,
 			   struct ava_error *err);
-/* Every live run of the root. *n (NULL is allowed): how many were cancelled,
- * also on error, which is that of the first that could not be. */
+/* Cancel every live run of the root. *n (NULL is allowed): the number of cancelled runs, also on
+ * error, which is that of the first failure. */
 AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err);
 
-/* ---- Events: what happened, from a cursor that owns no queue. What is older
- * than the newest comes from the files, so nothing is missed however long one
- * does not look. doc/events.json has all types. */
+/* ---- Events: read through a cursor that owns no queue. Older events come from the files, so none
+ * is missing however rarely it is read. doc/events.json has all types. */
 
-#define AVA_NOW UINT64_MAX /* as `after`: what comes from now on */
+#define AVA_NOW UINT64_MAX /* as `after`: only later events */
 
 struct ava_event {    /* borrowed until the next call on its cursor, or the callback's end */
 	uint64_t lsn; /* the cursor: increasing, unique in the root */
@@ -512,11 +507,11 @@ struct ava_events; /* opaque */
 /* `query` NULL: everything from the beginning. AVA_ENOENT (run), AVA_EINVAL, … */
 AVA_API int ava_events_open(struct ava_runtime *rt, const struct ava_events_query *query,
 			    struct ava_events **events, struct ava_error *err);
-/* 1: *event is filled; 0: none now; else as ava_runtime_process: call again, it
- * goes on behind the last one. Does not wait. */
+/* 1: *event is filled; 0: none now; else as ava_runtime_process: call again to go on behind the
+ * last event. Does not wait. */
 AVA_API int ava_events_next(struct ava_events *events, struct ava_event *event,
 			    struct ava_error *err);
-/* After 0: 1: the run has ended and all of it was given. */
+/* After 0: 1: the run has ended and all its events were given. */
 AVA_API int ava_events_ended(struct ava_events *events);
 /* Wait until there may be more (1) or `timeout_ms` have passed (0; -1: never).
  * Calls no callback. Negative as ava_events_next. */
@@ -526,7 +521,7 @@ AVA_API void ava_events_close(struct ava_events *events); /* NULL is allowed */
 /* ---- Callbacks: the same events, called in ava_runtime_process only. They may
  * use the runtime, also ava_unwatch, but neither process nor free it. */
 
-struct ava_text { /* of a conversation, as it comes; never stored, may be missed */
+struct ava_text { /* of a conversation, while it grows; never stored, may be missed */
 	const char *session;
 	enum ava_text_kind { AVA_TEXT, AVA_THINKING, AVA_TURN } kind;
 	const char *text; /* AVA_TURN: "busy" or "idle" */
@@ -536,16 +531,16 @@ struct ava_text { /* of a conversation, as it comes; never stored, may be missed
 struct ava_callbacks { /* each may be NULL */
 	/* SubagentSpawn: `run` has begun. */
 	void (*start)(const char *run, const struct ava_event *event, void *user);
-	/* What it does now, for people: "Reading https://…". */
+	/* Present activity, for people: "Reading https://…". */
 	void (*activity)(const char *run, const char *text, const struct ava_event *event,
 			 void *user);
 	/* `args` is JSON, cut to a preview when long. */
 	void (*tool_call)(const char *run, const char *tool, const char *args,
 			  const struct ava_event *event, void *user);
-	/* Exactly once a run; ava_result gives the rest. */
+	/* Called once a run; ava_result has the rest. */
 	void (*complete)(const char *run, enum ava_status status, const char *summary,
 			 const struct ava_event *event, void *user);
-	/* Each event, before the one of the above that it is, too. */
+	/* Every event, before its own callback above. */
 	void (*event)(const struct ava_event *event, void *user);
 	/* Only with a session in the query. */
 	void (*text)(const struct ava_text *text, void *user);
@@ -553,15 +548,15 @@ struct ava_callbacks { /* each may be NULL */
 
 struct ava_watch; /* opaque */
 
-/* As ava_events_open. `callbacks` is *copied*, `user` is handed to each. */
+/* As ava_events_open. `callbacks` is *copied*, `user` is passed to each. */
 AVA_API int ava_watch(struct ava_runtime *rt, const struct ava_events_query *query,
 		      const struct ava_callbacks *callbacks, void *user, struct ava_watch **watch,
 		      struct ava_error *err);
 AVA_API void ava_unwatch(struct ava_watch *watch); /* NULL is allowed */
 
-/* ---- Traces: the events of a run as data, in memory. They need neither daemon
- * nor runtime. What a query gives is *borrowed until the next query on the trace,
- * a change of it, or its end*. doc/TRACE.md. */
+/* ---- Traces: the events of a run as data, in memory. They need neither daemon nor runtime.
+ * Answers of queries are *borrowed until the next query on the trace, a change of it, or its
+ * end*. doc/TRACE.md. */
 
 struct ava_trace; /* opaque */
 
@@ -570,21 +565,20 @@ struct ava_trace; /* opaque */
 AVA_API int ava_trace_new(struct ava_trace **trace, const char *id, const char *parent,
 			  struct ava_error *err);
 AVA_API void ava_trace_free(struct ava_trace *trace); /* NULL is allowed */
-/* Append an event: one line of a log, or any JSON object with the keys of one, of
- * which only "eventType" must be there (a time that is missing is now). *copied*
- * AVA_EINVAL: it is none, or no line and of no kind (one of your own is Custom); AVA_ETOOBIG,
- * AVA_ENOMEM; then nothing changed. */
+/* Append an event: a line of a log, or any JSON object with such keys, of which only "eventType"
+ * is required (a missing time is now). *copied* AVA_EINVAL: not an event, or no line and of an
+ * unknown kind (use Custom for your own); AVA_ETOOBIG, AVA_ENOMEM; then nothing changed. */
 AVA_API int ava_trace_append(struct ava_trace *trace, const char *json, size_t len,
 			     struct ava_error *err);
-/* All events of all of them in one: in the order of their lsn, of their time
- * where one has none, else as given; copies of one event (of a daily log and of
- * a run's file) once. Id and parent are the first one's. */
+/* All events of all traces in one: in the order of lsn, of time where an event has none, else as
+ * given; copies of one event (of a daily log and of a run's file) once. Id and parent are the
+ * first trace's. */
 AVA_API int ava_trace_merge(struct ava_trace **trace, const struct ava_trace *const *traces,
 			    size_t n, struct ava_error *err);
 
-/* A run of a data root, by its id or the name of its trace. `root` as in
- * ava_log_query. A line that is no event is told to `bad` ("file:offset: why")
- * and left out; NULL: the first one ends it with AVA_ECORRUPT. AVA_ENOENT, … */
+/* A run of a data root, by its id or the name of its trace. `root` as in ava_log_query. A line
+ * that is no event is reported to `bad` ("file:offset: why") and left out; `bad` NULL: the first
+ * one is AVA_ECORRUPT. AVA_ENOENT, … */
 AVA_API int ava_trace_read(struct ava_trace **trace, const char *root, const char *run,
 			   void (*bad)(const char *sentence, void *user), void *user,
 			   struct ava_error *err);
@@ -595,8 +589,7 @@ AVA_API int ava_trace_read_jsonl(struct ava_trace **trace, const char *path,
 /* The file is replaced as a whole, or left as it was. */
 AVA_API int ava_trace_write_jsonl(const struct ava_trace *trace, const char *path,
 				  struct ava_error *err);
-/* One event behind the others of a file (made when missing), its traceId this
- * one's where it has none. */
+/* Append one event to a file (made when missing); `id` is its traceId if it has none. */
 AVA_API int ava_trace_append_jsonl(const char *path, const char *id, const char *json, size_t len,
 				   struct ava_error *err);
 /* {"traceId","parentId","startTime","endTime","events":[…]} and back. */
@@ -616,12 +609,12 @@ struct ava_trace_info {
 };
 AVA_API void ava_trace_info(const struct ava_trace *trace, struct ava_trace_info *out);
 
-/* Counted at the calls themselves, each once, whatever was merged. A call of the model that the
- * end of its run cut has not failed, as in the totals of SubagentComplete. */
+/* Counted at the calls themselves, each once, whatever was merged. A call of the model cut by
+ * its run's end does not count as failed, as in the totals of SubagentComplete. */
 struct ava_trace_totals {
 	int64_t input_tokens, output_tokens;
 	int64_t cost_microusd; /* -1: only calls of unknown price */
-	int64_t duration_ms;   /* from start to end; -1: it has not ended */
+	int64_t duration_ms;   /* from start to end; -1: not ended */
 	int64_t infer_calls, failed_infer_calls, uncosted_calls;
 	int64_t tool_calls, failed_tool_calls;
 };
@@ -633,13 +626,13 @@ struct ava_trace_tool {
 	const char *args;                /* JSON; a string when cut */
 	const char *result;              /* text, cut to a preview when long */
 	const char *error_class;         /* "not_found" */
-	int64_t started_ms, duration_ms; /* -1: not known */
-	int done, success;               /* done 0: it has no result (interrupted) */
+	int64_t started_ms, duration_ms; /* -1: unknown */
+	int done, success;               /* done 0: no result (interrupted) */
 };
 AVA_API int ava_trace_tool_calls(struct ava_trace *trace, const struct ava_trace_tool **list,
 				 size_t *n, struct ava_error *err);
 AVA_API int64_t ava_trace_infer_calls(struct ava_trace *trace);
-/* Names of checkpoints, and what failed ("class: sentence"), in order. */
+/* Names of checkpoints, and failures ("class: sentence"), in order. */
 AVA_API int ava_trace_checkpoints(struct ava_trace *trace, const char *const **list, size_t *n,
 				  struct ava_error *err);
 AVA_API int ava_trace_errors(struct ava_trace *trace, const char *const **list, size_t *n,
@@ -650,26 +643,25 @@ AVA_API int ava_trace_events(struct ava_trace *trace, const char *types, int64_t
 			     int64_t until_ms, const struct ava_event **list, size_t *n,
 			     struct ava_error *err);
 
-/* ---- Checkpoints as values: where a run was when ava_checkpoint named it. As
- * traces they need neither daemon nor runtime. Format: doc/TRACE.md. */
+/* ---- Checkpoints as values: the state of a run when ava_checkpoint named it. Like traces they
+ * need neither daemon nor runtime. Format: doc/TRACE.md. */
 
-struct ava_checkpoint { /* what it points at lives until ava_checkpoint_free */
+struct ava_checkpoint { /* its pointers live until ava_checkpoint_free */
 	const char *name, *run, *trace_id;
 	int64_t time_ms;         /* when the name was given */
-	int64_t call;            /* of the model, that a fork from it begins with */
-	struct ava_trace *trace; /* the run's events up to the Checkpoint itself; to be asked */
-	const char *state;       /* the messages it had, byte for byte (doc/MESSAGES.md) */
+	int64_t call;            /* of the model; a fork from here begins with it */
+	struct ava_trace *trace; /* the run's events up to the Checkpoint itself; for queries */
+	const char *state;       /* its messages, byte for byte (doc/MESSAGES.md) */
 	size_t state_len;        /* of state, which ends with NUL too */
 };
 
-/* Out of a run, at work or ended; `root` and `run` as in ava_trace_read. AVA_ENOENT: no
- * such run or name, or its messages are not kept; AVA_ECORRUPT: log or messages are
- * damaged; AVA_EINVAL, … On error *checkpoint is NULL. */
+/* Read from a run, live or ended; `root` and `run` as in ava_trace_read. AVA_ENOENT: no such run
+ * or name, or its messages were removed; AVA_ECORRUPT: log or messages are damaged; AVA_EINVAL,
+ * … On error *checkpoint is NULL. */
 AVA_API int ava_checkpoint_read(struct ava_checkpoint **checkpoint, const char *root,
 				const char *run, const char *name, struct ava_error *err);
-/* {"name","traceId","timestamp","state","stateHash","trace":{…}} and back, to an equal
- * value. The text is borrowed until the next query on its trace. AVA_EINVAL: it is
- * none, or was changed. */
+/* {"name","traceId","timestamp","state","stateHash","trace":{…}} and back, to an equal value.
+ * The text is borrowed until the next query on its trace. AVA_EINVAL: another text, or changed. */
 AVA_API int ava_checkpoint_json(struct ava_checkpoint *checkpoint, const char **json, size_t *len,
 				struct ava_error *err);
 AVA_API int ava_checkpoint_parse(struct ava_checkpoint **checkpoint, const char *json, size_t len,
@@ -700,16 +692,16 @@ struct ava_line {
 	size_t len;
 };
 
-/* Nothing is written before something is said. `options` NULL: defaults.
- * AVA_EINVAL, AVA_ENOENT (cwd), AVA_EUNSUPPORTED (model), AVA_EBUSY (too many). */
+/* Nothing is written before the first message. `options` NULL: defaults. AVA_EINVAL, AVA_ENOENT
+ * (cwd), AVA_EUNSUPPORTED (model), AVA_EBUSY (too many). */
 AVA_API int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *options,
 			    struct ava_session_id *id, struct ava_error *err);
-/* On return what was said is on disk; the answer comes as events
- * (AssistantMessage) and text. `entry` NULL, or its id in the session. */
+/* On return the message is on disk; the answer comes as events (AssistantMessage) and text.
+ * `entry` NULL, or its id in the session. */
 AVA_API int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
 		    struct ava_error *err);
-/* The same; what was said with this request_id before is not said again, also
- * after a crash, for a day: after AVA_EUNKNOWN ask again with it. NULL: none. */
+/* The same; a message already sent with this request_id is not sent again, also after a crash,
+ * for a day: after AVA_EUNKNOWN call again with it. NULL: none. */
 AVA_API int ava_say_once(struct ava_runtime *rt, const char *session, const char *request_id,
 			 const char *text, char entry[24], struct ava_error *err);
 /* Newest first, at most `limit` (0: 100). */
