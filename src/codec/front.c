@@ -190,16 +190,6 @@ static unsigned lines_before(const struct front *f, const char *s)
 	return n;
 }
 
-static void set_body(struct front *f, const char *s, const char *end)
-{
-	while (s < end && front_is_blank(*s))
-		s++;
-	while (end > s && front_is_blank(end[-1]))
-		end--;
-	f->body = s;
-	f->body_len = (size_t)(end - s);
-}
-
 int front_read(struct front *f, const char *name, const char *bytes, size_t len, size_t max,
 	       front_key_fn kind, struct ava_error *err)
 {
@@ -230,7 +220,12 @@ int front_read(struct front *f, const char *name, const char *bytes, size_t len,
 			       "missing",
 			       name, f->line);
 	f->end_line = lines_before(f, s);
-	set_body(f, next, end);
+	while (next < end && front_is_blank(*next))
+		next++;
+	while (end > next && front_is_blank(end[-1]))
+		end--;
+	f->body = next;
+	f->body_len = (size_t)(end - next);
 	/* Parsed from the first byte on, so that line numbers are the file's. */
 	return front_parse(f, name, s, kind, err);
 }
