@@ -18,7 +18,7 @@
 #include "provider/wire.h"
 
 #define VERSION  "2023-06-01"
-#define LOOKBACK 18 /* blocks; a little less than the service's 20 */
+#define LOOKBACK 18 /* blocks; below the 20 over which the service looks for a known prefix */
 #define MARK     "\"cache_control\":{\"type\":\"ephemeral\"}"
 
 static int anthropic_head(struct buf *out, const struct dialect_spec *spec)
@@ -43,7 +43,7 @@ static int anthropic_headers(struct buf *out, const struct model *m, const char 
 
 static const char user_line[] = "{\"role\":\"user\",", other_line[] = "{\"role\":\"assistant\",";
 
-/* All of it is one value; arguments of a call may hold what looks like a line. */
+/* Is the line whole? Arguments of a call may hold text that looks like the start of a line. */
 static bool is_line(const char *s, size_t len)
 {
 	struct slice line;
@@ -53,10 +53,9 @@ static bool is_line(const char *s, size_t len)
 	return jscan_skip(&w, &line) && line.len == len;
 }
 
-/* Where the last line begins, when it is the user's and can be marked; len: it
- * cannot. Quotes inside strings are escaped, so these words are members. A
- * user line ends with its last block: …}]}. What does not is left alone; a mark
- * that is missing costs money, one in a wrong place a turn. */
+/* Offset of the last line when it is the user's and ends as user lines do, with a block ("…}]}");
+ * else len. Quotes in strings are escaped, so the keys searched for are members. An unknown form
+ * gets no mark: a missing mark costs money, a misplaced one the turn. */
 static size_t newest_turn(const char *s, size_t len)
 {
 	size_t at = len;
@@ -72,7 +71,7 @@ static size_t newest_turn(const char *s, size_t len)
 	return len;
 }
 
-/* Where the last user line among s[0..len) ends; 0: there is none. */
+/* Offset behind the last user line among s[0..len); 0: there is none. */
 static size_t turn_before(const char *s, size_t len)
 {
 	struct slice line;
@@ -86,7 +85,7 @@ static size_t turn_before(const char *s, size_t len)
 	return w.failed || end < 3 || memcmp(s + end - 3, "}]}", 3) != 0 ? 0 : end;
 }
 
-/* Blocks that begin in s[0..len); what stands inside of one counts too. */
+/* Number of blocks that begin in s[0..len); nested ones count too. */
 static unsigned count_blocks(const char *s, size_t len)
 {
 	static const char begin[] = "{\"type\":\"";
@@ -100,7 +99,7 @@ static unsigned count_blocks(const char *s, size_t len)
 	return n;
 }
 
-/* Into the block whose last bracket is at `at`. */
+/* Insert the cache mark into the block whose last bracket is at `at`. */
 static int insert_mark(struct buf *body, size_t at)
 {
 	static const char mark[] = "," MARK;
@@ -136,8 +135,8 @@ static bool is_no_thinking(struct slice block)
 	return !slice_is(type, "\"thinking\"") && !slice_is(type, "\"redacted_thinking\"");
 }
 
-/* Thinking whose signature the service refuses: of turns that are over, or all of it. The
- * scanner is ahead of what is moved. */
+/* Remove thinking whose signature the service refuses: of finished turns, or all. Moving the bytes
+ * in place is safe since the scanner reads ahead of `out`. */
 static void leave_thinking(struct buf *body, size_t lines_from, const struct model *m)
 {
 	char *s = body->data + lines_from, *out = s;
@@ -166,8 +165,8 @@ static void leave_thinking(struct buf *body, size_t lines_from, const struct mod
 	body->len = (size_t)(out - body->data);
 }
 
-/* The head's own mark, of a service that takes none. In texts the quotes are
- * escaped, so only the mark looks like it. */
+/* Remove the head's cache mark, for a service that rejects it. Quotes in texts are escaped, so only
+ * the mark matches. */
 static void unmark_head(struct buf *body, size_t head)
 {
 	static const char mark[] = "," MARK;
@@ -181,9 +180,8 @@ static void unmark_head(struct buf *body, size_t head)
 	body->data[body->len] = 0;
 }
 
-/* The service looks for a known prefix no further back than 20 blocks. When a
- * turn has more, results and their calls, the one before is marked as well: the
- * last request ended there. */
+/* The service looks for a known prefix over the last 20 blocks only. A turn with more blocks
+ * (results and their calls) also gets a mark on the turn before, where the last request ended. */
 static int anthropic_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
 	size_t len, newest, before = 0;
@@ -262,9 +260,8 @@ static int anthropic_begin_block(struct stream *s, struct slice raw, const json_
 	return rv;
 }
 
-/* A text goes to a text; a block we do not know takes the pieces of one kind. A piece
- * for a block whose start never came: text and thinking have all they need, a call has
- * no name. */
+/* Text goes to a text block; an unknown block takes pieces of one kind. A piece whose block never
+ * started begins one for text and thinking, but not for a call, which would lack its name. */
 static int anthropic_place_piece(struct stream *s, enum delta_kind kind, int64_t index,
 				 struct part **out)
 {
@@ -307,8 +304,7 @@ static int fill_member(json_t *start, const char *key, const json_t *old, json_t
 	return rv;
 }
 
-/* A delta of a kind we do not know, for a block we do not know: it fills what
- * the block began with. null is replaced, a string goes on. */
+/* Merge an unknown delta into the start of an unknown block: null is replaced, a string grows. */
 static int fill_block(struct stream *s, struct part *b, const json_t *delta)
 {
 	json_t *start, *v;
@@ -323,7 +319,7 @@ static int fill_block(struct stream *s, struct part *b, const json_t *delta)
 		return stream_fault(s, REPLY_PROTOCOL,
 				    "the service sent a block nested too deeply");
 	start = json_parse(b->start.data, b->start.len, NULL);
-	if (start == NULL) /* it is clean, so this is memory */
+	if (start == NULL) /* the delta is valid JSON, so only memory can fail */
 		return AVA_ENOMEM;
 	json_object_foreach((json_t *)delta, key, v)
 	{
@@ -340,7 +336,7 @@ static int fill_block(struct stream *s, struct part *b, const json_t *delta)
 	return rv;
 }
 
-/* A delta that is not hot, or was not clean. */
+/* A delta that delta_read does not know, or that needed repair. */
 static int slow_delta(struct stream *s, const json_t *event)
 {
 	static const struct {
@@ -378,12 +374,12 @@ static int slow_delta(struct stream *s, const json_t *event)
 	return b->kind == PART_OTHER ? fill_block(s, b, delta) : 0;
 }
 
-/* The later of two counts holds, unless it is 0; but of the output, which is known when all of it
- * is there (`last`), also that. */
+/* The later count replaces the earlier one unless it is 0. The last event's output count may be
+ * 0. */
 static void take_usage(struct arriving *r, const json_t *usage, bool last)
 {
 	const struct {
-		const char *const keys[3]; /* ours, and that of the other form */
+		const char *const keys[3]; /* of the Messages form; of chat completions */
 		int64_t *count;
 	} counts[] = {
 		{{"input_tokens", "prompt_tokens"}, &r->usage.input},
@@ -401,8 +397,7 @@ static void take_usage(struct arriving *r, const json_t *usage, bool last)
 	}
 }
 
-/* A message may begin with blocks that are whole; a start that comes a second
- * time repeats them. */
+/* Whole blocks may stand in the start event; a second start event repeats them. */
 static int take_start(struct stream *s, struct slice raw, const json_t *message)
 {
 	const json_t *content = json_object_get(message, "content"), *block;
@@ -453,7 +448,7 @@ static int anthropic_take_event(struct stream *s, const char *data, size_t len, 
 	if (strcmp(type, "message") == 0)
 		return anthropic_take_message(s, data, len, event);
 	if (strcmp(type, "content_block_start") == 0 && !s->reply->measured)
-		s->reply->stop[0] = 0; /* one that stood before what it ends */
+		s->reply->stop[0] = 0; /* drop a stop reason that came before this block */
 	if (strcmp(type, "content_block_start") == 0)
 		return anthropic_begin_block(s, jscan_member(data, len, "content_block"),
 					     json_object_get(event, "content_block"),
@@ -489,7 +484,7 @@ static void anthropic_add_rest(struct jw *w, const struct part *b, const char *c
 		jscan_skip(&scan, &value);
 		for (i = 0; i < nknown && !slice_is(key, known[i]); i++)
 			;
-		/* A key with escapes may be one of the known. */
+		/* A key with escapes may equal a known one, so leave it out. */
 		if (i < nknown || scan.failed || slice_is(value, "null") ||
 		    key.len >= sizeof(name) || memchr(key.s, '\\', key.len) != NULL)
 			continue;
@@ -519,8 +514,8 @@ static void write_text(struct jw *w, const struct part *b)
 	jw_end(w);
 }
 
-/* Without a signature it was cut off, and would be refused; unless it came to
- * its end: services that speak this form and sign nothing want it back. */
+/* Thinking without a signature was cut off and would be refused, unless its block ended: some
+ * services of this form sign nothing and want it back. */
 static void write_thinking(struct jw *w, const struct part *b, const struct turn *t)
 {
 	bool whole =
@@ -534,7 +529,7 @@ static void write_thinking(struct jw *w, const struct part *b, const struct turn
 	if (b->sign.len > 0) {
 		jw_strn(w, "signature", b->sign.data, b->sign.len);
 		REST(w, b, "type", "thinking", "signature");
-	} else { /* as the block began: an empty one, or none */
+	} else { /* no pieces came: write the block as it began */
 		REST(w, b, "type", "thinking");
 	}
 	jw_end(w);
@@ -553,7 +548,7 @@ static void anthropic_write_call(struct jw *w, const struct part *b, const struc
 	jw_end(w);
 }
 
-/* The member that the pieces of a block we do not know are. */
+/* Write the member that collected the pieces of an unknown block. */
 static int write_pieces(struct jw *w, const struct part *b)
 {
 	struct ava_error err = {0};
@@ -576,7 +571,7 @@ static int write_pieces(struct jw *w, const struct part *b)
 	return rv;
 }
 
-/* A kind we do not know: byte for byte, unless it came in pieces. */
+/* A block of unknown kind: byte for byte, unless it came in pieces. */
 static int write_other(struct jw *w, const struct part *b)
 {
 	static const char *const members[] = {

@@ -19,7 +19,7 @@
 struct rewrite {
 	const struct model *m;
 	struct buf out;
-	bool as_stored; /* each line: the model takes all that may stand there */
+	bool as_stored; /* copy lines unchanged: the model takes every form they hold */
 	char before;    /* first letter of the last message's role; 0: none */
 };
 
@@ -28,7 +28,7 @@ static void chat_request_put(struct rewrite *r, struct slice s)
 	buf_add(&r->out, s.s, s.len);
 }
 
-/* "KEY": behind what separates it from the member before. */
+/* Write "KEY": with the comma that separates it from the member before. */
 static void put_key(struct rewrite *r, struct slice key)
 {
 	if (r->out.len > 0 && r->out.data[r->out.len - 1] != '{')
@@ -38,7 +38,7 @@ static void put_key(struct rewrite *r, struct slice key)
 	buf_adds(&r->out, "\":");
 }
 
-/* A name of nine letters for an id, always the same. */
+/* The nine-letter name of an id; the same id always has the same name. */
 static void put_id(struct rewrite *r, struct slice id)
 {
 	static const char digits[] =
@@ -73,7 +73,8 @@ bool chat_call_member(struct slice key)
 
 #define UNSIGNED "{\"google\":{\"thought_signature\":\"skip_thought_signature_validator\"}}"
 
-/* `unsign`: a call of another model's, which Gemini takes with these words of its document. */
+/* `unsign`: another model made the call, which Gemini takes with the signature that its
+ * documentation gives for this case. */
 static void put_call(struct rewrite *r, struct slice call, bool unsign)
 {
 	struct slice key, value;
@@ -123,7 +124,7 @@ static void chat_request_put_content(struct rewrite *r, struct slice text)
 		chat_request_put(r, text);
 }
 
-/* Behind the text of the result before; false: that has none. */
+/* Append the text to the result written before; false: that result has no text. */
 static bool join_result(struct rewrite *r, struct slice text)
 {
 	size_t len = r->out.len;
@@ -138,7 +139,7 @@ static bool join_result(struct rewrite *r, struct slice text)
 	return true;
 }
 
-/* Reasoning that it does not take back came when that was not known yet, as the rest. */
+/* Members that the model rejects may stand in lines stored before the rejection was known. */
 static bool chat_request_left_out(const struct model *m, struct slice key)
 {
 	char word[32];
@@ -167,7 +168,7 @@ static void chat_request_put_line(struct rewrite *r, struct slice line)
 		buf_addc(&r->out, ',');
 	if (role == 'u' && (r->before == 'u' || r->before == 't'))
 		buf_adds(&r->out, CHAT_BRIDGE ",");
-	r->before = fold ? 't' : role; /* the first user's words stand behind it */
+	r->before = fold ? 't' : role; /* user's words follow a folded one */
 	if (r->as_stored) {
 		chat_request_put(r, line);
 		return;
@@ -200,8 +201,8 @@ static void chat_request_put_line(struct rewrite *r, struct slice line)
 	buf_addc(&r->out, '}');
 }
 
-/* Without keywords of schemas that the service does not know; a parameter of that name is an
- * object. */
+/* Copy a schema without the keywords that the service does not know. A parameter named like a
+ * keyword is an object and stays. */
 static void put_schema(struct rewrite *r, struct slice in)
 {
 	struct slice key = {"", 0}, value;
@@ -229,8 +230,9 @@ static void put_schema(struct rewrite *r, struct slice in)
 	buf_addc(&r->out, object ? '}' : ']');
 }
 
-/* Is a message of the user behind a result or another one of the user? Quotes inside strings are
- * escaped, so these words are members; where a call has them, too, it may seem so. */
+/* Does any user message follow a result or another user message? Quotes in strings are
+ * escaped, so the keys searched for are members; arguments of a call may hold them too, which costs
+ * a rewrite only. */
 static bool user_follows(const char *s, size_t len)
 {
 	static const char user[] = ",{\"role\":\"user\",", role[] = "{\"role\":\"";
@@ -257,7 +259,7 @@ int chat_request(struct buf *body, size_t *lines_from, const struct model *m)
 	if (r.as_stored && !user_follows(body->data + *lines_from, body->len - *lines_from))
 		return 0;
 	buf_init(&r.out, body->max);
-	(void)buf_reserve(&r.out, body->len); /* about as long */
+	(void)buf_reserve(&r.out, body->len); /* the rewritten body is about as long */
 	buf_addc(&r.out, '{');
 	jscan_init(&w, body->data, body->len);
 	jscan_object(&w);

@@ -15,11 +15,11 @@ struct model;
  * 0, AVA_ENOMEM, AVA_ETOOBIG. */
 int chat_request(struct buf *body, size_t *lines_from, const struct model *m);
 
-/* Stands for a reply that was empty, between two messages of the user. */
+/* Stands in for an empty reply between two messages of the user. */
 #define CHAT_BRIDGE "{\"role\":\"assistant\",\"content\":\"(nothing)\"}"
 
-/* A member of a call that chat completions know. Services add others, some of which they want
- * back: Gemini its signature. */
+/* Is the key a member of a call that chat completions define? Services add others and some want
+ * them back: Gemini its signature. */
 bool chat_call_member(struct slice key);
 
 #endif

@@ -193,7 +193,7 @@ static bool ends_in(const char *w, const char *const *ends, size_t n)
 	return false;
 }
 
-/* What the form of a token says, whatever it means. */
+/* Scores from the form of a token (URL, domain, file, identifier), not its meaning. */
 static void by_shape(const char *w, int score[NROLES])
 {
 	if (strncmp(w, "http://", 7) == 0 || strncmp(w, "https://", 8) == 0 ||

@@ -40,7 +40,7 @@ struct work {
 	struct context_edit *e;
 	const struct context_ask *ask;
 	struct messages_info info;
-	struct buf body; /* of the request as it is */
+	struct buf body; /* the request before the edit */
 	struct conversation c;
 	struct compact_line *lines;
 	struct compact_result *results; /* one for each call */
@@ -62,15 +62,15 @@ static int context_no_memory(struct work *w)
 	return err_set(w->err, AVA_ENOMEM, "out of memory for making room in the conversation");
 }
 
-/* Something for it could not be had. */
+/* Mark a buffer as failed: memory for its contents ran out. */
 static void spoil(struct buf *out)
 {
 	out->failed = true;
 	out->error = AVA_ENOMEM;
 }
 
-/* ---- reading: a result belongs to the call of its id in the last assistant message;
- * one that belongs to none is left alone */
+/* ---- reading: a result belongs to the call of its id in the last assistant message; a result
+ * without such a call is left alone */
 
 void conversation_fini(struct conversation *c)
 {
@@ -107,7 +107,8 @@ static struct said_call *context_add_call(struct conversation *c)
 	return k;
 }
 
-/* Those of the last assistant message stand at the end. */
+/* Give a result to its call, searched from the end, where the last assistant message's calls
+ * are. */
 static void context_add_result(struct conversation *c, struct slice id, struct slice text,
 			       bool is_error)
 {
@@ -115,7 +116,7 @@ static void context_add_result(struct conversation *c, struct slice id, struct s
 		struct said_call *k = &c->calls[i - 1];
 
 		if (k->line != c->calls[c->ncalls - 1].line)
-			return; /* ids of earlier replies may be the same */
+			return; /* calls of earlier replies may have the same id */
 		if (k->answered || k->id.len != id.len || memcmp(k->id.s, id.s, id.len) != 0)
 			continue;
 		k->answered = true;
@@ -137,7 +138,7 @@ static int read_blocks(struct conversation *c, struct slice raw)
 
 	wire_reader_init(&r, raw.s, raw.len);
 	rv = wire_message(&r, &user);
-	/* The items of a reply are one line: none of them stands without the others. */
+	/* Items of one reply count as one line: they are only removed together. */
 	if (rv == 1 && r.item && !user && l != NULL && l->item && !l->user)
 		l->raw.len = (size_t)(raw.s + raw.len - l->raw.s);
 	else
@@ -242,7 +243,7 @@ static void note_removed(struct work *w, size_t call, unsigned *times)
 		w->e->fetched[w->e->nfetched++] = at;
 }
 
-/* Whole characters of a raw string, at most so many of its bytes. */
+/* Longest prefix of a raw string that ends with a whole character; at most `most` bytes. */
 static size_t whole_part(struct slice raw, size_t most)
 {
 	size_t n = 0, step;
@@ -252,7 +253,7 @@ static size_t whole_part(struct slice raw, size_t most)
 
 		step = s[0] != '\\' ? utf8_prefix(s, raw.len - n, 1) : s[1] != 'u' ? 2 : 6;
 		if (step == 6 && (s[2] | 32) == 'd' && raw.len - n >= 12 && s[6] == '\\')
-			step = 12; /* a surrogate and its other half */
+			step = 12; /* a surrogate pair: two escapes */
 		if (n + step > most)
 			break;
 	}
@@ -314,7 +315,7 @@ static void write_replaces(struct work *w)
 		jw_object(&j, NULL);
 		jw_object(&j, "replace");
 		jw_str(&j, "callId", id);
-		buf_adds(&w->e->lines, ",\"wireId\":\""); /* raw: as it stands in the line */
+		buf_adds(&w->e->lines, ",\"wireId\":\""); /* a raw string, not escaped again */
 		buf_add(&w->e->lines, w->c.calls[i].id.s, w->c.calls[i].id.len);
 		buf_addc(&w->e->lines, '"');
 		jw_str(&j, "content", marker.data);
@@ -327,15 +328,15 @@ static void write_replaces(struct work *w)
 
 /* ---- the ledger: its entries as JSON strings joined by commas */
 
-/* The text of a raw string, at most `chars` of it and one line; escaped as in
- * notices by whoever prints it. */
+/* Text of a raw string on one line, at most `chars` characters. The code that prints it escapes it
+ * as notices are. */
 static void add_shown(struct buf *out, struct slice raw, size_t chars)
 {
 	size_t take = MIN(raw.len, chars * 12), kept;
 	struct buf text;
 
 	while (take < raw.len && take > 0 && raw.s[take - 1] == '\\')
-		take--; /* no half escape at the end */
+		take--; /* do not end in half an escape */
 	buf_init(&text, take + 1);
 	if (jscan_text(&text, (struct slice){raw.s, take}) != 0)
 		spoil(out);
@@ -349,7 +350,7 @@ static void add_shown(struct buf *out, struct slice raw, size_t chars)
 	buf_fini(&text);
 }
 
-/* The first line with letters or digits in it. */
+/* The first line that has letters or digits. */
 static struct slice first_line(struct slice raw)
 {
 	struct slice line = raw;
@@ -417,8 +418,8 @@ static void said_entry(struct buf *out, const char *who, struct slice said, size
 	buf_fini(&text);
 }
 
-/* What people said stays: a message of theirs, and what was handed on to a run as
- * a notice. The runtime's own notices do not: they were about that turn. */
+/* Words of people stay in the ledger: their messages, and words passed to a run as a notice. The
+ * runtime's own notices go: they were about that turn only. */
 static void people_entries(struct buf *out, const struct said_line *l)
 {
 	static const char handed_on[] = MARK "A person says: ";
@@ -431,7 +432,7 @@ static void people_entries(struct buf *out, const struct said_line *l)
 	while ((at = memmem(at, (size_t)(end - at), handed_on, sizeof(handed_on) - 1)) != NULL) {
 		const char *from = at + sizeof(handed_on) - 1, *to = from;
 
-		/* One line of a string: to its end, or the next line. */
+		/* One line of a string ends at the string's end or at the next \\n. */
 		while (to + 1 < end && *to != '"' && !(to[0] == '\\' && to[1] == 'n'))
 			to += *to == '\\' ? 2 : 1;
 		said_entry(out, "a person said: ", (struct slice){from, (size_t)(to - from)},
@@ -451,7 +452,7 @@ static unsigned count_strings(struct slice list)
 	return n;
 }
 
-/* The last `keep` of the entries before. */
+/* The last `keep` entries of the ledger before. */
 static void old_entries(struct work *w, struct buf *out, unsigned keep)
 {
 	unsigned n = count_strings(w->info.ledger), i = 0;
@@ -467,7 +468,7 @@ static void old_entries(struct work *w, struct buf *out, unsigned keep)
 		}
 }
 
-/* Entries of the lines that go, behind those of spans that went before. */
+/* Entries of the removed lines, behind those of earlier cuts. */
 static unsigned write_ledger(struct work *w, struct buf *out)
 {
 	size_t end = 0, call = 0, from;
@@ -524,7 +525,7 @@ static void summary_text(struct work *w, struct buf *out, struct slice ledger, s
 	buf_fini(&line);
 }
 
-/* Task and summary as the first line; *task: bytes of the task in it. */
+/* Write task and ledger as the first line; *task: bytes of the task in it. */
 static int first_line_of(struct work *w, struct buf *out, struct slice ledger, size_t gone,
 			 size_t *task)
 {
@@ -534,7 +535,7 @@ static int first_line_of(struct work *w, struct buf *out, struct slice ledger, s
 	buf_init(&text, REQUEST_MAX);
 	jscan_text(&text, w->c.lines[0].text);
 	if (w->info.cut && w->info.task_len < text.len)
-		text.len = w->info.task_len; /* without the summary that was there */
+		text.len = w->info.task_len; /* leave out the earlier summary */
 	*task = text.len;
 	buf_adds(&text, "\n\n");
 	summary_text(w, &text, ledger, gone);
@@ -544,7 +545,7 @@ static int first_line_of(struct work *w, struct buf *out, struct slice ledger, s
 	return rv;
 }
 
-/* Into a string that is open. */
+/* Append text to an open JSON string. */
 static void context_add_escaped(struct buf *out, const struct buf *text)
 {
 	struct buf quoted;
@@ -557,7 +558,7 @@ static void context_add_escaped(struct buf *out, const struct buf *text)
 	buf_fini(&quoted);
 }
 
-/* A line with markers where its results go. */
+/* Copy a line with markers in place of its removed results. */
 static void copy_line(struct work *w, struct buf *out, size_t line)
 {
 	struct slice raw = w->c.lines[line].raw;
@@ -623,7 +624,7 @@ static int write_cut(struct work *w)
 	return rv;
 }
 
-/* ---- what follows from it */
+/* ---- the outcome */
 
 static int try_it(struct work *w, const char *file, size_t len)
 {
@@ -643,7 +644,7 @@ static int try_it(struct work *w, const char *file, size_t len)
 					    w->err);
 	e->bytes.bytes_after = (int64_t)after->len;
 	if (rv == 0 && after->len >= w->body.len)
-		buf_reset(&e->lines); /* small results and a long ledger: as well leave it */
+		buf_reset(&e->lines); /* the ledger is longer than the results: no gain */
 	buf_fini(&all);
 	return rv;
 }

@@ -20,27 +20,26 @@ struct context_ask {
 	const struct dialect *dialect;
 	struct agent_compact want;
 	const struct repeats *repeats;
-	/* Our name of the run's k-th call, from 0. */
+	/* Our name of the run's k-th call, counted from 0. */
 	struct call_ref (*name)(size_t k, void *user);
 	void *user;
 };
 
 struct context_edit {
-	struct buf lines;   /* to be appended, each with \n; none: nothing can go */
-	bool cut;           /* it is a cut, else replaced results */
-	struct buf request; /* head and lines, as they are with it */
+	struct buf lines;   /* lines to append, each with \n; none: nothing can be removed */
+	bool cut;           /* the edit is a cut, else it replaces results */
+	struct buf request; /* head and lines after the edit */
 	struct agent_compacted bytes;
-	struct call_ref *removed; /* results that are there no more; owned */
+	struct call_ref *removed; /* calls whose results were removed; owned */
 	size_t nremoved;
-	struct call_ref *fetched; /* of them: those that had been asked for again; owned */
+	struct call_ref *fetched; /* removed results that the model had asked for again; owned */
 	size_t nfetched;
 	unsigned summary_lines;
 };
 
-/* `file`: messages.jsonl, or from its newest cut on. What it appends was tried:
- * the request that follows from it is smaller and passes the dialect's check.
- * AVA_ECORRUPT, AVA_EINVAL, AVA_ETOOBIG, AVA_ENOMEM; then nothing is to be
- * appended. context_edit_fini is due in any case. */
+/* `file`: messages.jsonl, or from its newest cut on. The edit was tried: the request with it is
+ * smaller and passes the dialect's check. AVA_ECORRUPT, AVA_EINVAL, AVA_ETOOBIG, AVA_ENOMEM: append
+ * nothing. context_edit_fini is due in any case. */
 int context_edit(struct context_edit *e, const struct context_ask *ask, const char *file,
 		 size_t len, struct ava_error *err);
 void context_edit_fini(struct context_edit *e);
@@ -50,10 +49,10 @@ void context_edit_fini(struct context_edit *e);
 struct said_line {
 	struct slice raw; /* the whole message */
 	enum wire_role role;
-	bool user;         /* as the service sees it: not the model's */
-	bool item;         /* of responses: all those of a reply */
+	bool user;         /* not the model's, as the service counts */
+	bool item;         /* all items of a reply in responses */
 	struct slice text; /* the first text in it; raw string */
-	struct slice last; /* the last one; raw */
+	struct slice last; /* the last text in it; raw string */
 	unsigned texts;
 };
 

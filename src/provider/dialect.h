@@ -25,15 +25,15 @@ struct dialect_spec {       /* borrowed during encode_head */
 	unsigned ntools;
 	const struct model *model_facts; /* NULL: nothing known; local dialects need none */
 	bool thinking;
-	bool brief; /* tools in their short form */
+	bool brief; /* send tools in their short form */
 };
 
 struct dialect_answer {    /* of a local dialect */
-	struct turn *turn; /* caller takes it */
-	int64_t delay_ms;  /* when it shall arrive */
+	struct turn *turn; /* taken by the caller */
+	int64_t delay_ms;  /* simulated delay of the answer */
 };
 
-/* Whose a stored line is. */
+/* The author of a stored line. */
 enum line_kind { LINE_NONE /* no message: an amendment */, LINE_USER, LINE_REPLY };
 
 struct dialect {
@@ -41,11 +41,11 @@ struct dialect {
 	bool can_force;    /* encode_tail honours force_submit */
 	bool line_an_item; /* a reply may be several lines, one behind the other */
 
-	/* From "{" to "\"messages\":[", or past a system message and its comma:
-	 * system and tools, rendered once at spawn. */
+	/* From "{" to "\"messages\":[", or past a system message and its comma: system and tools,
+	 * rendered once at spawn. */
 	int (*encode_head)(struct buf *out, const struct dialect_spec *spec);
-	/* From "]" to "}": what may differ from call to call, and every parameter
-	 * that a repair may leave out (model_takes). `m` NULL as model_facts. */
+	/* From "]" to "}": parameters that may differ from call to call, among them all that a
+	 * repair may leave out (model_takes). `m` NULL as model_facts. */
 	int (*encode_tail)(struct buf *out, const struct model *m, bool thinking,
 			   const struct agent_infer *call);
 	/* The kind of one line of messages.jsonl. */
@@ -68,13 +68,12 @@ struct dialect {
 		       int (*each)(size_t k, const char *text, size_t len, bool is_error,
 				   void *user),
 		       void *user, struct ava_error *err);
-	/* The assistant message that stands last: its text, and its calls that
-	 * have no result yet, as a turn to answer (wire_id, name, args in
-	 * `t->mem`); none: ncalls 0, "". */
+	/* The last assistant message: its text, and its calls without a result, as a turn to answer
+	 * (wire_id, name, args in `t->mem`); none: ncalls 0, "". */
 	int (*open_calls)(const char *lines, size_t len, struct turn *t, struct ava_error *err);
-	/* Local dialects answer themselves: a function of the body alone.
-	 * `config` is what follows the name in the model id ("FILE.jsonl" of
-	 * offline:FILE.jsonl), "" when nothing does. NULL for remote ones. */
+	/* Local dialects answer by a function of the body alone; NULL for remote ones. `config` is
+	 * the text behind the name in the model id ("FILE.jsonl" of offline:FILE.jsonl), else
+	 * "". */
 	int (*answer)(const char *body, size_t len, const char *config, struct dialect_answer *out,
 		      struct ava_error *err);
 
@@ -83,14 +82,14 @@ struct dialect {
 	/* Lines "Name: value\n". `key` NULL: none is needed. AVA_EINVAL for a
 	 * key that cannot stand in a header. The bytes hold the key: wipe them. */
 	int (*headers)(struct buf *out, const struct model *m, const char *key);
-	/* Cache mark on the newest turn, in a request built up to its tail whose
-	 * lines begin at `lines_from`; never stored. Does nothing where the
-	 * service needs none. What of head and lines the model rejects is left
-	 * out, and with that `lines_from` is no more. */
+	/* Put a cache mark on the newest turn of a request that is built up to its tail and whose
+	 * lines begin at `lines_from`; the mark is never stored. Does nothing where the service
+	 * needs none. Parts of head and lines that the model rejects are removed, which makes
+	 * `lines_from` invalid. */
 	int (*mark_cache)(struct buf *body, size_t lines_from, const struct model *m);
-	/* A parameter that mark_cache can leave out; NULL: no such. */
+	/* Is the parameter one that mark_cache can leave out? NULL: there is none. */
 	bool (*in_lines)(const char *parameter);
-	const struct stream_ops *stream; /* how its replies are read */
+	const struct stream_ops *stream; /* reader of its replies */
 };
 
 extern const struct dialect dialect_offline, dialect_anthropic, dialect_openai, dialect_responses;

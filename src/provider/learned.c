@@ -18,16 +18,16 @@
 
 #define FORMAT    1
 #define BYTES_MAX ((size_t)1 << 20)
-/* Bytes of a request that a token has at the most; of one with tools and JSON that are 3.5 (18,602
- * as 5,374 tokens; 771 where the template dropped the tools). Few tokens are of a server that does
- * not count. */
+/* Most bytes a token of a request: a count with more bytes a token has no room for the tools.
+ * Requests with tools and JSON have 3.5 (18,602 bytes as 5,374 tokens; 771 where the template
+ * dropped the tools). A count under COUNTED_LEAST is of a server that does not count. */
 #define COUNTED_BYTES 12
 #define COUNTED_LEAST 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static json_t *rows;     /* NULL: none yet */
-static json_t *dialects; /* by id, for as long as the program; NULL: none yet */
-static json_t *lists;    /* by base URL: number and names of models; so */
+static json_t *dialects; /* by id, until the program ends; NULL: none yet */
+static json_t *lists;    /* by base URL: number and names of models; NULL: none yet */
 
 struct learned_key learned_key(const char *model, const char *url)
 {
@@ -112,7 +112,7 @@ bool learned_count(const char *model, const char *url, int64_t bytes, int64_t to
 	(void)learned_find(model, url, &l);
 	told = !called && (odd || l.tools < 0) && l.said == 0;
 	is.said = told ? 1 : 0;
-	/* That tools are called is no news but where they were not. */
+	/* A tool call is worth a note only where the model was noted as having no tools. */
 	if (told || (odd && l.tools >= 0) || (called && l.tools < 0))
 		(void)learned_note(model, url, &is, "count");
 	if (!told)
@@ -223,7 +223,7 @@ int learned_save(int root_fd, struct ava_error *err)
 	json_t *all;
 	int rv = AVA_ENOMEM;
 
-	pthread_mutex_lock(&lock); /* also while it is written: one at a time */
+	pthread_mutex_lock(&lock); /* held during the write, too: one writer at a time */
 	all = json_pack("{s:i, s:O}", "format", FORMAT, "models", rows);
 	text = json_dumps(all, JSON_COMPACT);
 	if (text)

@@ -12,27 +12,27 @@ struct ava_error;
 struct buf;
 
 #define LEARNED_FILE "learned.json"
-#define LEARNED_MAX  256                      /* no more are kept */
-#define LEARNED_MS   (INT64_C(30) * 86400000) /* older ones are not believed */
+#define LEARNED_MAX  256                      /* rows kept at most */
+#define LEARNED_MS   (INT64_C(30) * 86400000) /* an older row is ignored */
 
-/* 0: not known. */
+/* 0 in a field: not known. */
 struct learned {
 	int64_t window, output_max; /* tokens */
-	int64_t slots;              /* calls that the server works at at a time */
+	int64_t slots;              /* calls that the server handles at once */
 	int64_t tools;              /* 1: its template has tools; -1: it has none */
-	int64_t said;               /* 1: a person was told so */
+	int64_t said;               /* 1: a person was told of the missing tools */
 };
 
-/* Of the model of that id at that base URL. */
+/* The key of a row: model id and base URL. */
 struct learned_key {
 	char text[640];
 };
 struct learned_key learned_key(const char *model, const char *url);
 
-/* Facts of it. false: none is known, and all are 0. */
+/* Facts of a model; false: none is known, and all are 0. */
 bool learned_find(const char *model, const char *url, struct learned *out);
-/* What `l` does not know stays. `from`: "server", "refusal", "count". true: it is new, and
- * learned_save is due. */
+/* Merge `l` into the row; its unknown fields change nothing. `from`: "server", "refusal", "count".
+ * true: the row changed, and learned_save is due. */
 bool learned_note(const char *model, const char *url, const struct learned *l, const char *from);
 /* A call of that many bytes was counted as so many tokens; its reply called a tool or not. A count
  * that has no room for the tools is noted. true: the person is to be told in these words, of that
@@ -48,11 +48,11 @@ size_t learned_names(const char *url, char *out, size_t size);
 /* The dialect that a service asked for, by the model's id, for as long as the program: the first
  * `name` that was given (NULL: none is); "" none. */
 const char *learned_dialect(const char *model, const char *name);
-/* The i-th in words, for a person; false behind the last. */
+/* The i-th row in words, for a person; false behind the last. */
 bool learned_words(size_t i, struct buf *out);
 
-/* In place of what was known. No file is fine; one that is damaged or of others is ignored, with a
- * sentence (AVA_ECORRUPT). */
+/* Replace the rows by the file's. A missing file is fine; a damaged or foreign one is ignored, with
+ * a sentence (AVA_ECORRUPT). */
 int learned_load(int root_fd, struct ava_error *err);
 int learned_save(int root_fd, struct ava_error *err);
 

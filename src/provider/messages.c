@@ -26,9 +26,9 @@ struct messages_reading {
 	struct replace *replaces;
 	size_t nreplaces, cap;
 	size_t line;       /* from 1 */
-	struct slice cut;  /* the lines of the newest cut: inside of the array */
-	size_t after;      /* where the file goes on behind it */
-	size_t after_line; /* and which line that is */
+	struct slice cut;  /* lines of the newest cut: the inside of an array */
+	size_t after;      /* offset behind the cut */
+	size_t after_line; /* number of the line at `after` */
 	struct ava_error *err;
 };
 
@@ -88,14 +88,14 @@ static int read_replace(struct messages_reading *r, struct jscan *w)
 	return add_replace(r, &p);
 }
 
-/* Inside of an array that was skipped. */
+/* The inside of an array that was skipped. */
 static struct slice inside(struct slice array)
 {
 	return array.len >= 2 && array.s[0] == '[' ? (struct slice){array.s + 1, array.len - 2}
 						   : (struct slice){NULL, 0};
 }
 
-/* What the request is from here on: whatever stood before is out of it. */
+/* A cut replaces all lines before it by its own. */
 static int read_cut(struct messages_reading *r, struct jscan *w, struct messages_info *info)
 {
 	struct slice key, value, line;
@@ -174,7 +174,7 @@ static int messages_read_line(struct messages_reading *r, const char *line, size
 	case 'c':
 		rv = read_cut(r, &w, info);
 		break;
-	case 'k': /* of the runtime's, no part of any request */
+	case 'k': /* a mark is the runtime's and part of no request */
 		jscan_skip(&w, NULL);
 		break;
 	default:

@@ -12,17 +12,17 @@
 struct ava_error;
 struct hash_sha256;
 
-/* Where things are in what messages_request appended. */
+/* Offsets and counts of what messages_request appended. */
 struct messages_info {
-	size_t head_len;     /* the lines follow the head */
-	size_t lines;        /* messages, amendments not counted */
-	bool replied;        /* the model has spoken, or there was a cut */
-	size_t torn;         /* bytes of an unfinished last line, left out */
-	size_t cut_at;       /* where the newest cut stands in the file */
-	bool cut;            /* there is one; then: */
-	size_t calls;        /* whose lines were taken out */
-	size_t task_len;     /* bytes of the first line's text that are its own */
-	struct slice ledger; /* of the summary: the inside of an array; borrowed */
+	size_t head_len; /* the lines follow the head */
+	size_t lines;    /* messages, amendments not counted */
+	bool replied;    /* the model has replied, or there was a cut */
+	size_t torn;     /* bytes of an unfinished last line, left out */
+	size_t cut_at;   /* offset of the newest cut in the file */
+	bool cut;        /* there is a cut; then: */
+	size_t calls;    /* calls whose lines the cuts removed */
+	size_t task_len; /* bytes of the first line's text that are the task, without the ledger */
+	struct slice ledger; /* the summary's: the inside of an array; borrowed */
 };
 
 /* Append the request up to its tail: the head of the spec line, then all

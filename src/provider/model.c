@@ -38,8 +38,8 @@ const char *const models_source = "the price pages of the services (platform.cla
 				  "developers.openai.com/api/docs/pricing)";
 
 #define USD(n) ((int64_t)((n)*1000000 + 0.5))
-/* Of Anthropic: a write of the five-minute cache is a quarter dearer than
- * input, a read a tenth of it. */
+/* Anthropic's cache prices: a five-minute write costs input and a quarter, a read a tenth of
+ * input. */
 #define CLAUDE(in, out)                                                                            \
 	{                                                                                          \
 		USD(in), USD(out), USD((in) / 10.0), USD((in)*1.25)                                \
@@ -48,13 +48,13 @@ const char *const models_source = "the price pages of the services (platform.cla
 	{                                                                                          \
 		USD(in), USD(out), USD(cached), USD(in)                                            \
 	}
-/* From 5.6 on OpenAI asks for cache writes too. */
+/* OpenAI charges for cache writes from 5.6 on. */
 #define GPT_WRITE(in, out, cached, write)                                                          \
 	{                                                                                          \
 		USD(in), USD(out), USD(cached), USD(write)                                         \
 	}
 
-/* An id of OpenRouter that an alias stands for; its facts are those of another row. */
+/* An alias's id at OpenRouter; its facts come from another row. */
 #define ALIAS(id, alias)                                                                           \
 	{                                                                                          \
 		id, alias, 0, 0, {-1, -1, -1, -1}, NONE, 0, ""                                     \
@@ -124,7 +124,7 @@ static const struct model_row rows[] = {
 };
 /* clang-format on */
 
-/* Of config.yaml; strings live in `mem`. */
+/* Settings of config.yaml; strings live in `mem`. */
 static struct {
 	struct arena mem;
 	struct model_row rows[MODELS_MAX];
@@ -155,7 +155,7 @@ static bool model_has_word(const char *list, const char *word)
 
 static const struct model_row *exact(const char *id)
 {
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) /* without a context: an alias of OpenRouter */
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) /* an alias has no context */
 		if (rows[i].context != 0 && strcmp(rows[i].id, id) == 0)
 			return &rows[i];
 	return NULL;
@@ -241,7 +241,7 @@ static const struct model_row *row_at(size_t i)
 	return i < own.nrows ? &own.rows[i] : &rows[i - own.nrows];
 }
 
-/* The first alias that has `part` in it: "haiku" is claude-haiku. */
+/* Add the first alias that contains `part`: "haiku" gives claude-haiku. */
 static void near_part(struct near *n, const char *part)
 {
 	for (size_t i = 0; n->len == 0 && i < own.nrows + ARRAY_LEN(rows); i++) {
@@ -520,8 +520,8 @@ bool provider_versioned(const struct provider *p)
 	       fnmatch("*/v[0-9]*", p->dialect->path, 0) == 0;
 }
 
-/* Addresses are copied from examples with the path of one call behind them, which calls bring
- * themselves; in the Messages form that begins with the version. */
+/* Cut the path of a call (such as /v1/messages) that people copy from examples; calls append it
+ * themselves. In the Messages form it begins with the version. */
 static void strip_path(const struct provider *p, char *url)
 {
 	static const char *const paths[] = {"/chat/completions", "/completions", "/responses",
@@ -567,17 +567,17 @@ int provider_configure(struct ava_error *err)
 /* ---- from a name to a model */
 
 #define NO_KEY         "no provider key is set, so the offline model is used"
-#define STANDARD       "claude-sonnet" /* what a service is asked for by default */
+#define STANDARD       "claude-sonnet" /* wanted of a service by default */
 #define OFFLINE_OUTPUT 8192
 #define UNKNOWN_PRICE                                                                              \
 	{                                                                                          \
 		-1, -1, -1, -1                                                                     \
 	}
 
-static _Thread_local char why_text[400]; /* records are read on pool threads, too */
+static _Thread_local char why_text[400]; /* per thread: records are read on pool threads, too */
 
 #define SCRIPTED   "offline:"
-#define SCRIPT_MAX (sizeof(((struct model *)0)->id) - sizeof(SCRIPTED)) /* bytes of its path */
+#define SCRIPT_MAX (sizeof(((struct model *)0)->id) - sizeof(SCRIPTED)) /* of its path */
 
 static void set_offline(struct model *out)
 {
@@ -609,7 +609,7 @@ static int set_script(struct model *out, const char *name, const char *file, str
 	return 0;
 }
 
-/* The service of "anthropic/…"; NULL: that is none. */
+/* The service in an id "anthropic/…"; NULL: none. */
 static const struct provider *service_of(const char *name)
 {
 	size_t len = strcspn(name, "/");
@@ -641,8 +641,8 @@ static bool name_good(const char *s)
 
 static void model_take_row(struct model *out, const struct model_row *row)
 {
-	/* What config.yaml gives is taken as it stands, what is built in is the
-	 * most the model can: a call reserves its cost, so less is asked for. */
+	/* An output limit from config.yaml is used as given. A built-in one is the model's maximum,
+	 * and is lowered, since a call reserves the cost of its whole output. */
 	bool builtin = row == models_find_builtin(row->id);
 
 	out->context = row->context;
@@ -655,7 +655,8 @@ static void model_take_row(struct model *out, const struct model_row *row)
 	out->known = true;
 }
 
-/* A table's window is the most; of a model that no table has the learned one is all there is. */
+/* A table's window is an upper bound for the learned one; without a table the learned one is
+ * used. */
 static void take_learned(struct model *out)
 {
 	struct learned l;
@@ -689,7 +690,7 @@ static int set_remote(struct model *out, const char *name, const struct provider
 		.max_tokens_field =
 			strcmp(p->name, "openai") == 0 ? "max_completion_tokens" : "max_tokens",
 	};
-	if (local) /* one's own machine */
+	if (local) /* the user's own machine */
 		out->price = (struct agent_price){0};
 	snprintf(out->id, sizeof(out->id), "%s", name);
 	snprintf(out->wire_name, sizeof(out->wire_name), "%s", wire);
@@ -702,7 +703,7 @@ static int set_remote(struct model *out, const char *name, const struct provider
 	return 0;
 }
 
-/* A service that is to be called from now on. */
+/* A service that is to be called now: check its key and address. */
 static int set_usable(struct model *out, const char *id, struct ava_error *err)
 {
 	int rv = set_remote(out, id, service_of(id), err);
@@ -858,9 +859,8 @@ bool model_drop(struct model *m, const char *parameter)
 	return true;
 }
 
-/* ---- one copy for all that use it. One whose facts are not those of its id's (a table
- * that changed meanwhile, a parameter that it rejects) is a copy of its own. The lock is
- * for several runtimes in one process. */
+/* ---- shared copies. Copies of one id whose facts differ (a changed table, a rejected parameter)
+ * stand beside each other. The lock is for several runtimes in one process. */
 
 struct shared {
 	struct model model;
@@ -875,7 +875,7 @@ static struct shared *shared_find(const struct model *m)
 {
 	struct shared *s = shared_by_id.cap ? strmap_get(&shared_by_id, m->id) : NULL;
 
-	/* Where bytes between the members differ it is only not shared. */
+	/* Padding may differ in equal models: they are then not shared, which is harmless. */
 	return s && memcmp(&s->model, m, sizeof(*m)) == 0 ? s : NULL;
 }
 
@@ -885,7 +885,7 @@ static struct shared *shared_add(const struct model *m)
 
 	if (!s)
 		return NULL;
-	memcpy(&s->model, m, sizeof(*m)); /* all of its bytes: they are compared */
+	memcpy(&s->model, m, sizeof(*m)); /* with padding: memcmp compares it */
 	s->users = 0;
 	if (!shared_by_id.cap)
 		strmap_init(&shared_by_id);

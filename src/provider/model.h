@@ -28,14 +28,15 @@ struct model {
 	int64_t max_output;       /* per call */
 	int64_t context;          /* window, tokens */
 
-	/* Of remote ones; of offline: "", NULL, 0. */
+	/* Of remote models; "", NULL, 0 for offline. */
 	char wire_name[128];             /* as the service names it */
 	const struct provider *provider; /* NULL: offline */
 	enum model_thinking thinking;
-	int64_t cache_min;            /* tokens from which a prefix is cached; 0: not, or unknown */
-	const char *max_tokens_field; /* static: "max_tokens", "max_completion_tokens" */
-	char drop[320]; /* parameters, and forms of profile.h, that it rejects; see below */
-	bool known;     /* a table has it; else its facts are defaults */
+	int64_t cache_min; /* fewest tokens of a cached prefix; 0: no cache, or unknown */
+	const char *max_tokens_field; /* parameters, and forms of profile.h, that the model rejects;
+					 see below */
+	char drop[320];               /* a table has the model; else its facts are defaults */
+	bool known;                   /* a table has it; else its facts are defaults */
 };
 
 /* `name` an id, an alias (claude-haiku …) or NULL for the default. Without a
@@ -44,34 +45,32 @@ struct model {
  * AVA_EINVAL: unknown model. AVA_EUNSUPPORTED: its service has no key. */
 int model_resolve(const char *name, struct model *out, const char **why, struct ava_error *err);
 
-/* The same for an id that was resolved before and stored: a service whose key
- * is gone meanwhile is an error of its calls (provider_require), not of what
- * is stored. AVA_EINVAL: it is no such id. */
+/* The model of a stored id. A service whose key is gone meanwhile fails its calls
+ * (provider_require), not this. AVA_EINVAL: no such id. */
 int model_restore(const char *id, struct model *out, struct ava_error *err);
 
-/* ---- dialects. Some models are served in another one than their service's: a row of
- * config.yaml says so, or the service when it refuses. */
+/* ---- dialects. A model may need another dialect than its service's: config.yaml says so, or the
+ * service's refusal does. */
 
-/* Speak to it in the dialect of that name; false: its service does not take that. */
+/* Switch to the dialect of that name; false: the service does not take it. */
 bool model_speak(struct model *m, const char *dialect);
-/* The one that a refusal in these words asks for; NULL: that is not what it says. */
+/* The dialect that a refusal asks for; NULL: it asks for none. */
 const struct dialect *model_other_dialect(const struct model *m, const char *refusal);
-/* From now on models of this id are spoken to as *m is. false: the other dialect was learned
- * before, so that both were refused. From any thread. */
+/* Remember the dialect of *m for all models of its id. false: the other dialect was learned before,
+ * so that both were refused. From any thread. */
 bool model_learn_dialect(const struct model *m);
 
-/* What stands behind the colon of offline:FILE, an absolute path; else "". */
+/* The text behind the colon of offline:FILE, an absolute path; else "". */
 const char *model_config(const struct model *m);
 
 /* May the parameter ("temperature", "tool_choice", …) be sent? `m` NULL: nothing is known. */
 bool model_takes(const struct model *m, const char *parameter);
-/* From now on it may not (a service rejected it). false: the list is full, or
- * it is no name of a parameter. */
+/* Stop sending a parameter that a service rejected. false: the list is full, or the name is no
+ * parameter's. */
 bool model_drop(struct model *m, const char *parameter);
 
-/* One copy of a model for all that use it: ten thousand runs of one model wait with a
- * pointer each. The same as *m, good until it is given back; NULL: no memory. From any
- * thread. */
+/* A shared copy of *m (ten thousand runs of one model hold a pointer each), valid until it is
+ * unshared; NULL: no memory. From any thread. */
 const struct model *model_share(const struct model *m);
 void model_unshare(const struct model *m); /* NULL is fine */
 
@@ -94,40 +93,38 @@ struct model_row {
 	enum model_thinking thinking;
 	int64_t cache_min;
 	const char *rejects;           /* parameters, a blank between two; "" */
-	const struct dialect *dialect; /* NULL: that of its service */
+	const struct dialect *dialect; /* NULL: the service's dialect */
 };
 
 #define MODELS_MAX    256 /* rows of config.yaml */
 #define FALLBACKS_MAX 16
 
-#define MODEL_DEFAULT_CONTEXT 128000 /* of a model no table has */
+#define MODEL_DEFAULT_CONTEXT 128000 /* for a model in no table */
 #define MODEL_LOCAL_CONTEXT   32768
-#define MODEL_UNNAMED         "local/default" /* nobody said which of a local server's */
+#define MODEL_UNNAMED         "local/default" /* a local server's model that nobody named */
 #define MODEL_DEFAULT_OUTPUT  8192
-/* A call reserves the cost of its whole output, so less than most models can
- * is asked for unless config.yaml says so. */
+/* Output asked for unless config.yaml says otherwise; below most models' maximum, since a call
+ * reserves the cost of its whole output. */
 #define MODEL_OUTPUT_PER_CALL 16384
 
-/* "2026-11": when the prices that are built in were read, and where. */
+/* Month ("2026-11") and place where the built-in prices were read. */
 extern const char *const models_date, *const models_source;
 
 /* The i-th built-in row; NULL behind the last. */
 const struct model_row *models_builtin(size_t i);
 
-/* The row for an id of a service ("anthropic/claude-haiku-4-5-20251001",
- * "openrouter/anthropic/claude-haiku-4.5"): config.yaml's, else the built-in
- * one, also without the date of a snapshot, also that of the service behind
- * OpenRouter. NULL: none. */
+/* The row for an id of a service: config.yaml's, else the built-in one. Ids with a snapshot date
+ * ("anthropic/claude-haiku-4-5-20251001") and of OpenRouter
+ * ("openrouter/anthropic/claude-haiku-4.5") match the plain model's row. NULL: none. */
 const struct model_row *models_find(const char *id);
-/* Of the same model in the built-in table only: what a row of config.yaml
- * leaves out. */
+/* The built-in row for an id: fills the fields that config.yaml leaves out. */
 const struct model_row *models_find_builtin(const char *id);
-/* The id that an alias stands for: config.yaml's, else what `p` has of it.
- * NULL: no such alias, or `p` has none for it. */
+/* The id that an alias stands for: config.yaml's, else that of service `p`. NULL: no such alias, or
+ * `p` has no id for it. */
 const char *models_alias(const char *alias, const struct provider *p);
-/* One of ours or of config.yaml, whoever has it. */
+/* Is the name an alias, built in or of config.yaml, of any service? */
 bool models_is_alias(const char *alias);
-/* Closest alias for a misspelt one; NULL: none is near. */
+/* Closest alias for a misspelt one; NULL: none. */
 const char *models_near(const char *name);
 
 /* Rows of config.yaml, *copied*. AVA_EEXIST: the id or an alias stands there
@@ -138,7 +135,7 @@ void models_clear_fallback(void);
 /* models.default; "" or NULL: none. */
 int models_set_default(const char *name, struct ava_error *err);
 const char *models_default(void); /* NULL: none */
-/* Of Ava herself, ava.model; as above. */
+/* ava.model, the model of Ava herself; as above. */
 int models_set_ava(const char *name, struct ava_error *err);
 const char *models_ava(void);
 /* The i-th row of config.yaml; NULL behind the last. */
@@ -146,48 +143,50 @@ const struct model_row *models_own(size_t i);
 /* Forget all of config.yaml's. */
 void models_reset(void);
 
-/* ---- services: where they are, how they are spoken to, which key they want. A table of
- * four, filled once at the start from defaults, config.yaml, $XDG_CONFIG_HOME/ava/env and
- * the environment. One thread; the pointers are good as long as the program. */
+/* ---- services: address, dialect and key of each. A table of four, filled once at the start from
+ * defaults, config.yaml, $XDG_CONFIG_HOME/ava/env and the environment. One thread; the pointers are
+ * good as long as the program. */
 
 struct provider {
 	const char *name; /* "anthropic", "openrouter", "openai", "local" */
 	const struct dialect *dialect;
-	char base_url[PROVIDER_URL_MAX]; /* without "/" at its end; "": none is known (local) */
+	char base_url[PROVIDER_URL_MAX]; /* without a trailing "/"; "": unknown (local) */
 	bool needs_key;
 	bool http2;           /* over TLS */
-	const char *own_url;  /* when nobody says another; "" for local */
-	const char *key_name; /* the variables: "ANTHROPIC_API_KEY" */
+	const char *own_url;  /* default base URL; "" for local */
+	const char *key_name; /* name of the variable: "ANTHROPIC_API_KEY" */
 	const char *url_name; /* "ANTHROPIC_BASE_URL" */
 	char model[128];      /* local: the model that aliases stand for; else "" */
 	char set_url[PROVIDER_URL_MAX], set_model[128]; /* config.yaml's; "" */
 };
 
-/* In the order in which a default is looked for; NULL behind the last. */
+/* The i-th service, in the order in which a default is looked for; NULL behind the last. */
 const struct provider *provider_at(size_t i);
-/* NULL: there is none of that name. */
+/* The service of that name; NULL: none. */
 const struct provider *provider_find(const char *name, size_t len);
 
-/* Borrowed until the keys are loaded anew; NULL: none. */
+/* The service's key, borrowed until the keys are loaded anew; NULL: none. */
 const char *provider_key(const struct provider *p);
-/* It has what it needs: a key, or for local an address. */
+/* Has the service what it needs: a key, or for local an address? */
 bool provider_usable(const struct provider *p);
-/* It is not usable, though half of what it needs is there: which half is missing, in a sentence. */
+/* The service is not usable, though one of key and address is set: name the missing one, in a
+ * sentence. */
 bool provider_lacks(const struct provider *p, char *text, size_t size);
-/* No service is usable, and one lacks a half: why the offline model stands in, in a sentence. */
+/* No service is usable, and one is set by half: say in a sentence why the offline model stands
+ * in. */
 bool model_lacks(char *text, size_t size);
-/* There is a version in the paths of its calls: /v1, /v1beta/openai, /api/paas/v4. */
+/* Do the paths of the service's calls hold a version: /v1, /v1beta/openai, /api/paas/v4? */
 bool provider_versioned(const struct provider *p);
-/* AVA_EUNSUPPORTED when it is not usable: "<what> needs ANTHROPIC_API_KEY: …". */
+/* AVA_EUNSUPPORTED when the service is not usable: "<what> needs ANTHROPIC_API_KEY: …". */
 int provider_require(const struct provider *p, const char *what, struct ava_error *err);
 
-/* What config.yaml says; "" takes it back. Good after provider_configure. */
+/* Set address and model from config.yaml; "" takes it back. Effective after provider_configure. */
 int provider_set(const char *name, const char *base_url, const char *model, struct ava_error *err);
 /* Bring keys (base/keys.h), environment, config and defaults together.
  * AVA_EINVAL names the variable or key that cannot be. */
 int provider_configure(struct ava_error *err);
 
-/* The service `local`, or one whose address is near (provider_url.h): likely slow and free. NULL
+/* Is the service `local`, or its address near (provider_url.h): likely slow and free? NULL
  * (offline): no. */
 bool provider_is_near(const struct provider *p);
 

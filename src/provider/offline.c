@@ -22,12 +22,12 @@
 #include "provider/wire.h"
 
 #define SCRIPT_MAX (16u << 20)
-#define RENEWED    "goes on from here with a new budget" /* as subagent/resume.c says it */
+#define RENEWED    "goes on from here with a new budget" /* written by subagent/resume.c */
 
 /* ---- the body */
 
-/* The largest number in call ids of ours ("toolu_3_1"), so that new ids stay
- * unique even when a summary has taken the place of earlier messages. */
+/* The largest number in our call ids ("toolu_3_1"): new ids stay unique even when a summary has
+ * replaced earlier messages. */
 static int body_add_call(struct offline_body *b, const json_t *block, unsigned message)
 {
 	const char *id = json_str(block, "id");
@@ -49,8 +49,8 @@ static int body_add_call(struct offline_body *b, const json_t *block, unsigned m
 	return 0;
 }
 
-/* The runtime does not say a long result twice (agent/position.c): what the same call was
- * answered before. */
+/* The text of a result; for "unchanged since …", which the runtime sends in place of a long
+ * repeated result (agent/position.c), the earlier result of the same call. */
 static const char *body_result(const struct offline_body *b, unsigned at, const char *text)
 {
 	static const char unchanged[] = "unchanged since ";
@@ -85,8 +85,8 @@ static void body_add_result(struct offline_body *b, const json_t *block)
 	}
 }
 
-/* What the runtime says behind the task. A run that goes on with a new budget is past
- * what it was told before. */
+/* A notice of the runtime. A run that continues with a new budget forgets the earlier request to
+ * finish. */
 static void body_add_notice(struct offline_body *b, const char *text)
 {
 	static const char *const words[] = {"submit", "limit", "% of", "budget", "wrap up"};
@@ -97,8 +97,8 @@ static void body_add_notice(struct offline_body *b, const char *text)
 		b->wrap_up = false;
 }
 
-/* Of the first message what is to be done (agent/prompt.h); all of it where it has another
- * form. NULL: no memory. */
+/* The task within the first message (agent/prompt.h); all of the text where it has another form.
+ * NULL: no memory. */
 static const char *offline_task_of(struct offline_body *b, const char *text)
 {
 	const char *task = text, *at = text;
@@ -180,8 +180,7 @@ int offline_body_read(struct offline_body *b, const char *body, size_t len, stru
 		return err_set(err, rv, "%s",
 			       rv == AVA_ENOMEM ? "out of memory"
 						: "the request is not of the Messages form");
-	/* Each user message was followed by one call, also where the reply
-	 * was empty and is not stored. */
+	/* Each user message led to one call, also where the reply was empty and is not stored. */
 	b->number = MAX(b->number, users);
 	b->max_tokens = json_get_int(b->root, "max_tokens", 0);
 	b->forced = strcmp(json_str(json_object_get(b->root, "tool_choice"), "name"),

@@ -18,9 +18,9 @@ struct dialect_answer;
 struct offline_call {
 	const char *id, *name;
 	const json_t *input;
-	const char *result; /* NULL: the body holds no answer; of a repeated call that of before */
+	const char *result; /* NULL: unanswered; for a repeated call the earlier result */
 	bool is_error;
-	unsigned message; /* calls of one reply have the same */
+	unsigned message; /* the same for all calls of one reply */
 };
 
 struct offline_body {
@@ -30,53 +30,52 @@ struct offline_body {
 	unsigned ncalls;
 	unsigned fresh;     /* calls[fresh] is the first one behind `newest` */
 	const char *task;   /* the first text of the first user message; "" */
-	const char *newest; /* the newest user text that no result stands before; "" */
-	unsigned number;    /* of the call that is to be answered, from 1 */
+	const char *newest; /* the newest user text that follows no result in its message; "" */
+	unsigned number;    /* of the call to answer, from 1 */
 	int64_t max_tokens; /* 0: not said */
 	bool forced;        /* tool_choice asks for submit_result */
 	bool wrap_up;       /* the runtime asked for the result, or a limit is near */
 };
 
-/* AVA_EINVAL when it is no body of the Messages form, AVA_ENOMEM. To be freed in any case. */
+/* AVA_EINVAL when `body` is not of the Messages form, AVA_ENOMEM. To be freed in any case. */
 int offline_body_read(struct offline_body *b, const char *body, size_t len, struct ava_error *err);
 void offline_body_fini(struct offline_body *b);
-/* What memory_write noted last, and has not forgotten since; false: nothing. */
+/* The id of the last memory that memory_write noted and has not forgotten; false: none. */
 bool offline_noted(const struct offline_body *b, char id[24]);
-/* The tool's arguments by name; NULL: it is not offered. */
+/* The schema of an offered tool's arguments; NULL: it is not offered. */
 const json_t *offline_tool(const struct offline_body *b, const char *name);
 
-/* ---- a reply. The first error is kept in it, and then everything is a no-op. */
+/* ---- a reply. The first error is kept; after it every function is a no-op. */
 struct offline_draft {
 	struct turn *turn; /* owned until draft_finish */
 	unsigned number;   /* of the call, for ids */
 	int rv;
-	const char *name; /* of the call that is being written */
+	const char *name; /* of the call in progress */
 	struct buf args;
 	struct jw w;
 };
 
 void draft_start(struct offline_draft *d, unsigned number);
-/* The text (the last one counts), copied. */
+/* Set the text, copied; the last one counts. */
 void draft_text(struct offline_draft *d, const char *text);
-/* A call: its arguments are written into the object between the two. */
+/* Begin a call; the caller writes its arguments until draft_call_end. */
 struct jw *draft_call(struct offline_draft *d, const char *name);
 void draft_call_end(struct offline_draft *d);
-/* A call as a script has it. `id` NULL: ours. `args` NULL: `args_error` says why. Copied. */
+/* Add a scripted call, copied. `id` NULL: a generated one. `args` NULL: `args_error` says why. */
 void draft_add(struct offline_draft *d, const char *id, const char *name, const char *args,
 	       size_t len, const char *args_error);
-/* A wire line that is taken as it is instead of one made of text and calls. Copied. */
+/* Use the wire line as it is instead of text and calls. Copied. */
 void draft_wire(struct offline_draft *d, const char *wire, size_t len);
 /* *out is the caller's, NULL on error. Usage is estimated from `body_len` and the line.
  * 0, AVA_ENOMEM, AVA_ETOOBIG. Frees the draft. */
 int draft_finish(struct offline_draft *d, size_t body_len, struct turn **out);
 
-/* ---- who fills it. 0 or AVA_ENOMEM; errors of the draft stay in it. */
+/* ---- the authors of replies. 0 or AVA_ENOMEM; errors of the draft stay in it. */
 int offline_find(struct offline_body *b, struct offline_draft *d); /* a subagent */
 int offline_talk(struct offline_body *b, struct offline_draft *d); /* Ava */
 
-/* Play line b->number of the text of a script, all of whose lines must be turns.
- * AVA_EINVAL naming the line of `file` that is none, or saying that the script has
- * ended; the code of an error line with its message. */
+/* Play line b->number of a script; all its lines must be turns. AVA_EINVAL naming the bad line of
+ * `file`, or saying that the script has ended; for an error line its code and message. */
 int script_play(const char *file, const char *text, size_t len, const struct offline_body *b,
 		size_t body_len, struct dialect_answer *out, struct ava_error *err);
 

@@ -23,7 +23,7 @@
 #include "codec/utf8.h"
 #include "provider/offline_heard.h"
 
-#define SEARCHES_MAX   4u /* in one turn */
+#define SEARCHES_MAX   4u /* calls in one turn */
 #define READ_FILES_MAX 5u
 #define BEFORE         12 /* lines read before and after a hit */
 #define AFTER          50
@@ -42,14 +42,13 @@
 
 /* ---- what a review looks for */
 
-/* A row names what is seen, not what it means: whether it is a fault is for a
- * reader to say. */
+/* A row names what is seen; the reader judges whether it is a fault. */
 static const struct offline_find_rule {
 	const char *what;
-	char after; /* that must follow; 0: no letter may */
+	char after; /* character that must follow; 0: no letter may */
 	bool note;  /* counts in comments as well */
 	int rank;
-	const char *why; /* NULL: an allocation, which is looked into */
+	const char *why; /* NULL: an allocation, which review_unchecked looks into */
 } review_rules[] = {
 	{"gets", '(', false, 9, "gets() cannot be told how long the buffer is"},
 	{"strcpy", '(', false, 8, "strcpy() does not check the size of its target"},
@@ -94,7 +93,7 @@ static const struct {
 	 "eval("},
 };
 
-/* The rule's words stand on their own, not as a text in quotes. */
+/* Do the rule's words stand on their own, not as a text in quotes? */
 static bool review_fits(const struct offline_find_rule *r, const char *text)
 {
 	for (const char *p = text, *after; (p = strstr(p, r->what)); p = after) {
@@ -122,7 +121,7 @@ static const struct offline_find_rule *review_line(const struct found_line *l)
 	return NULL;
 }
 
-/* The line tests `name`, or hands it to somebody who can. */
+/* Does the line test `name`, or hand it to code that can? */
 static bool review_tests(const char *text, const char *name)
 {
 	static const char *const words[] = {"if",    "NULL", "nullptr", "assert", "return",
@@ -134,8 +133,8 @@ static bool review_tests(const char *text, const char *name)
 	return tests && strstr(text, name);
 }
 
-/* An allocation whose target ("p->data = malloc(n)") no line behind it tests;
- * false where those lines were not read. */
+/* Is the target of an allocation ("p->data = malloc(n)") tested by no line behind it? false where
+ * those lines were not read. */
 static bool review_unchecked(const struct find *f, const struct found_line *l)
 {
 	const char *end = strchr(l->text, '='), *begin;
@@ -157,8 +156,7 @@ static bool review_unchecked(const struct find *f, const struct found_line *l)
 	return true;
 }
 
-/* Lines from a definition at the left edge to its closing brace there; 0 when
- * that was not read. */
+/* Lines from a definition at the left edge to its closing brace there; 0: it was not read. */
 static int review_length(const struct find *f, const struct found_line *l)
 {
 	if (l->shape != SHAPE_DEF || !strchr(l->text, '('))
@@ -172,7 +170,7 @@ static int review_length(const struct find *f, const struct found_line *l)
 	return 0;
 }
 
-/* In a review the suspicious lines decide what is read. */
+/* In a review suspicious lines decide which files are read. */
 static void review_score(struct find *f)
 {
 	for (unsigned i = 0; i < f->nfiles; i++)
@@ -237,8 +235,8 @@ static void plan_read(struct find *f, const char *path, int first, int last)
 	draft_call_end(f->draft);
 }
 
-/* One more of a pattern's alternatives: `len` bytes in which nothing means something in a
- * regular expression. */
+/* Add an alternative to a pattern: `len` bytes without characters that are special in a regular
+ * expression. */
 static void plan_or(struct buf *out, const char *s, size_t len)
 {
 	buf_adds(out, out->len > 0 ? "|" : "");
@@ -256,9 +254,9 @@ static void plan_search_any(struct find *f, struct buf *any, const char *scope)
 	buf_reset(any);
 }
 
-/* Names of programs and quotes first; then pairs of words as one name, with an
- * ending in between ("journal_checkpoint", "failed fsync"); then single words,
- * spread over the searches that are left, so that each is looked for. */
+/* Search terms: program names and quotes first; then pairs of words as one name, with an ending in
+ * between ("journal_checkpoint", "failed fsync"); then single words, spread over the remaining
+ * searches so that each is looked for. */
 static void plan_search_terms(struct find *f)
 {
 	bool regex = json_object_get(f->search, "regex") != NULL;
@@ -268,7 +266,7 @@ static void plan_search_terms(struct find *f)
 	for (unsigned i = 0; i < f->nterms; i++) {
 		const struct term *t = &f->terms[i];
 
-		if (t->kind == TERM_FILE) /* its lines, wherever it lies */
+		if (t->kind == TERM_FILE) /* the file's lines, wherever it lies */
 			plan_search(f, (struct offline_find_query){"[[:alnum:]]", true, false, "",
 								   t->text});
 		else if (t->kind != TERM_WORD)
@@ -317,8 +315,8 @@ static void plan_search_rules(struct find *f)
 	}
 }
 
-/* Wider: everywhere, the begins of words, and the words of which names are
- * made ("journal_checkpoint"). */
+/* A wider search: in all files, for beginnings of words and the parts of names
+ * ("journal_checkpoint"). */
 static void plan_search_wider(struct find *f)
 {
 	struct buf any;
@@ -364,7 +362,7 @@ static void plan_first_turn(struct find *f)
 	plan_say(f, review ? "Searching by the rules of a review" : "Searching");
 }
 
-/* Around the best lines of the files that score well, the best ones first. */
+/* Read around the best lines of the best files. */
 static void plan_read_turn(struct find *f)
 {
 	int least = 1, line;
@@ -390,7 +388,8 @@ static void plan_read_turn(struct find *f)
 
 static void plan_next_turn(struct find *f)
 {
-	unsigned searched = 0, turns = 0; /* message of the last search, from 1; searching turns */
+	unsigned searched = 0, turns = 0; /* number of the message with the last search, from 1;
+					     turns with searches */
 	bool read = false, fits = false;
 
 	for (unsigned i = 0; i < f->b->ncalls; i++) {
@@ -417,8 +416,8 @@ static void plan_next_turn(struct find *f)
 
 /* ---- findings */
 
-/* The quote of a line: without the space around it, at most QUOTE_MAX bytes, whole
- * characters. false: nothing that is worth quoting. */
+/* A line as a quote: without the space around it, at most QUOTE_MAX bytes, whole characters. false:
+ * the line is not worth quoting. */
 static bool find_quote(const struct found_line *l, char out[QUOTE_MAX + 1])
 {
 	const char *s = l->text + strspn(l->text, " \t\r\f\v");
@@ -436,7 +435,7 @@ static bool find_quote(const struct found_line *l, char out[QUOTE_MAX + 1])
 	return letters >= 3;
 }
 
-/* Findings in the line's file so far; FINDINGS_MAX when it is one of them. */
+/* Findings in the line's file so far; FINDINGS_MAX when the line is one of them. */
 static unsigned findings_in_file(const struct find *f, const struct found_line *l)
 {
 	unsigned n = 0;
@@ -451,7 +450,7 @@ static unsigned findings_in_file(const struct find *f, const struct found_line *
 	return n;
 }
 
-/* Keeps the list sorted and bounded. */
+/* Insert a finding by rank; the list stays bounded. */
 static void findings_add(struct find *f, const struct found_line *l, int rank, const char *why)
 {
 	struct finding *list = f->findings;
@@ -492,8 +491,8 @@ static void findings_suspicious(struct find *f)
 	}
 }
 
-/* The best lines, of each file a few; of two with the same score the one whose
- * neighbours are known. One pass a finding. */
+/* The best lines, a few of each file; of two with the same score the one whose neighbours were
+ * read. One pass over the lines a finding. */
 static void findings_best(struct find *f)
 {
 	unsigned max = f->kind == TASK_LIST ? FINDINGS_MAX : f->kind == TASK_HOW ? 8 : 6;
@@ -534,8 +533,8 @@ static void findings_best(struct find *f)
 
 /* ---- the summary */
 
-/* First sentence of the comment lines from `l` on, without their marks; false: there is
- * none, or it is too long to be said in one breath. */
+/* First sentence of the comment that begins at `l`, without comment marks; false: there is none, or
+ * it is too long for a summary. */
 static bool say_sentence(const struct find *f, const struct found_line *l,
 			 char out[SENTENCE_MAX + 2])
 {
@@ -567,7 +566,7 @@ static bool say_sentence(const struct find *f, const struct found_line *l,
 	return n >= 12;
 }
 
-/* What the comment above a definition says, in its first sentence. */
+/* Add the first sentence of the comment above a definition. */
 static void say_comment(const struct find *f, struct buf *out, const struct found_line *l,
 			const char *lead)
 {
@@ -594,7 +593,7 @@ static void say_finding(const struct find *f, struct buf *out, const struct find
 			 l->shape == SHAPE_DEF || find_define(l->text) ? "defined" : "declared",
 			 l->file->path, l->number);
 	} else if (l->shape == SHAPE_COMMENT && say_sentence(f, l, text) &&
-		   !islower((unsigned char)text[0])) { /* not the middle of a sentence */
+		   !islower((unsigned char)text[0])) { /* the quote does not begin mid-sentence */
 		buf_addf(out, "%s:%d says: \"%s\"", l->file->path, l->number, text);
 	} else {
 		find_quote(l, quote);
@@ -602,8 +601,7 @@ static void say_finding(const struct find *f, struct buf *out, const struct find
 	}
 }
 
-/* How sure, in hundredths. Terms that stand together say more than the same
- * ones far apart. */
+/* Confidence in hundredths. Terms that stand together count more than the same terms far apart. */
 static int find_confidence(const struct find *f)
 {
 	bool def = false, read = false;
@@ -612,7 +610,7 @@ static int find_confidence(const struct find *f)
 
 	if (f->nfindings == 0)
 		return 0;
-	if (f->kind == TASK_REVIEW) /* the rules see what they see; most faults they do not */
+	if (f->kind == TASK_REVIEW) /* rules find little: most faults match none */
 		return f->reads > 0 ? 50 : 35;
 	for (unsigned i = 0; i < f->nfindings; i++) {
 		const struct found_line *l = f->findings[i].line;
@@ -626,7 +624,7 @@ static int find_confidence(const struct find *f)
 	c = 45 * (find_weight(f, all) + together) / MAX(find_weight(f, ~0u), 1);
 	c = def ? c : c * 8 / 10;
 	c = read ? c : c * 8 / 10;
-	c = f->more && !def ? c * 7 / 10 : c; /* what defines it may be among the rest */
+	c = f->more && !def ? c * 7 / 10 : c; /* the definition may be in the rest */
 	return MIN(c, 90);
 }
 
@@ -661,7 +659,7 @@ static void say_nothing(const struct find *f, struct buf *out)
 	say_effort(f, out);
 }
 
-/* A sentence of hers wants its full stop; a line that is quoted is left as it is. */
+/* Does a sentence of the model itself lack its full stop? A quoted line stays as it is. */
 static bool say_ends(const struct buf *out, const struct found_line *l)
 {
 	return l->shape != SHAPE_TEXT && out->data && !find_ends(out->data, ".") &&
@@ -777,8 +775,8 @@ static int submit_write(const struct find *f, struct buf *args, unsigned n)
 	return rv;
 }
 
-/* The findings as submit_result, or as the last message where there is no such
- * tool; fewer of them when all do not fit the output. */
+/* Submit the findings by submit_result, or as the last message where there is no such tool; fewer
+ * of them when all do not fit the output. */
 static int find_submit(struct find *f)
 {
 	int64_t most = f->b->max_tokens;
@@ -839,9 +837,9 @@ int offline_find(struct offline_body *b, struct offline_draft *draft)
 	return f->ncalls > 0 ? 0 : find_submit(f);
 }
 
-/* ---- a look of Ava's own */
+/* ---- a look by Ava herself */
 
-/* The lines of a definition as they were read, up to its end; else the one line. */
+/* Quote the lines of a definition up to its end; else the one line. */
 static void look_quote(const struct find *f, struct buf *say, const struct found_line *l)
 {
 	const struct found_line *n = l;
@@ -873,7 +871,7 @@ static void look_say(struct find *f, struct buf *say)
 	if (say_ends(say, f->findings[0].line))
 		buf_addc(say, '.');
 	look_quote(f, say, f->findings[0].line);
-	/* What fits much less than the first says little. */
+	/* Findings that fit much less than the first say little. */
 	for (unsigned i = 1; i < MIN(f->nfindings, LOOK_MORE); i++) {
 		if (3 * f->findings[i].rank < 2 * f->findings[0].rank && f->kind != TASK_LIST)
 			break;
@@ -882,7 +880,7 @@ static void look_say(struct find *f, struct buf *say)
 	}
 }
 
-/* A file that is to be shown, as read_file returned it. */
+/* Show a file as read_file returned it. */
 static void look_show(struct buf *say, const char *text)
 {
 	const char *at = text;
@@ -898,7 +896,7 @@ static void look_show(struct buf *say, const char *text)
 int offline_look(struct offline_body *b, struct offline_draft *draft, const char *words,
 		 struct buf *say)
 {
-	struct offline_body own = *b; /* what she has called since it was said */
+	struct offline_body own = *b; /* only the calls made since these words */
 	const struct offline_call *last;
 	char plain[HEARD_MAX];
 	struct find *f;
@@ -934,7 +932,7 @@ int offline_look(struct offline_body *b, struct offline_draft *draft, const char
 	} else {
 		if (heard_has(plain, "calls|call|uses|use|used|callers|break|breaks|references|"
 				     "usages|prototype|declared|declaration"))
-			f->kind = TASK_LIST; /* where it is defined is not all */
+			f->kind = TASK_LIST; /* the definition alone would not answer */
 		else if (f->kind == TASK_REVIEW)
 			f->kind = TASK_FIND;
 		plan_next_turn(f);
@@ -943,7 +941,7 @@ int offline_look(struct offline_body *b, struct offline_draft *draft, const char
 		else
 			look_say(f, say);
 	}
-	/* The view was a copy, what it took from the arena was not. */
+	/* `own` is a copy: give back the arena, which has grown. */
 	b->mem = own.mem;
 	return 0;
 }

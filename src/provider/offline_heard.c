@@ -25,7 +25,7 @@ static char plain_char(const unsigned char **at)
 	return isalnum(c) || strchr("_/.-*#$%+:<>", c) ? (char)tolower(c) : ' ';
 }
 
-/* Without `phrase` at its beginning, when more follows. */
+/* Remove `phrase` from the beginning, when more follows. */
 static bool drop(char *plain, const char *phrase)
 {
 	size_t n = strlen(phrase);
@@ -36,7 +36,7 @@ static bool drop(char *plain, const char *phrase)
 	return true;
 }
 
-/* What begins a request and says nothing. */
+/* Words that begin a request and mean nothing. */
 static const char *const fillers[] = {
 	"please",
 	"pls",
@@ -103,7 +103,7 @@ void heard_plain(const char *words, char out[HEARD_MAX])
 			at += *at == '\'' ? 0 : 2;
 			continue;
 		}
-		/* A mark is of a word when letters follow. */
+		/* A mark belongs to a word only when letters follow. */
 		while (c == ' ' && n > 1 && strchr(".:-", out[n - 1]))
 			n--;
 		if (c != ' ' || out[n - 1] != ' ')
@@ -126,7 +126,7 @@ static bool offline_heard_fits(const char *plain, const char *phrases, bool anyw
 
 	for (size_t n; *phrases; phrases += n + (phrases[n] == '|')) {
 		n = strcspn(phrases, "|");
-		/* "s-" begins the id of a run. */
+		/* "s-" is the beginning of a run's id. */
 		snprintf(phrase, sizeof(phrase), " %.*s%s", (int)n, phrases,
 			 phrases[n - 1] == '-' ? "" : " ");
 		if (anywhere ? strstr(plain, phrase) != NULL
@@ -175,9 +175,9 @@ bool heard_is(const char *phrases, const char *word)
 
 static const struct offline_heard_row {
 	enum topic topic;
-	unsigned needs;                  /* one of these; 0: always */
-	unsigned most;                   /* words; 0: any number */
-	const char *begins, *has, *also; /* any of each; NULL: whatever */
+	unsigned needs;                  /* HAS_ bits, one of which must hold; 0: always */
+	unsigned most;                   /* most words; 0: any number */
+	const char *begins, *has, *also; /* one phrase of each must stand; NULL: none needed */
 } rows[] = {
 	/* stopping and steering */
 	{ABOUT_STOPPING, HAS_RUN, 0, NULL,
@@ -237,7 +237,7 @@ static const struct offline_heard_row {
 	 "in your memory|have i told you|weisst du uber mich|weisst du von mir|sais de moi|"
 	 "sais-tu de moi|sabes de mi|sai di me",
 	 NULL},
-	/* what has ended */
+	/* ended runs */
 	{ABOUT_RESUME, HAS_ENDED, 0, NULL,
 	 "resume|without starting over|let it continue|let it go on|pick up where|where it stopped|"
 	 "go on with it|continue with it|go on with that|continue that|"
@@ -279,13 +279,13 @@ static const struct offline_heard_row {
 	 NULL},
 	{ABOUT_WHY, HAS_ENDED, 8, "why|how come|wieso|warum", NULL, THAT "|so"},
 	{ABOUT_WHY, HAS_ENDED, 1, "why|wieso|warum|pourquoi", NULL, NULL},
-	/* work that is asked for goes before what is said of other work */
+	/* requests for work go before remarks on other work */
 	{ABOUT_TODAY, 0, 0, NULL,
 	 "spend today|spent today|cost today|today cost|costs today|did i spend|have i spent|"
 	 "did today|so far today|heute gekostet|my bill|you do today|you done today|was done "
 	 "today|happened today|runs today",
 	 NULL},
-	/* of quotes, and of runs at work */
+	/* quotes, and runs at work */
 	{ABOUT_WHAT, HAS_QUOTE, 0, NULL,
 	 "would it do|will it do|does it do|will you do|will they do|would they do|do they do|what "
 	 "are they|"
@@ -352,7 +352,7 @@ static const struct offline_heard_row {
 	 "still there|is going on|whats up|still at it|still on it|still busy|still doing|both "
 	 "still",
 	 NULL},
-	/* what cannot be done */
+	/* requests that cannot be met */
 	{ABOUT_WEB, 0, 0, NULL,
 	 "the web|web|on the web|internet|google|online|weather|news|website|youtube|wikipedia|"
 	 "stock price|twitter|reddit",
@@ -410,7 +410,7 @@ static const struct offline_heard_row {
 	 "yes|yep|yeah|no|nope|ok|okay|sure|go ahead|proceed|ja|nein|oui|non|si|allow|deny|do it|"
 	 "go|y|n|fine|alright",
 	 NULL, NULL},
-	/* work, when it is said of what */
+	/* a request for work without its object */
 	{ABOUT_NOTHING, 0, 1, VERBS, NULL, NULL},
 	{ABOUT_LOOK, 0, 2, "find|locate|finde|suche", NULL, NULL}, /* "find main" */
 	{ABOUT_NOTHING, 0, 2, "search for|look for|look up|look into|look at|find out", NULL, NULL},
@@ -462,8 +462,8 @@ static bool row_fits(const struct offline_heard_row *r, const char *plain, unsig
 	       (!r->has || heard_has(plain, r->has)) && (!r->also || heard_has(plain, r->also));
 }
 
-/* "stop", "cancel the run", "kill number 2": behind the verb stands a run, or nothing.
- * "Cancel my subscription" and "stop at the first match" stop none. */
+/* Does the verb stop a run ("stop", "cancel the run", "kill number 2")? A run or nothing must
+ * follow it: "Cancel my subscription" and "stop at the first match" stop none. */
 static bool stops_run(const char *plain)
 {
 	const char *behind = plain + 1 + strcspn(plain + 1, " ");
@@ -478,7 +478,7 @@ static bool stops_run(const char *plain)
 		       "tout|todo|tutto|and|mission|work|working|running|thanks|thank you|ava");
 }
 
-/* "reveiw": one of the first words is nearly one that asks for work. */
+/* Is one of the first words nearly a verb that asks for work ("reveiw")? */
 static bool mistyped_verb(const char *plain)
 {
 	static const char *const verbs[] = {"review",  "research",    "explain",   "extract",
@@ -491,7 +491,7 @@ static bool mistyped_verb(const char *plain)
 	return false;
 }
 
-/* "17*23" */
+/* A sum such as "17*23". */
 static bool is_sum(const char *plain)
 {
 	size_t n = strspn(plain, " 0123456789.+-*/x");
@@ -499,7 +499,7 @@ static bool is_sum(const char *plain)
 	return !plain[n] && strpbrk(plain, "+*/x-") && strpbrk(plain, "0123456789");
 }
 
-/* "kettle_boil", "src/a.c", "BOILING" */
+/* Do the words hold a name such as "kettle_boil", "src/a.c", "BOILING"? */
 static bool has_name(const char *words)
 {
 	for (const char *at = words; *at;) {
@@ -531,7 +531,7 @@ enum topic heard_topic(const char *words, const char *plain, unsigned has)
 	if (mistyped_verb(plain))
 		return ABOUT_TASK;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		/* A request with names in it is for new work, whatever else it says. */
+		/* A request that names code is for new work, whatever other rows it fits. */
 		if (i > 0 && rows[i].needs && rows[i].topic > ABOUT_FOUND &&
 		    heard_begins(plain, VERBS) && has_name(words))
 			continue;
@@ -644,7 +644,7 @@ static const char *limit_at(const char *at, size_t *len)
 	return NULL;
 }
 
-/* "5 cents", "half a dollar", "$2", "2 minutes". How many bytes; 0: none. */
+/* Read an amount: "5 cents", "half a dollar", "$2", "2 minutes". Returns its bytes; 0: none. */
 static size_t amount_at(const char *at, struct heard_limits *out)
 {
 	static const struct {
@@ -692,7 +692,8 @@ static size_t amount_at(const char *at, struct heard_limits *out)
 	return 0;
 }
 
-/* "3 cents tops", "for a minute at most". How many bytes; 0: none. */
+/* Read a limit with its words behind: "3 cents tops", "for a minute at most". Returns its bytes; 0:
+ * none. */
 static size_t limit_behind(const char *at, struct heard_limits *out)
 {
 	static const char *const said[] = {" tops",    " max",     " maximum",
@@ -761,7 +762,7 @@ bool heard_work(const char *plain)
 
 /* ---- several tasks */
 
-/* Cuts `phrase` out; where it stood, or NULL. */
+/* Cut `phrase` out; returns its former place, or NULL. */
 static char *offline_heard_cut(char *words, const char *phrase)
 {
 	char *at = strcasestr(words, phrase);
@@ -796,7 +797,8 @@ unsigned heard_tasks(char *words, char *tasks[], unsigned max)
 
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 		offline_heard_cut(words, marks[i]);
-	/* "do these two: …", "two things please - …": what stands before says how many. */
+	/* "do these two: …", "two things please - …": the words before the colon or dash say how
+	 * many. */
 	at = strstr(words, ": ");
 	if (!at)
 		at = strstr(words, " - ");

@@ -8,19 +8,19 @@
 #include <stdint.h>
 
 enum topic {
-	/* of quotes, runs, results */
+	/* quotes, runs, results */
 	ABOUT_STOP,
-	ABOUT_STOPPING, /* what it would do */
+	ABOUT_STOPPING, /* what a stop would do */
 	ABOUT_KEEPING,  /* "don't stop it" */
 	ABOUT_STEER,
-	ABOUT_LIMIT, /* of a run at work */
+	ABOUT_LIMIT, /* the limits of a run at work */
 	ABOUT_RESUME,
 	ABOUT_AGAIN,
 	ABOUT_SURE,
 	ABOUT_FILES,
-	ABOUT_DID, /* what is in the log */
+	ABOUT_DID, /* what a run did, by its log */
 	ABOUT_FOUND,
-	ABOUT_WHERE, /* all of a result */
+	ABOUT_WHERE, /* all places of a result */
 	ABOUT_COST,
 	ABOUT_TODAY,
 	ABOUT_TIME,
@@ -30,12 +30,12 @@ enum topic {
 	ABOUT_WHAT,
 	ABOUT_WHY,
 	ABOUT_STATUS,
-	ABOUT_DOUBT, /* of one who may say yes yet */
-	/* of the memory */
+	ABOUT_DOUBT, /* doubts before a yes */
+	/* the memory */
 	ABOUT_REMEMBER,
 	ABOUT_KNOWN, /* what is remembered */
 	ABOUT_FORGET,
-	/* that cannot be done */
+	/* requests that cannot be met */
 	ABOUT_WEB,
 	ABOUT_LATER,
 	ABOUT_CLOCK,
@@ -58,43 +58,43 @@ enum topic {
 	ABOUT_NOTHING,
 };
 
-/* What there is to speak of. */
+/* Things to speak of; bits. */
 #define HAS_QUOTE 1u
 #define HAS_RUN   2u
 #define HAS_ENDED 4u
 
-#define HEARD_MAX 2000 /* bytes of words that are looked at */
+#define HEARD_MAX 2000 /* bytes of words that are read */
 
-/* Lower case, letters without marks, blanks between words and around all; what begins or
- * ends a request and says nothing ("could you please") goes. */
+/* Words in plain form: lower case, letters without accents, blanks between words and around all;
+ * phrases around a request that mean nothing ("could you please") are removed. */
 void heard_plain(const char *words, char out[HEARD_MAX]);
-/* `plain` has one of the phrases, "a|b", as whole words. */
+/* Does `plain` hold one of the phrases, "a|b", as whole words? */
 bool heard_has(const char *plain, const char *phrases);
-/* `word` is one of the phrases. */
+/* Is `word` one of the phrases? */
 bool heard_is(const char *phrases, const char *word);
 bool heard_begins(const char *plain, const char *phrases);
-/* It begins as a request for work does: "review …". */
+/* Do the words begin as a request for work does: "review …"? */
 bool heard_work(const char *plain);
 enum topic heard_topic(const char *words, const char *plain, unsigned has);
-/* "my sister" of "what do you know about my sister"; "": of everything. */
+/* "my sister" of "what do you know about my sister"; "": everything is asked for. */
 const char *heard_subject(const char *plain);
-/* The role that is asked for by its name; NULL: none is. */
+/* The role that is asked for by its name; NULL: none. */
 const char *heard_role(const char *plain);
-/* "M-19c0de" in the words. */
+/* Find a memory's id, "M-19c0de", in the words. */
 bool heard_memory(const char *words, char id[24]);
-/* Of "remember that I prefer tea." the part "I prefer tea" of `words`; its length. */
+/* The part "I prefer tea" of `words` "remember that I prefer tea."; *len: its length. */
 const char *heard_note(const char *words, size_t *len);
 
-/* A limit that is asked for in a task ("max 5 cents, at most 2 minutes"). -1: none. */
+/* Limits in a task ("max 5 cents, at most 2 minutes"). -1: none. */
 struct heard_limits {
 	int64_t seconds;
 	double cents;
 };
-/* They are cut out of `task`. */
+/* Cut limits out of `task` into *out. */
 void heard_limits(char *task, struct heard_limits *out);
 
-/* "do these two in parallel: a; b": the tasks, which are cut out of `words`. How many; 0 or 1:
- * it is one. */
+/* Split "do these two in parallel: a; b" into tasks, cut out of `words`. Returns how many; 0 or 1:
+ * one task. */
 unsigned heard_tasks(char *words, char *tasks[], unsigned max);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define LINES_MAX    65536u
 #define TASK_MAX     16384u
-#define TASK_RUN     28u /* bytes of the task that make a line the task */
+#define TASK_RUN     28u /* a line that holds so many bytes of the task is the task itself */
 #define LONG_LINE    250u
 #define RARE_LINES   20u
 #define COMMON_LINES 60u
@@ -68,8 +68,8 @@ bool find_ends(const char *s, const char *tail)
 
 /* ---- the terms of the task */
 
-/* Shorten a lower-case word to what its forms share ("retries" finds retry); at least 3
- * letters stay. */
+/* Shorten a lower-case word to the stem of its forms ("retries" finds retry); at least 3 letters
+ * stay. */
 static void find_stem(char *s)
 {
 	static const struct {
@@ -93,7 +93,7 @@ static void find_stem(char *s)
 	}
 }
 
-/* Index of the term; -1: not worth one, or there is no room. */
+/* Add a term; returns its index, -1: not worth one, or there is no room. */
 static int find_add_term(struct find *f, enum term_kind kind, const char *s, size_t len, int weight)
 {
 	struct term now = {.kind = kind, .weight = weight};
@@ -115,7 +115,7 @@ static int find_add_term(struct find *f, enum term_kind kind, const char *s, siz
 	return (int)f->nterms++;
 }
 
-/* Ends in a dot and up to five lower-case letters: "pool.c", "src/a.json". */
+/* Does the text end in a dot and up to five lower-case letters: "pool.c", "src/a.json"? */
 static bool find_is_file(const char *s, size_t len)
 {
 	size_t n = 0;
@@ -142,7 +142,7 @@ static bool find_is_ident(const char *s, size_t len)
 	return upper_only && len >= 3 && !isdigit((unsigned char)s[0]);
 }
 
-/* A path: its last part is a file to look for, or all of it a folder to look in. */
+/* Add a path: its last part as a file to look for, or all of it as a folder to look in. */
 static void find_add_path(struct find *f, const char *s, size_t len)
 {
 	const char *slash;
@@ -160,7 +160,7 @@ static void find_add_path(struct find *f, const char *s, size_t len)
 			      slash ? (size_t)(s + len - slash - 1) : len, 5);
 }
 
-/* One token; *before is the term just before it, -1 for none. */
+/* Add one token; *before is the term just before it, -1 for none. */
 static void find_add_token(struct find *f, const char *s, size_t len, int *before)
 {
 	int now = -1;
@@ -183,7 +183,7 @@ static void find_add_token(struct find *f, const char *s, size_t len, int *befor
 	}
 }
 
-/* Length of the text in quotes that begin at `s`, *marks of one quote; 0: none do. */
+/* Length of the quoted text that begins at `s`, *marks: bytes of one quote mark; 0: no quote. */
 static size_t find_quoted(const char *s, size_t *marks)
 {
 	static const char *const quotes[][2] = {
@@ -250,7 +250,7 @@ static void find_read_task(struct find *f)
 		if (n > 0)
 			find_add_token(f, s, n, &before);
 		else if (!strchr(" -()", *s))
-			before = -1; /* a comma ends what belongs together */
+			before = -1; /* a comma separates pairs */
 		n = MAX(n, 1u);
 	}
 	f->kind = first < ARRAY_LEN(kinds) ? kinds[first].kind : TASK_FIND;
@@ -311,7 +311,7 @@ enum line_shape find_shape(const char *s)
 			return SHAPE_COMMENT;
 	if (len < 3)
 		return SHAPE_TEXT;
-	if (find_define(s)) { /* an include guard has no value */
+	if (find_define(s)) { /* an include guard has no value and defines nothing */
 		size_t name = strspn(s + 7, " \t") + 7;
 
 		name += strcspn(s + name, " \t");
@@ -366,7 +366,7 @@ bool find_follows(const struct find *f, const struct found_line *l)
 
 /* ---- results are cut into lines */
 
-/* The terms in a text; plain words only where a word begins, or `anywhere`. */
+/* Bits of the terms in a text; plain words only where a word begins, or `anywhere`. */
 static unsigned find_terms(const struct find *f, const char *text, bool anywhere)
 {
 	unsigned terms = 0;
@@ -385,7 +385,7 @@ static unsigned find_terms(const struct find *f, const char *text, bool anywhere
 	return terms;
 }
 
-/* Prose, whose lines define nothing. */
+/* Is the file prose, whose lines define nothing? */
 static bool find_is_doc(const char *path)
 {
 	static const char *const tails[] = {".md",  ".txt", ".rst", ".html", ".htm", ".xml",
@@ -397,12 +397,12 @@ static bool find_is_doc(const char *path)
 	return doc;
 }
 
-/* NULL when there are too many. */
+/* Find or add a file; NULL: there are too many. */
 static struct found_file *offline_look_find_file(struct find *f, const char *path)
 {
 	struct found_file *n;
 
-	for (n = f->files + f->nfiles; n-- > f->files;) /* mostly the newest */
+	for (n = f->files + f->nfiles; n-- > f->files;) /* newest first: mostly found at once */
 		if (strcmp(n->path, path) == 0)
 			return n;
 	if (f->nfiles == FILES_MAX)
@@ -419,7 +419,7 @@ static struct found_file *offline_look_find_file(struct find *f, const char *pat
 	return n;
 }
 
-/* What stands behind "LINE" and `mark`; NULL: another form. */
+/* The text behind "LINE" and `mark`; NULL: another form. */
 static char *find_numbered(char *s, char mark, int *number)
 {
 	char *end;
@@ -429,11 +429,11 @@ static char *find_numbered(char *s, char mark, int *number)
 	return n > 0 && n < 1000000000 && *end == mark ? end + 1 : NULL;
 }
 
-/* "path:LINE:text". Where the text begins; NULL: another form. */
+/* Read "path:LINE:text"; returns where the text begins, NULL: another form. */
 static char *find_hit(struct find *f, char *s, struct found_file **file, int *number)
 {
 	f->more = f->more || strstr(s, "there are more");
-	f->stopped = f->stopped || strstr(s, "; stopped after "); /* tool/scan.c */
+	f->stopped = f->stopped || strstr(s, "; stopped after "); /* as tool/scan.c writes it */
 	if (find_begins(s, "no matches for "))
 		return NULL;
 	for (char *colon = strchr(s, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -490,7 +490,7 @@ static int find_read_results(struct find *f)
 
 	for (unsigned i = 0; i < f->b->ncalls; i++)
 		bytes += strlen(f->b->calls[i].result ? f->b->calls[i].result : "");
-	/* No line takes less than four bytes. */
+	/* A line takes at least four bytes. */
 	f->cap = (unsigned)MIN(bytes / 4 + 1, (size_t)LINES_MAX);
 	f->lines = arena_get(&f->b->mem, f->cap * sizeof(*f->lines));
 	if (!f->lines)
@@ -520,7 +520,7 @@ static int find_pair_bonus(const struct find *f, unsigned terms)
 	return 0;
 }
 
-/* Terms in the name that a line introduces weigh more than in its arguments. */
+/* Bonus for terms in the name that a line introduces, over those in its arguments. */
 static int find_shape_bonus(const struct find *f, const struct found_line *l)
 {
 	char name[TERM_LEN];
@@ -532,7 +532,7 @@ static int find_shape_bonus(const struct find *f, const struct found_line *l)
 	terms = find_name(l, name) ? find_terms(f, name, true) & l->terms : 0;
 	if (terms != 0)
 		bonus = 4 + find_weight(f, terms);
-	for (unsigned i = 0; i < f->nterms; i++) /* the very name that was asked for */
+	for (unsigned i = 0; i < f->nterms; i++) /* the whole name was asked for */
 		if ((terms & 1u << i) != 0 &&
 		    (f->terms[i].kind == TERM_WORD ? strcmp(f->terms[i].text, name) == 0
 						   : strlen(f->terms[i].key) == strlen(name)))
@@ -540,8 +540,8 @@ static int find_shape_bonus(const struct find *f, const struct found_line *l)
 	return l->shape == SHAPE_DEF ? 4 + bonus : 2 + bonus / 2;
 }
 
-/* Does one of the names, or short words, that are looked for stand in the line as a whole? True
- * where there are only long words, which have forms. */
+/* Does one of the wanted names, or short words, stand in the line as a whole? True where only long
+ * words are wanted, which have forms. */
 static bool find_whole(const struct find *f, const struct found_line *l)
 {
 	bool names = false;
@@ -580,11 +580,11 @@ static int find_score_line(const struct find *f, struct found_line *l)
 	l->shape = (unsigned char)(n->doc ? SHAPE_TEXT : find_shape(l->text));
 	if (l->shape == SHAPE_DEF && find_ends(n->path, ".h") && !find_ends(l->text, "{") &&
 	    strchr(l->text, '('))
-		l->shape = SHAPE_DECL; /* a prototype that goes on in the next line */
-	/* Of a file that was named: what it declares, and its first words. */
+		l->shape = SHAPE_DECL; /* a prototype that continues in the next line */
+	/* Of a file that the task names: its declarations, and its first comment. */
 	if (l->shape >= SHAPE_DECL || (l->shape == SHAPE_COMMENT && l->number <= 2))
 		l->terms |= n->terms & f->file_terms;
-	/* The question itself, kept somewhere in the tree, answers nothing. */
+	/* A copy of the question somewhere in the tree answers nothing. */
 	if (l->terms == 0 ||
 	    (strlen(task) >= TASK_RUN && memmem(l->text, strlen(l->text), task, TASK_RUN)))
 		return 0;
@@ -615,7 +615,7 @@ static void find_score(struct find *f)
 		for (unsigned t = 0; t < f->nterms; t++)
 			count[t] += (l->terms & 1u << t) != 0;
 	}
-	for (unsigned t = 0; t < f->nterms; t++) /* what stands everywhere says little */
+	for (unsigned t = 0; t < f->nterms; t++) /* terms on many lines weigh little */
 		if (count[t] <= COMMON_LINES)
 			f->terms[t].weight = 2 * f->terms[t].weight + 2 * (count[t] <= RARE_LINES);
 	for (unsigned i = 0; i < f->nlines; i++) {

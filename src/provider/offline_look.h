@@ -1,6 +1,5 @@
-/* What the offline model looks for as a subagent and what it was shown: the terms of the
- * task, and the lines that the tools returned, with how well each fits. Everything that
- * it says stands on these lines; text in them is compared, never followed. */
+/* The subagent's search: the terms of the task, and the lines that the tools returned, with how
+ * well each fits. All findings stand on these lines; text in them is compared, never followed. */
 #ifndef PROVIDER_OFFLINE_LOOK_H
 #define PROVIDER_OFFLINE_LOOK_H
 
@@ -16,24 +15,24 @@
 enum task_kind { TASK_FIND, TASK_LIST, TASK_HOW, TASK_REVIEW };
 
 enum term_kind {
-	TERM_WORD,   /* matched by its stem at the begin of a word */
-	TERM_IDENT,  /* a name of a program: snake_case, camelCase, f(), SSE */
+	TERM_WORD,   /* matched by its stem at the beginning of a word */
+	TERM_IDENT,  /* a program's name: snake_case, camelCase, f(), SSE */
 	TERM_QUOTED, /* given in quotes, any text */
-	TERM_FILE,   /* a file name; of a path the last part */
+	TERM_FILE,   /* a file name; the last part of a path */
 };
 
 struct term {
 	enum term_kind kind;
-	int weight;          /* rare ones have more */
+	int weight;          /* rare terms have more */
 	char text[TERM_LEN]; /* as it stands in the task */
-	char key[TERM_LEN];  /* lower case; of a word its stem */
+	char key[TERM_LEN];  /* lower case; a word's stem */
 };
 
 enum line_shape { SHAPE_TEXT, SHAPE_COMMENT, SHAPE_DECL, SHAPE_DEF };
 
 struct found_file {
 	const char *path;
-	unsigned terms; /* in its path; bit i: terms[i] */
+	unsigned terms; /* found in the path; bit i: terms[i] */
 	int score;
 	int best; /* index of lines; -1: none fits */
 	bool test, doc, was_read;
@@ -43,10 +42,10 @@ struct found_line {
 	const char *text;
 	struct found_file *file;
 	int number;     /* from 1 */
-	unsigned terms; /* in it */
+	unsigned terms; /* found in the line */
 	int score;      /* 0: says nothing about the task */
 	unsigned char shape;
-	bool read; /* from read_file: its neighbours are there */
+	bool read; /* by read_file: its neighbours are in `lines` */
 };
 
 struct finding {
@@ -74,21 +73,21 @@ struct find {
 	unsigned nfiles;
 	unsigned searches, reads, failed; /* calls answered */
 	unsigned matches;                 /* lines that searches returned */
-	bool stopped;                     /* a search had not seen all files */
-	bool more;                        /* there are more than were returned or are listed */
+	bool stopped;                     /* a search ended before it had seen all files */
+	bool more;                        /* some matches were not returned or listed */
 
-	const char *search_name; /* of the tool; NULL: none offered */
+	const char *search_name; /* name of the search tool; NULL: none offered */
 	const json_t *search, *read;
 	unsigned ncalls;                       /* of this turn */
 	struct finding findings[FINDINGS_MAX]; /* best first */
 	unsigned nfindings;
 };
 
-/* Terms, lines and scores; *f is zeroed but for `b`. 0, AVA_ENOMEM. */
+/* Find terms, lines and scores; *f is zeroed but for `b`. 0, AVA_ENOMEM. */
 int find_look(struct find *f);
 
-/* A question of a person that one look may answer: her calls into the draft, or what she
- * found into `say`. AVA_ENOMEM. */
+/* Answer a person's question by one look: calls into `draft`, or the findings into `say`.
+ * AVA_ENOMEM. */
 int offline_look(struct offline_body *b, struct offline_draft *draft, const char *words,
 		 struct buf *say);
 
@@ -98,14 +97,14 @@ int find_weight(const struct find *f, unsigned terms);
 void find_names(const struct find *f, unsigned terms, char *out, size_t size);
 
 bool find_begins(const char *s, const char *word);
-bool find_ends(const char *s, const char *tail); /* and is more than that */
+bool find_ends(const char *s, const char *tail); /* and `s` is longer than `tail` */
 bool find_name_char(char c);
 enum line_shape find_shape(const char *s);
 bool find_define(const char *s); /* a #define */
-/* The name that a line introduces: behind #define, else before the parenthesis, else
- * the last word before the brace ("struct pool {"). false: none that is worth saying. */
+/* The name that a line introduces: behind #define, else before the parenthesis, else the last word
+ * before the brace ("struct pool {"). false: no name worth saying. */
 bool find_name(const struct found_line *l, char out[TERM_LEN]);
-/* The line and the one above it, l[-1], were both read. */
+/* Were the line and the one above it, l[-1], both read? */
 bool find_follows(const struct find *f, const struct found_line *l);
 
 #endif

@@ -63,7 +63,7 @@ static const struct script_word *script_find(const struct script_word *w, const 
 	return w->word ? w : NULL;
 }
 
-/* What is wrong with a turn, `room` for it; NULL: nothing. */
+/* The fault of a turn, written into `room`; NULL: none. */
 static const char *script_fault(json_t *turn, char room[80])
 {
 	const json_t *calls = json_object_get(turn, "tool_calls"), *c;
@@ -110,7 +110,7 @@ static const char *script_fault(json_t *turn, char room[80])
 	return NULL;
 }
 
-/* An id that an earlier reply had is replaced: a service gives one that is new. */
+/* An id that an earlier reply has is replaced, as a service gives a new one each time. */
 static void script_call(struct offline_draft *d, const json_t *c, const struct offline_body *b)
 {
 	const json_t *args = json_object_get(c, "args");
@@ -133,7 +133,7 @@ static void script_call(struct offline_draft *d, const json_t *c, const struct o
 	buf_fini(&text);
 }
 
-/* The value of "wire" as it stands in the line, byte for byte. */
+/* Take the value of "wire" byte for byte from the line. */
 static void script_wire(struct offline_draft *d, const char *line, size_t len)
 {
 	struct slice key, value;

@@ -29,16 +29,16 @@
 struct offline_talk_state {
 	struct offline_body *b;
 	struct offline_draft *draft;
-	struct buf out; /* what she says */
-	char run[24];   /* that the runtime spoke of last; "": of none */
+	struct buf out; /* Ava's words */
+	char run[24];   /* run that the runtime spoke of last; "": none */
 	struct tell_quote quotes[QUOTES_MAX];
 	unsigned nquotes;
-	char live[LIVE_MAX][24]; /* began in this conversation and have not ended */
+	char live[LIVE_MAX][24]; /* runs that began in this conversation and have not ended */
 	unsigned nlive;
-	bool asked;         /* one of them asked the person something, and may wait still */
-	bool offered;       /* her last words are TELL_SHALL_STOP */
-	const char *result; /* the newest one, as JSON; NULL: none */
-	json_t *kept;       /* owned: what the quotes borrow from */
+	bool asked;         /* one of them asked the person something, and may still wait */
+	bool offered;       /* Ava's last words are TELL_SHALL_STOP */
+	const char *result; /* the newest result, as JSON; NULL: none */
+	json_t *kept;       /* owned: JSON that the quotes borrow from */
 };
 
 /* ---- what the conversation says */
@@ -81,7 +81,7 @@ static unsigned talk_live_at(const struct offline_talk_state *t, const char *id)
 	return i;
 }
 
-/* A run begins with the yes to its proposal, or is met when it asks; it ends with its
+/* A run begins with the yes to its proposal, or is known by its question; it ends with its
  * result. */
 static void talk_live(struct offline_talk_state *t, const char *line)
 {
@@ -102,7 +102,7 @@ static void talk_live(struct offline_talk_state *t, const char *line)
 	}
 }
 
-/* What became of a proposal. One that is quoted again has the task of the one before. */
+/* The outcome of a proposal. A renewed quote keeps the task of the one before. */
 static void talk_settled(struct offline_talk_state *t, const char *line)
 {
 	bool again = strstr(line, " is a new quote") != NULL;
@@ -139,7 +139,7 @@ static const json_t *talk_args(const struct offline_talk_state *t, const char *i
 	return NULL;
 }
 
-/* The result of spawn_subagent or spawn_parallel (ava/talk_tools.c). */
+/* Add the result of spawn_subagent or spawn_parallel (ava/talk_tools.c) as quotes. */
 static void talk_proposed(struct offline_talk_state *t, const json_t *block)
 {
 	const char *text = json_str(block, "content");
@@ -162,7 +162,7 @@ static void talk_proposed(struct offline_talk_state *t, const json_t *block)
 		.nruns = runs ? (unsigned)json_array_size(runs) : 1,
 		.open = true,
 	};
-	/* It goes with the body. */
+	/* `o` is freed with the body. */
 	if (o)
 		json_array_append_new(t->kept, o);
 	t->nquotes += q->id && q->quote;
@@ -185,7 +185,7 @@ static void talk_read_text(struct offline_talk_state *t, const char *text)
 	}
 }
 
-/* Which run was spoken of last, which are at work, what is quoted, and what was found. */
+/* Read the conversation: the run spoken of last, runs at work, open quotes, the newest result. */
 static void talk_read(struct offline_talk_state *t)
 {
 	const json_t *message, *block;
@@ -223,7 +223,7 @@ static unsigned talk_has(const struct offline_talk_state *t)
 
 /* ---- calls */
 
-/* `why`: with a word on why it is needed. */
+/* `why`: add a sentence on why the run is needed. */
 static void talk_spawn_args(struct offline_talk_state *t, struct jw *w, const char *task,
 			    const char *role, bool why)
 {
@@ -243,7 +243,7 @@ static void talk_spawn_args(struct offline_talk_state *t, struct jw *w, const ch
 
 	if (!role)
 		role = classify_role(task, strlen(task));
-	/* Who works for her is this same model, which works on files alone. */
+	/* Runs use the offline model too, which works on files alone. */
 	if (strcmp(role, "web_crawler") == 0 || strcmp(role, "data_extractor") == 0)
 		role = "researcher";
 	json_array_foreach(roles, i, v) offered |= strcmp(json_string_value(v), role) == 0;
@@ -263,7 +263,7 @@ static void talk_spawn_limits(struct jw *w, const struct heard_limits *limits)
 		jw_int(w, "timeout", limits->seconds);
 }
 
-/* `more`: what else was said, with other limits. */
+/* `more`: further words of the person, with other limits. */
 static void talk_spawn(struct offline_talk_state *t, const char *words, const char *more)
 {
 	char *task = arena_copy(&t->b->mem, words, strlen(words)), plain[HEARD_MAX];
@@ -281,13 +281,13 @@ static void talk_spawn(struct offline_talk_state *t, const char *words, const ch
 	limits.cents = other.cents >= 0 ? other.cents : limits.cents;
 	limits.seconds = other.seconds > 0 ? other.seconds : limits.seconds;
 	w = draft_call(t->draft, "spawn_subagent");
-	/* Of many words those about limits are not cut out: they may be about something else. */
+	/* In long words limits stay: they may be about something else. */
 	talk_spawn_args(t, w, strlen(words) > TASK_PLAIN ? words : task, heard_role(plain), true);
 	talk_spawn_limits(w, &limits);
 	draft_call_end(t->draft);
 }
 
-/* "review a.c and b.c": the second one is to be reviewed as well. */
+/* "review a.c and b.c": the second part needs the verb as well. */
 static char *talk_whole_task(struct offline_talk_state *t, char *task, const char *first)
 {
 	char plain[HEARD_MAX];
@@ -361,7 +361,7 @@ static void talk_steer(struct offline_talk_state *t, const char *words, const ch
 
 /* ---- of quotes */
 
-/* Of several each with its number. */
+/* Several quotes are told each with its number. */
 static void talk_quotes(struct offline_talk_state *t, enum topic topic)
 {
 	unsigned open = offline_talk_open(t), n = 0;
@@ -417,7 +417,7 @@ static const json_t *talk_run(const json_t *list, size_t i)
 	return json_array_get(list, json_array_size(list) - 1 - i);
 }
 
-/* Words (not of questions) that only one of them has in its task or role. */
+/* Do the words hold a word of the task or role that only this run has? */
 static bool talk_names_run(const json_t *list, size_t which, const char *plain)
 {
 	static const char said[] = "the|one|and|for|with|stop|that|this|please|now|can|is|it|to|"
@@ -445,7 +445,7 @@ static bool talk_names_run(const json_t *list, size_t which, const char *plain)
 	return false;
 }
 
-/* Which runs are meant, as bits; 0: she has to ask. */
+/* The runs that the words mean, as bits; 0: unclear, so ask. */
 static unsigned talk_targets(const json_t *list, const char *words, const char *plain)
 {
 	static const char *const ordinals[] = {"first|number 1|number one|#1|erste|ersten",
@@ -492,7 +492,7 @@ static void talk_ask_which(struct offline_talk_state *t, const json_t *list)
 /* The tools that were quoted for a run with this task. */
 static const json_t *talk_tools_of(const struct offline_talk_state *t, const char *task)
 {
-	size_t n = strlen(task); /* of a long task the beginning is told */
+	size_t n = strlen(task); /* a long task's beginning is compared */
 
 	for (unsigned i = t->nquotes; i-- > 0;)
 		if (strncmp(t->quotes[i].task, task, n) == 0)
@@ -500,7 +500,7 @@ static const json_t *talk_tools_of(const struct offline_talk_state *t, const cha
 	return NULL;
 }
 
-/* `list`: alone a run is answered without its id. */
+/* `list`: a single run is answered without its id. */
 static bool talk_asks_alone(const struct offline_talk_state *t, const json_t *list)
 {
 	unsigned n = offline_talk_open(t);
@@ -511,7 +511,7 @@ static bool talk_asks_alone(const struct offline_talk_state *t, const json_t *li
 	return n == 1;
 }
 
-/* What a run asks, and how that is answered. */
+/* Tell a run's question, and how to answer it. */
 static void say_asked(struct offline_talk_state *t, const json_t *run, enum topic topic, bool alone)
 {
 	const json_t *asks = json_object_get(run, "waiting_for"), *choice;
@@ -548,7 +548,7 @@ static void say_asked(struct offline_talk_state *t, const json_t *run, enum topi
 	}
 }
 
-/* What is to be done with runs at work, or said of them. */
+/* Act on runs at work, or tell about them. */
 static void talk_about_runs(struct offline_talk_state *t, const char *words, const char *plain,
 			    enum topic topic, const json_t *list)
 {
@@ -570,7 +570,7 @@ static void talk_about_runs(struct offline_talk_state *t, const char *words, con
 				tell_run(&t->out, talk_run(list, i), topic);
 		return;
 	}
-	/* Who is told stands before what is told. */
+	/* In steering words the run is named before the message. */
 	snprintf(before, sizeof(before), "%s", plain);
 	for (const char *const *cut = (const char *const[]){" to ", " that ", ": ", NULL};
 	     topic == ABOUT_STEER && *cut; cut++)
@@ -591,7 +591,7 @@ static void talk_about_runs(struct offline_talk_state *t, const char *words, con
 	}
 }
 
-/* The last task, once more. */
+/* Propose the last task once more. */
 static void talk_again(struct offline_talk_state *t, const char *words)
 {
 	const struct tell_quote *q = t->nquotes ? &t->quotes[t->nquotes - 1] : NULL;
@@ -654,7 +654,7 @@ static void talk_memory(struct offline_talk_state *t, enum topic topic, const ch
 		talk_forget(t, words, plain);
 }
 
-/* The only one that was found goes when it shall be forgotten. */
+/* A single match is forgotten when the person asks to forget; of several Ava asks which. */
 static void talk_known(struct offline_talk_state *t, const char *rows, enum topic topic)
 {
 	char id[24];
@@ -686,7 +686,7 @@ static void talk_hello(struct offline_talk_state *t)
 static void talk_say(struct offline_talk_state *t, enum topic topic)
 {
 	tell_small(&t->out, topic);
-	/* A yes would be for the quote. */
+	/* A yes would be taken for the quote, so name the words that stop. */
 	if (topic == ABOUT_STOPPING && offline_talk_open(t))
 		buf_addf(&t->out, "\"Stop %s\" stops it.", t->live[t->nlive - 1]);
 	else if (topic == ABOUT_STOPPING)
@@ -714,7 +714,7 @@ static void talk_unclear(struct offline_talk_state *t, enum topic topic)
 
 /* ---- what the person says */
 
-/* Is it answered from what the conversation has? */
+/* Can the topic be answered from the conversation alone? */
 static bool talk_answered(struct offline_talk_state *t, enum topic topic, unsigned has)
 {
 	if (topic >= ABOUT_COST && topic <= ABOUT_WHY && topic != ABOUT_TODAY && (has & HAS_QUOTE))
@@ -733,14 +733,14 @@ static void talk_look(struct offline_talk_state *t, const char *words)
 		t->draft->rv = AVA_ENOMEM;
 }
 
-/* It may be the answer to what a run asks. */
+/* The words may be the answer to a run's question. */
 static bool talk_may_answer(const struct offline_talk_state *t, const char *words, enum topic topic)
 {
 	return t->asked && t->nlive && !strchr(words, '?') &&
 	       (topic == ABOUT_NOTHING || topic == ABOUT_LOOK || topic == ABOUT_ANSWER);
 }
 
-/* Words for the one run that asks for them; else they are what they are without it. */
+/* Pass the words to the one run that waits for free words; else answer them by topic. */
 static void talk_pass_on(struct offline_talk_state *t, const char *words, enum topic topic,
 			 const json_t *list)
 {
@@ -767,7 +767,7 @@ static void talk_pass_on(struct offline_talk_state *t, const char *words, enum t
 		talk_unclear(t, topic);
 }
 
-/* What it is about; yes and no are the answer to what she asked herself. */
+/* The topic of the words; yes and no answer Ava's own offer to stop. */
 static enum topic talk_topic(const struct offline_talk_state *t, const char *words,
 			     const char *plain)
 {
@@ -860,12 +860,12 @@ static void talk_words(struct offline_talk_state *t, const char *words)
 	}
 }
 
-/* What the person said in the newest text; what the notices and results beside it say goes
- * to t->out. NULL: no memory. */
+/* The person's words in the newest text; notices and results beside them are told in t->out. NULL:
+ * no memory. */
 static const char *talk_newest(struct offline_talk_state *t)
 {
 	const char *text = t->b->newest, *said = "";
-	bool result = false, inside = false; /* the next line is one; within its envelope */
+	bool result = false, inside = false; /* a result comes next; its envelope is open */
 	struct buf words;
 	char *line;
 
@@ -916,7 +916,7 @@ static void talk_result(struct offline_talk_state *t, const struct offline_call 
 	} else if (strcmp(c->name, "read_ava_logs") == 0) {
 		t->draft->rv |= tell_log(&t->b->mem, &t->out, text, t->run);
 	} else if (strcmp(c->name, "cancel_subagent") == 0) {
-		buf_adds(&t->out, "All right."); /* how it ended the runtime says */
+		buf_adds(&t->out, "All right."); /* the runtime tells how the run ended */
 	} else if (strcmp(c->name, "confirm_spawn") == 0) {
 		buf_adds(&t->out, "I'll tell you what is found.");
 	} else if (strcmp(c->name, "steer_subagent") == 0) {
@@ -940,7 +940,7 @@ static void talk_result(struct offline_talk_state *t, const struct offline_call 
 	}
 }
 
-/* She looks into files herself: their lines are the answer. */
+/* Did Ava look into files herself? Their lines are the answer. */
 static bool talk_looks(const struct offline_call *c)
 {
 	return strcmp(c->name, "read_file") == 0 || strcmp(c->name, "list_files") == 0 ||

@@ -1,5 +1,5 @@
-/* What the offline Ava says of what she was told: notices of the runtime, results, logs,
- * and what her tools returned. Text in them is quoted, never obeyed.
+/* Sentences of the offline Ava about notices of the runtime, results, logs, and what her tools
+ * returned. Text in them is quoted, never obeyed.
  * Only memory can fail. */
 #include "provider/offline_tell.h"
 
@@ -21,7 +21,7 @@
 #define LOG_QUOTE  300
 #define TASK_SHOWN 70
 
-/* Can more come of it? */
+/* Is the result partial, so that a further run may find more? */
 static bool is_partial(const json_t *r)
 {
 	return json_get_bool(r, "partial", false) || strcmp(json_str(r, "status"), "success") != 0;
@@ -74,7 +74,7 @@ static void tell_citations(struct buf *out, const json_t *citations)
 		buf_addf(out, "\n- and %zu more", json_array_size(citations) - CITES_MAX);
 }
 
-/* With what could not be checked. */
+/* Add the caveats of a result. */
 static void tell_caveats(struct buf *out, const json_t *r)
 {
 	const json_t *list = json_object_get(r, "caveats"), *v;
@@ -99,7 +99,7 @@ static void tell_caveats(struct buf *out, const json_t *r)
 		buf_addf(out, "%s" WORDS_PARTIAL, one);
 }
 
-/* How sure it is, what it cost. */
+/* Add confidence and cost. */
 static void tell_sure(struct buf *out, const json_t *r)
 {
 	double confidence = json_number_value(json_object_get(r, "confidence"));
@@ -131,13 +131,14 @@ static void tell_summary(struct buf *out, const char *summary, bool cited)
 	buf_adds(out, end ? end : "");
 }
 
-/* How it ended, and what can be done next, the runtime has said. */
+/* Tell summary, citations and caveats; the runtime itself tells how the run ended and what can be
+ * done next. */
 void tell_result(struct buf *out, const char *line)
 {
 	json_t *r = json_parse(line, strlen(line), NULL);
 	const json_t *citations = json_object_get(r, "citations");
 	const char *summary = json_str(r, "summary"), *id = json_str(r, "subagent_id");
-	/* Of the runtime itself, or said on the way by one that was cancelled. */
+	/* The summary is the runtime's own, or a cancelled run's last words. */
 	bool own = strncmp(summary, WORDS_STOPPED_AT, sizeof(WORDS_STOPPED_AT) - 1) == 0 ||
 		   (strcmp(json_str(r, "status"), "cancelled") == 0 &&
 		    json_array_size(citations) == 0);
@@ -170,7 +171,7 @@ void tell_notice(struct buf *out, const char *line)
 	static const struct {
 		const char *word, *say;
 	} told[] = {
-		/* That it started, or did not, the runtime has said. */
+		/* The runtime itself tells whether the run started. */
 		{"confirmed", "I'll tell you what is found; ask me anything meanwhile."},
 		{"rejected", "All right."},
 		{"has expired", "That proposal has expired; say it again if you still want it."},
@@ -213,7 +214,7 @@ void tell_notice(struct buf *out, const char *line)
 	}
 }
 
-/* ---- what runs may do, and do */
+/* ---- rights and doings of runs */
 
 static bool tool_is_in(const char *const names[], size_t n, const char *name)
 {
@@ -428,7 +429,7 @@ void tell_small(struct buf *out, enum topic topic)
 			buf_adds(out, says[i].say);
 }
 
-/* ---- of what has ended, when it is asked about */
+/* ---- ended runs, when the person asks about them */
 
 static void offline_tell_say_files(struct buf *out, const json_t *r)
 {
@@ -527,7 +528,7 @@ struct offline_told {
 		char name[64];
 		unsigned n;
 	} tools[TOOLS_MAX];
-	unsigned ntools, nfailed, events, answers; /* answers: of the model */
+	unsigned ntools, nfailed, events, answers; /* answers: turns of the model */
 	bool stopped;                              /* by a limit, a cancel or an error */
 	struct buf end, failed;                    /* sentences */
 };
@@ -564,7 +565,7 @@ static void log_event(struct offline_told *t, const char *type, const json_t *c)
 			t->ntools = MAX(t->ntools, i + 1);
 		}
 	} else if (strcmp(type, "ToolResult") == 0 && !json_get_bool(c, "success", true)) {
-		if (strcmp(json_str(c, "errorClass"), "limit") != 0) /* its end says that */
+		if (strcmp(json_str(c, "errorClass"), "limit") != 0) /* told by the run's end */
 			log_failed(t, name, json_str(c, "errorClass"), json_str(c, "output"));
 	} else if (strcmp(type, "Error") == 0) {
 		log_failed(t, "Error", json_str(c, "class"), json_str(c, "message"));

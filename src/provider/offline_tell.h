@@ -13,19 +13,20 @@
 
 void tell_task(struct buf *out, const char *task); /* in quotes, cut */
 
-/* One notice line of the runtime, to one sentence for the person; "": it has been said. */
+/* Tell a notice line of the runtime as one sentence for the person; nothing where the runtime told
+ * it itself. */
 void tell_notice(struct buf *out, const char *line);
 /* A result.json. */
 void tell_result(struct buf *out, const char *json);
-/* Of it what is asked for. */
+/* Tell the part of a result.json that is asked for. */
 void tell_about(struct buf *out, const char *json, enum topic topic);
 /* Lines as read_ava_logs gives them: how the run ended, which tools it called, what failed.
  * AVA_ENOMEM. */
 int tell_log(struct arena *mem, struct buf *out, const char *text, const char *run);
-/* Rows as memory_search gives them; how many, and the id of the last one. */
+/* Tell the rows of memory_search; returns how many, and the id of the last one. */
 unsigned tell_known(struct buf *out, const char *rows, char id[24]);
 void tell_noted(struct buf *out, const char *json); /* what memory_write returned */
-/* What a run with these tools can do to anything; NULL: they are not known. */
+/* Tell what a run with these tools can change or send; NULL: unknown. */
 void tell_reach(struct buf *out, const json_t *tools);
 /* A row of list_subagents, by what is asked of it. */
 void tell_run(struct buf *out, const json_t *run, enum topic topic);
@@ -39,7 +40,7 @@ struct tell_quote { /* a proposal of this conversation */
 };
 void tell_tasks(struct buf *out, const struct tell_quote *q); /* of all its runs, in quotes */
 void tell_quote(struct buf *out, const struct tell_quote *q, enum topic topic);
-/* Small talk, and what she cannot do: "" of other topics. */
+/* Small talk, and requests that cannot be met: "" for other topics. */
 void tell_small(struct buf *out, enum topic topic);
 /* What subagent_status and ava_status return. */
 void tell_status(struct buf *out, const json_t *status);

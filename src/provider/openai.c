@@ -26,7 +26,7 @@ static bool is_at(const struct model *m, const char *provider)
 	return m != NULL && m->provider != NULL && strcmp(m->provider->name, provider) == 0;
 }
 
-/* Behind OpenRouter these models cache only what is marked. */
+/* Models that cache behind OpenRouter only what is marked. */
 static bool wants_marks(const struct model *m)
 {
 	return is_at(m, "openrouter") && strncmp(m->wire_name, "anthropic/", 10) == 0 &&
@@ -58,7 +58,7 @@ static void openai_add_tool(struct jw *w, const struct tool *t, bool brief, bool
 	if (!flat)
 		jw_object(w, "function");
 	tool_write(w, t, "parameters", brief);
-	if (flat) /* else schemas without optional members are demanded */
+	if (flat) /* responses would else demand schemas without optional members */
 		jw_bool(w, "strict", false);
 	else
 		jw_end(w);
@@ -118,9 +118,10 @@ static void openai_add_thinking(struct buf *out, const struct model *m)
 	}
 }
 
-/* What holds a model of one's own server to a result. A tool by its name does not: llama.cpp reads
- * it as "auto", LM Studio refuses it. Of the tools none may be called, but they stay, and with them
- * what the server has read of the prompt. Bounds of texts are left out: grammars have their own. */
+/* Constrain a local server's model to a result by response_format. A forced tool does not work:
+ * llama.cpp reads it as "auto", LM Studio refuses it. Tools may not be called, but stay in the
+ * request, and with them the server's prompt cache. Bounds of texts are left out: grammars have
+ * their own. */
 static void add_result_form(struct buf *out, const struct model *m, const char *output)
 {
 	buf_adds(out, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
@@ -152,7 +153,7 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
 	    !(force && is_at(m, "openrouter")))
 		openai_add_thinking(out, m);
-	/* Servers have 0.8 where nobody says another: small models then miss every fifth call. */
+	/* Local servers default to 0.8, at which small models miss every fifth call. */
 	if (local && model_takes(m, "temperature"))
 		buf_adds(out, call->warmer ? ",\"temperature\":0.6" : ",\"temperature\":0.2");
 	if (form)
@@ -178,7 +179,7 @@ int openai_headers(struct buf *out, const struct model *m, const char *key)
 		buf_adds(out, key);
 		buf_addc(out, '\n');
 	}
-	if (is_at(m, "openrouter")) /* who asks, in its statistics */
+	if (is_at(m, "openrouter")) /* names the caller in its statistics */
 		buf_adds(out, "http-referer: http://localhost/ava\nx-openrouter-title: ava\n");
 	return buf_check(out);
 }
@@ -255,7 +256,7 @@ int openai_results_as(const char *const keys[4], struct buf *out, const struct t
 			buf_addc(out, '\n');
 		rv = openai_user(out, all.data, all.len);
 	} else if (rv == 0 && t->ncalls == 0) {
-		rv = AVA_EINVAL; /* a line needs content */
+		rv = AVA_EINVAL; /* the service refuses a line without content */
 	}
 	buf_fini(&all);
 	return rv != 0 ? rv : buf_check(out);
@@ -266,7 +267,7 @@ static int openai_results(struct buf *out, const struct turn *t, const char *con
 {
 	static const char *const keys[] = {"role", "tool", "tool_call_id", "content"};
 
-	/* The reply was empty and is not stored: two of the user's do not stand side by side. */
+	/* An empty reply is not stored; a bridge keeps two user messages apart. */
 	if (t->ncalls == 0 && t->text_len == 0)
 		buf_adds(out, CHAT_BRIDGE "\n");
 	return openai_results_as(keys, out, t, notices, nnotices);
@@ -274,9 +275,8 @@ static int openai_results(struct buf *out, const struct turn *t, const char *con
 
 /* ---- lines in a request */
 
-/* The last message ends with its text: …"content":"T"}. The text becomes a
- * part with a mark. What ends otherwise is left alone, and so is a blank text:
- * a tool message may hold one, a part may not. */
+/* Turn the last message's text, …"content":"T"}, into a part with a cache mark. Other endings are
+ * left alone, and blank texts: a tool message may hold one, a part may not. */
 static int mark_newest(struct buf *body, size_t lines_from)
 {
 	static const char key[] = ",\"content\":\"", part[] = "[{\"type\":\"text\",\"text\":";
@@ -286,12 +286,12 @@ static int mark_newest(struct buf *body, size_t lines_from)
 
 	if (len < nkey + 2 || memcmp(s + len - 2, "\"}", 2) != 0)
 		return 0;
-	/* Quotes inside strings are escaped, so the last such key is the one. */
+	/* Quotes in strings are escaped, so the last such key is the member. */
 	for (text = s + len - nkey; text > s && memcmp(text, key, nkey) != 0; text--)
 		;
 	if (text == s)
 		return 0;
-	text += nkey - 1; /* its opening quote */
+	text += nkey - 1; /* at its opening quote */
 	len = (size_t)(body->data + body->len - 1 - text);
 	if (wire_raw_blank((struct slice){text + 1, len - 2}))
 		return 0;
@@ -339,7 +339,7 @@ static int openai_place_piece(struct stream *s, enum delta_kind kind, int64_t in
 	struct part *p = stream_find(s, 1u << part, part == PART_CALL ? index : -1);
 	int rv = 0;
 
-	if (p == NULL) /* arguments of a call that never began are of the one that is open */
+	if (p == NULL) /* arguments without a started call go to the open call */
 		p = stream_find(s, 1u << part, -1);
 	if (p == NULL)
 		rv = stream_part(s, part, index, &p);
@@ -347,15 +347,15 @@ static int openai_place_piece(struct stream *s, enum delta_kind kind, int64_t in
 		return rv;
 	if (part == PART_THINKING && p->key == NULL)
 		p->key = key;
-	/* Some send reasoning under both names; the one that came first counts. */
+	/* Some services send reasoning under both names; the first name counts. */
 	*out = part == PART_THINKING && p->key != key ? NULL : p;
 	return 0;
 }
 
 /* ---- calls */
 
-/* A piece of a call; what did not come is NULL. `whole`: of a message, which may say once more
- * what came in pieces. */
+/* A piece of a call; NULL: the member is absent. `whole`: of a message, which may repeat a call
+ * that came in pieces. */
 struct openai_piece {
 	const char *id, *name;
 	int64_t index; /* -1: none */
@@ -376,7 +376,7 @@ static bool is_complete(const struct part *c)
 	return stream_complete(c->text.data, c->text.len);
 }
 
-/* The same JSON, blanks aside. */
+/* Are both the same JSON, blanks aside? */
 static bool same_args(const struct part *c, const struct openai_piece *p)
 {
 	const char *a = c->text.data, *b = p->args.data;
@@ -397,8 +397,8 @@ static bool same_args(const struct part *c, const struct openai_piece *p)
 	}
 }
 
-/* Says the piece a call once more? With the same id it does, unless it has another index or
- * other arguments: some give one id to all. Without ids the same call is a repeat. */
+/* Does the piece repeat a call? The same id says so, unless index or arguments differ: some
+ * services give all calls one id. Without ids the same name and arguments are a repeat. */
 static bool is_known(const struct part *c, const struct openai_piece *p)
 {
 	bool both = p->id != NULL && c->id != NULL, same = both && strcmp(p->id, c->id) == 0;
@@ -412,8 +412,8 @@ static bool is_known(const struct part *c, const struct openai_piece *p)
 	       (p->whole || !both) && same_args(c, p);
 }
 
-/* Some servers make up an id for each piece: another id alone, without a name, begins
- * a call only behind a complete one. */
+/* Does the piece begin a new call? Some servers make up an id for each piece, so another id without
+ * a name begins a call only behind a complete one. */
 static bool openai_is_new(const struct part *c, const struct openai_piece *p)
 {
 	if (p->id != NULL && c->id != NULL)
@@ -422,7 +422,8 @@ static bool openai_is_new(const struct part *c, const struct openai_piece *p)
 	       (c->named_now || is_complete(c) || strcmp(c->name, p->name) != 0);
 }
 
-/* A name comes in pieces, or again with all that came so far. */
+/* Is the piece's name more of the call's? Names come in pieces, or each time with all that came so
+ * far. */
 static bool names_more(const struct stream *s, const struct part *c, const struct openai_piece *p)
 {
 	return p->name != NULL && c->name != NULL && c->text.len == 0 && s->ntools > 0 &&
@@ -444,8 +445,8 @@ static int openai_add_name(struct part *c, const char *more)
 	return 0;
 }
 
-/* The call that a piece is of: one that it names again, else that of its index, else the one
- * that is open. NULL: it begins one. */
+/* The call that a piece belongs to: one that it repeats, else the one of its index, else the open
+ * one. NULL: it begins one. */
 static struct part *openai_find_call(const struct stream *s, const struct openai_piece *p)
 {
 	struct part *c;
@@ -468,7 +469,7 @@ static int set_once(char **to, const char *s)
 	return *to == NULL && s != NULL ? AVA_ENOMEM : 0;
 }
 
-/* Members that nobody here knows are the service's, and sent back. */
+/* Unknown members belong to the service and are sent back. */
 static bool has_more(const json_t *call)
 {
 	const char *key;
@@ -558,7 +559,7 @@ static int take_calls(struct stream *s, const json_t *calls, bool whole)
 
 /* ---- reasoning */
 
-/* Which member of it comes in pieces; its first event may not have it yet. */
+/* The member of a reasoning object that comes in pieces; its first event may lack it. */
 static const char *text_key(const json_t *o)
 {
 	const char *type = json_get_str(o, "type");
@@ -574,8 +575,7 @@ static const char *text_key(const json_t *o)
 	return strcmp(type, "reasoning.summary") == 0 ? "summary" : NULL;
 }
 
-/* `o` goes on where `d` stopped: the same kind, the same place. A signature
- * is the last of a block. */
+/* Does `o` continue `d`: the same kind, the same place? A signature ends a block. */
 static bool continues(const struct part *d, const json_t *o)
 {
 	const char *key = text_key(o);
@@ -602,7 +602,7 @@ static int update_detail(struct part *d, const json_t *o)
 	return 0;
 }
 
-/* Words in any form: a text, parts, an object that holds it. What was `thought` is shown, and not
+/* Take words in any form: a text, parts, or an object that holds them. `thought`: shown, and not
  * sent back. */
 static int openai_take_words(struct stream *s, const json_t *v, bool thought)
 {
@@ -628,7 +628,7 @@ static int openai_take_words(struct stream *s, const json_t *v, bool thought)
 	return rv;
 }
 
-/* `shown`: its text came as plain reasoning too. */
+/* `shown`: the text also came as plain reasoning. */
 static int take_detail(struct stream *s, const json_t *o, bool shown)
 {
 	struct part *d = stream_find(s, 1u << PART_OTHER, -1);
@@ -681,8 +681,8 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 
 /* ---- usage */
 
-/* Names that the services of this form have for the counts of usage; those of a member are looked
- * for there. Of two that are given the later row holds. */
+/* Names of the counts of usage in all services of this form; `in`: the members that may hold them.
+ * Of two given counts the later row holds. */
 static const struct {
 	size_t at; /* in struct usage */
 	const char *const in[3], *const keys[10];
@@ -709,7 +709,7 @@ static const struct {
 	 {"reasoning_tokens"}},
 };
 
-/* Dollars, also as a text or within an object of it; a later 0 replaces no cost. */
+/* Cost in dollars, also as a text or within an object; a later 0 replaces no cost. */
 static void openai_take_cost(struct usage *u, const json_t *usage)
 {
 	const json_t *said = json_object_get(usage, "cost");
@@ -724,13 +724,13 @@ static void openai_take_cost(struct usage *u, const json_t *usage)
 		cost = (int64_t)(n * 1e6 + 0.5);
 	if (cost < 0 || cost > USAGE_MAX * 1000)
 		return;
-	/* With a key of one's own the service bills its part only. */
+	/* With the user's own key at the upstream the service bills only its fee. */
 	if (json_get_bool(usage, "is_byok", false) && upstream > 0 && upstream <= USAGE_MAX * 1000)
 		cost += upstream;
 	u->cost_microusd = MAX(u->cost_microusd, cost);
 }
 
-/* A count of 0 is none, and replaces none. */
+/* A count of 0 means unknown and replaces none. */
 void openai_usage(struct arriving *r, const json_t *usage)
 {
 	static const char *const totals[] = {"total_tokens", "totalTokenCount", "totalTokens",
@@ -758,7 +758,7 @@ void openai_usage(struct arriving *r, const json_t *usage)
 	if (!some || (u->input == 0 && u->output == 0))
 		return;
 	r->measured = true;
-	/* Some count what was thought beside what was said. */
+	/* Some services count thinking apart from the output. */
 	if (u->input > 0 && total > 0)
 		u->output = MAX(u->output, total - u->input);
 	else if (u->reasoning > u->output)
@@ -767,8 +767,8 @@ void openai_usage(struct arriving *r, const json_t *usage)
 
 /* ---- chunks */
 
-/* A message in place of a delta: of a service that sends it once, or that says it all again at
- * the end, when its words are there already. */
+/* A whole message in place of a delta: some services send only this, others repeat everything in it
+ * at the end. */
 static int openai_take_message(struct stream *s, const json_t *message, bool whole)
 {
 	const unsigned words = 1u << PART_TEXT | 1u << PART_THINKING | 1u << PART_THOUGHT;
@@ -803,7 +803,7 @@ static int take_choice(struct stream *s, const json_t *choice)
 	delta = whole ? message : delta;
 	stream_stop(s->reply, finish);
 	openai_usage(s->reply, json_object_get(choice, "usage"));
-	/* That of the service behind OpenRouter, where it says more. */
+	/* The native reason, of the service behind OpenRouter, where it says more. */
 	if (native != NULL && (strcmp(native, "refusal") == 0 ||
 			       strcmp(native, "model_context_window_exceeded") == 0))
 		stream_stop(s->reply, native);
@@ -825,7 +825,7 @@ static int take_chunk(struct stream *s, const char *data, size_t len, const json
 	stream_served(s->reply, json_get_str(chunk, "model"));
 	openai_usage(s->reply, json_object_get(chunk, "usage"));
 	openai_usage(s->reply, json_object_get(chunk, "usageMetadata"));
-	openai_usage(s->reply, chunk); /* Ollama */
+	openai_usage(s->reply, chunk); /* Ollama's form */
 	openai_usage(s->reply, json_object_get(json_object_get(chunk, "x_groq"), "usage"));
 	json_array_foreach(json_object_get(chunk, "choices"), i, choice)
 	{
@@ -857,7 +857,7 @@ static void write_members(struct jw *w, const json_t *members)
 	}
 }
 
-/* `more`: all members that came with it. */
+/* `more`: the call with all members that the service sent. */
 static void openai_write_call(struct jw *w, const struct turn_call *c, const json_t *more)
 {
 	jw_object(w, NULL);
@@ -888,7 +888,7 @@ static void openai_write_calls(struct jw *w, const struct arriving *r, const str
 	jw_end(w);
 }
 
-/* As they came, only no longer in pieces. */
+/* Write the details as they came, joined from their pieces. */
 static int write_details(struct jw *w, const struct arriving *r)
 {
 	int rv = 0;

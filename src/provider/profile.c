@@ -9,8 +9,8 @@
 
 #include "base/util.h"
 
-/* `address` stands in the base URL; `names` begin the model's name, or what follows a "/"
- * in it. A blank between two. */
+/* `address`: a part of the base URL; `names`: beginnings of a model's name, or of its part behind a
+ * "/". A blank between two. */
 static const struct {
 	const char *address, *names, *rejects;
 } families[] = {
@@ -30,7 +30,7 @@ static const struct {
 	{":11434", "", "empty_content"},
 };
 
-/* A refusal has both phrases, in letters of either case; the first row that fits counts. */
+/* Phrases that a refusal holds both, in letters of either case; the first row that fits counts. */
 static const struct {
 	const char *says, *and_says, *words;
 } refusals[] = {
@@ -72,7 +72,7 @@ static const struct {
 	{"content", "non-empty", "empty_content null_content"},      /* Bedrock */
 };
 
-/* Keywords of a schema that say more than a model has to know. */
+/* Schema keywords that a model can do without. */
 static const char *const keywords[] = {"additionalProperties",
 				       "$schema",
 				       "minLength",
@@ -94,7 +94,7 @@ static const char *const keywords[] = {"additionalProperties",
 				       "propertyNames",
 				       "patternProperties"};
 
-/* `chat`: of chat completions; else of the Messages form. */
+/* `chat`: a word of chat completions; else of the Messages form. */
 static const struct profile_meaning {
 	const char *word, *says;
 	bool chat;
@@ -114,7 +114,7 @@ static const struct profile_meaning {
 	{"thinking_blocks", "thinking of earlier replies", false},
 };
 
-/* One of `names` begins `name`, or the last part of it. */
+/* Does one of `names` begin `name`, or its last part? */
 static bool is_named(const char *names, const char *name)
 {
 	const char *last = strrchr(name, '/');
@@ -141,7 +141,7 @@ void profile_add(char *list, size_t size, const char *url, const char *name)
 	}
 }
 
-/* In quotes, or a word that stands in no sentence but for itself. */
+/* Is the keyword meant as such: in quotes, or a word that no ordinary sentence has? */
 static bool names_keyword(const char *at, bool first, const char *keyword)
 {
 	size_t len = strlen(keyword);
@@ -185,7 +185,7 @@ bool profile_refused(const char *text, char *words, size_t size)
 	return false;
 }
 
-/* NULL: the word is none of these. */
+/* Row of the word; NULL: no such word. */
 static const struct profile_meaning *meaning_of(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)

@@ -21,14 +21,14 @@
 
 #define PROFILE_KEYWORD "schema."
 
-/* Add to `list` what the family does not take, by the address of a service and a model's name. */
+/* Add to `list` the words of the family that a service's address or a model's name tells. */
 void profile_add(char *list, size_t size, const char *url, const char *name);
-/* The words that a refusal is about, a blank between two, the likeliest first; false: none. */
+/* Words that a refusal is about, a blank between two, the likeliest first; false: none. */
 bool profile_refused(const char *text, char *words, size_t size);
-/* A word above, or a member of lines, that requests of chat completions have; of Messages. */
+/* Does the word, or a member of lines, belong to requests of chat completions? Else of Messages. */
 bool profile_in_chat(const char *word);
 bool profile_in_messages(const char *word);
-/* For people: what a word stands for; a parameter stands for itself. */
+/* A word's meaning, for people; a parameter stands for itself. */
 const char *profile_says(const char *word);
 
 #endif

@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "base/util.h"
 
-enum url_reach { URL_FAR, URL_NETWORK, URL_MACHINE }; /* a private network; the machine itself */
+enum url_reach { URL_FAR, URL_NETWORK, URL_MACHINE }; /* private network; this machine */
 
-/* By the form of `host`; names other than localhost and *.local are not known. */
+/* Reach by the form of `host`; names other than localhost and *.local are far. */
 static enum url_reach url_reach(const char *host, size_t len)
 {
 	int used = 0;
@@ -46,7 +46,7 @@ static enum url_reach url_reach(const char *host, size_t len)
 	return inside ? URL_NETWORK : URL_FAR;
 }
 
-/* Of the host in an address, with its brackets; *host: where it begins. */
+/* Length of the host in an address, with its brackets; *host: where it begins. */
 static size_t url_host(const char *url, const char **host)
 {
 	*host = strstr(url, "://") + 3;
@@ -70,7 +70,7 @@ static bool url_port(const char *s, size_t len)
 	       port < 65536;
 }
 
-/* Why `url` is no address; NULL: it is one. */
+/* The reason why `url` is no address; NULL: it is one. */
 static const char *url_fault(const char *url)
 {
 	bool tls = strncmp(url, "https://", 8) == 0;
@@ -108,7 +108,7 @@ int provider_url_check(const char *what, const char *url, char out[PROVIDER_URL_
 
 	if (!fault && len >= PROVIDER_URL_MAX)
 		fault = "it is too long";
-	/* An address may hold a password: then it is not repeated. */
+	/* An address with a password is not repeated in the sentence. */
 	if (fault && strchr(url, '@'))
 		return err_set(err, AVA_EINVAL, "%s: %s", what, fault);
 	if (fault)

@@ -83,7 +83,7 @@ static bool is_no_reasoning(struct slice item)
 	return !jscan_begins(item.s, item.len, "{\"type\":\"reasoning\"");
 }
 
-/* Leaves out reasoning that cannot be read any more: it is of another key, or too old. */
+/* Remove reasoning that the service can no longer decrypt: another key's, or too old. */
 static int responses_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
 	char *lines = body->data + lines_from;
@@ -106,7 +106,7 @@ static int responses_mark_cache(struct buf *body, size_t lines_from, const struc
  * An item that is done is as it is told there; the last event has all of them once more, for
  * servers that say nothing between, and is the end mark. */
 
-/* Items of other kinds come of tools that no request has. */
+/* Kinds of items that requests of ours lead to. */
 static const struct responses_kind {
 	const char *type;
 	enum part_kind part;
@@ -117,7 +117,7 @@ static const struct responses_kind {
 	{"reasoning", PART_THINKING, DELTA_THINKING},
 };
 
-/* By the type of an item, or by what its pieces are. NULL: none of these. */
+/* The kind by an item's type, or by the kind of its pieces. NULL: unknown. */
 static const struct responses_kind *responses_kind_of(const char *type, enum delta_kind piece)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
@@ -147,7 +147,7 @@ static const char *id_of(const json_t *item)
 	return id != NULL ? id : json_get_str(item, "call_id");
 }
 
-/* The part that the item is of: by its id, else by its place. NULL: it is new. */
+/* The part of an item: by its id, else by its place. NULL: the item is new. */
 static struct part *responses_part_of(const struct stream *s, enum part_kind kind,
 				      const json_t *item, int64_t index)
 {
@@ -162,7 +162,7 @@ static struct part *responses_part_of(const struct stream *s, enum part_kind kin
 	return NULL;
 }
 
-/* The whole of an item: its arguments, or its texts. */
+/* All text of an item: its arguments, or its texts. */
 static int whole_text(struct stream *s, const json_t *item, bool thought, struct buf *out)
 {
 	const json_t *parts = json_object_get(item, "content"), *part;
@@ -181,8 +181,8 @@ static int whole_text(struct stream *s, const json_t *item, bool thought, struct
 	return buf_check(out);
 }
 
-/* As it begins, or `done`; then its pieces were shown already, if there were any. One that is
- * done stays as it is, and so do the words that were shown. */
+/* Take an item at its beginning or when it is `done`. Words that its pieces have shown are not
+ * shown again, and a second `done` changes nothing. */
 static int responses_take_item(struct stream *s, const json_t *item, int64_t index, bool done)
 {
 	const struct responses_kind *k = responses_kind_of(json_str(item, "type"), DELTA_EMPTY);
@@ -217,7 +217,7 @@ static int responses_take_item(struct stream *s, const json_t *item, int64_t ind
 	return rv;
 }
 
-/* The end, however it was: completed, incomplete, failed; or a reply in one piece. */
+/* The end in any form: completed, incomplete, failed; or a reply in one piece. */
 static int take_end(struct stream *s, const json_t *response)
 {
 	const char *status = json_str(response, "status"), *why;
@@ -271,7 +271,7 @@ static int responses_take_event(struct stream *s, const char *data, size_t len, 
 
 /* ---- the lines */
 
-/* May go back: what was thought only encrypted, and before what it led to. */
+/* May part `i` be sent back? Reasoning only encrypted, and only before text or a call. */
 static bool goes_back(const struct stream *s, unsigned i)
 {
 	const struct part *p = &s->reply->parts[i];
@@ -287,7 +287,7 @@ static bool goes_back(const struct stream *s, unsigned i)
 	return false;
 }
 
-/* The item as it came, its type first, but for what was mended; without nulls, which the service
+/* Write the item as it came, its type first, with mended members; without nulls, which the service
  * writes and does not take. */
 static int responses_write_item(struct buf *out, struct part *p, const struct turn_call *c)
 {
@@ -326,7 +326,7 @@ static int responses_write_item(struct buf *out, struct part *p, const struct tu
 	if (rv == 0)
 		rv = json_dump(out, p->object);
 	if (rv == 0)
-		out->data[from] = ','; /* its brace */
+		out->data[from] = ','; /* replaces its brace */
 	buf_fini(&name);
 	return rv;
 }
@@ -380,8 +380,8 @@ const struct dialect dialect_responses = {
 
 /* ---- this dialect or that of chat completions; see model.h */
 
-/* Those that one service may speak beside each other, and the words with which it asks for
- * the other; lower case. */
+/* Dialects that one service may speak side by side, and the words, in lower case, with which it
+ * asks for the other. */
 static const struct {
 	const struct dialect *is, *other;
 	const char *says[5];

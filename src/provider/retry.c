@@ -23,10 +23,10 @@
 #include "provider/provider_url.h"
 #include "provider/told.h"
 
-#define TOLD_JITTER_MS 1000 /* added to what the service asks for, at most */
-#define TRYING_MS      3000 /* a wait from which on it is told how long */
+#define TOLD_JITTER_MS 1000 /* most that is added to a wait the service asks for */
+#define TRYING_MS      3000 /* shortest wait whose length is told */
 #define FALLBACK_TRIES 3
-#define FALLBACK_PART  60 /* of the horizon */
+#define FALLBACK_PART  60 /* share of the horizon: a sixtieth */
 
 const struct retry_policy retry_default = {
 	.base_ms = 500,
@@ -37,7 +37,7 @@ const struct retry_policy retry_default = {
 	.broken_max = 5,
 };
 
-/* Somebody looks on, and can say it again. */
+/* For a conversation: the person sees the failure and can ask again. */
 const struct retry_policy retry_talk = {
 	.base_ms = 500,
 	.cap_ms = 10000,
@@ -47,14 +47,14 @@ const struct retry_policy retry_talk = {
 	.broken_max = 5,
 };
 
-/* ---- the wait that is asked for */
+/* ---- the wait that a service asks for */
 
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms)
 {
 	int64_t ms = f->after_ms != NULL ? told_wait_in(f->after_ms, 1, wall_ms) : -1;
 	int64_t now = f->date != NULL ? told_date(f->date) : -1;
 
-	if (ms < 0 && f->after != NULL) { /* a date is one of their clock: ours may be wrong */
+	if (ms < 0 && f->after != NULL) { /* a date is by the service's clock: ours may be wrong */
 		int64_t at = told_date(f->after);
 
 		ms = at >= 0 ? MAX(at - (now >= 0 ? now : wall_ms), 0)
@@ -65,7 +65,7 @@ int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms)
 
 /* ---- the decision */
 
-/* An overload: the gate slows down for these. */
+/* Failures of an overloaded service, for which the gate slows down. */
 static bool retry_congested(enum reply_class cls)
 {
 	return cls == REPLY_RATE_LIMIT || cls == REPLY_OVERLOADED;
@@ -76,7 +76,7 @@ static bool is_broken(enum reply_class cls)
 	return cls == REPLY_TRUNCATED || cls == REPLY_PROTOCOL || cls == REPLY_WALL;
 }
 
-/* Another model may answer where this one does not: its sentence names models.fallback. */
+/* Another model may answer where this one fails: the sentence names models.fallback. */
 static bool retry_elsewhere(const struct retry_failure *f)
 {
 	return retry_congested(f->cls) || f->cls == REPLY_SERVER || f->cls == REPLY_NETWORK ||
@@ -106,7 +106,7 @@ static int64_t own_wait(struct retry *r, const struct retry_policy *p, uint64_t 
 	return r->last_ms;
 }
 
-/* Is the run's time over before that wait is? */
+/* Does the run's time end before the wait does? */
 static bool retry_late(const struct retry_when *w, int64_t wait_ms)
 {
 	return w->deadline_ms != INT64_MAX && w->mono_ms + wait_ms >= w->deadline_ms;
@@ -221,7 +221,8 @@ static const char *const sentences[REPLY_NCLASSES] = {
 	[REPLY_OTHER] = "$P fails $T set models.fallback",
 };
 
-/* Nobody listens, on this machine or beside it: what to ask the person; else false. */
+/* The sentence for a service on this machine or network that does not listen; false: no such
+ * case. */
 static bool retry_nobody(enum reply_class cls, const struct retry_words *w, char *out, size_t size)
 {
 	if (cls != REPLY_NETWORK || strncmp(w->error->text, "cannot connect", 14) != 0 ||
@@ -236,7 +237,7 @@ void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_
 {
 	char why[PROVIDER_URL_MAX + 80] = "";
 
-	/* Of the others the words are the service's. */
+	/* Other failures are told in the service's own words. */
 	if (!retry_nobody(cls, w, why, sizeof(why)) &&
 	    (cls == REPLY_NETWORK || cls == REPLY_TIMEOUT))
 		snprintf(why, sizeof(why), "%s", w->error->text);
@@ -244,7 +245,7 @@ void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_
 		 WORDS_RETRY((wait_ms + 999) / 1000, w->provider, reply_class_word(cls), why));
 }
 
-/* `upto` bytes of a sentence, filled in. */
+/* Append `upto` bytes of a sentence, filled in. */
 static void retry_fill(struct buf *all, const char *s, size_t upto, const struct retry_words *w,
 		       const char *tries, const char *nobody)
 {
@@ -297,7 +298,7 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 	struct buf all;
 
 	if (cls == REPLY_OTHER && w->status == 0)
-		s = "$P cannot be called"; /* nothing was sent: a certificate that is not trusted */
+		s = "$P cannot be called"; /* the certificate is not trusted, so nothing was sent */
 	else if (retry_nobody(cls, w, nobody, sizeof(nobody)))
 		s = "$A";
 	else if (cls == REPLY_AUTH && w->talk)
@@ -377,7 +378,7 @@ static struct gate_head *head_place(struct call_gate *g)
 	return best;
 }
 
-/* In front: they came before whoever was queued meanwhile. */
+/* Followers go to the front of the queue: they came before the queued ones. */
 static void head_release(struct call_gate *g, struct gate_head *h)
 {
 	while (!list_empty(&h->followers)) {
@@ -399,7 +400,7 @@ static void head_lead(struct gate_head *h, struct gate_ticket *t)
 	t->leads = true;
 }
 
-/* The leader went without an answer: the next one leads. */
+/* The leader left without an answer: the first follower leads. */
 static void head_orphaned(struct call_gate *g, struct gate_head *h)
 {
 	struct gate_ticket *t = LIST_FIRST(&h->followers, struct gate_ticket, node);
@@ -416,7 +417,7 @@ static void head_orphaned(struct call_gate *g, struct gate_head *h)
 	enqueue(g, t, true);
 }
 
-/* Does it have to wait for another one with its head? */
+/* Must the ticket wait for another call with the same head? */
 static bool head_follows(struct call_gate *g, struct gate_ticket *t, int64_t now_ms)
 {
 	struct gate_head *h = head_find(g, t->head);
@@ -439,7 +440,7 @@ static bool head_follows(struct call_gate *g, struct gate_ticket *t, int64_t now
 	return false;
 }
 
-/* Leaders that let the others wait for too long. */
+/* Release the followers of leaders that take too long. */
 static void heads_expire(struct call_gate *g, int64_t now_ms, int64_t *again_ms)
 {
 	for (size_t i = 0; g->follow > 0 && i < GATE_HEADS; i++) {
@@ -467,7 +468,7 @@ void gate_want(struct call_gate *g, struct gate_ticket *t, uint64_t head, int64_
 		enqueue(g, t, false);
 }
 
-/* Out of every place; the caller's alone again. */
+/* Take a ticket out of queue, head and permit; only its caller has it then. */
 static void ticket_out(struct gate_ticket *t)
 {
 	struct call_gate *g = t->gate;
@@ -491,7 +492,7 @@ static void ticket_out(struct gate_ticket *t)
 	t->leads = t->probe = t->circuit_probe = false;
 }
 
-/* May the first of the queue go? Else *again_ms. */
+/* May the first of the queue go? Else *again_ms is when to ask again. */
 static bool retry_may_go(struct call_gate *g, int64_t now_ms, int64_t *again_ms)
 {
 	if (g->held >= MIN(g->limit, g->most))
@@ -567,7 +568,7 @@ struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chan
 	return t;
 }
 
-/* ---- what came of it */
+/* ---- outcomes */
 
 static void circuit_close(struct gate_circuit *c)
 {
@@ -585,8 +586,8 @@ static void circuit_refused(struct gate_circuit *c, enum reply_class cls, int64_
 	c->until_ms = now_ms + c->open_ms;
 }
 
-/* A step more each time that as many as are allowed got through, then a step
- * of twice the size; never more than as many again. */
+/* Raise the limit by a step each round (`limit` good replies); the step doubles a round, at most to
+ * the limit. */
 static void retry_grow(struct call_gate *g)
 {
 	if (g->limit == GATE_MAX)
@@ -628,7 +629,7 @@ void gate_began(struct gate_ticket *t, int64_t now_ms)
 		head_release(g, h);
 }
 
-/* Is a refusal one of those that a service at ease has now and then? */
+/* Is a refusal a single one, as a service at ease gives now and then? */
 static bool retry_stands_alone(struct call_gate *g, const struct gate_ticket *t)
 {
 	unsigned cost = GATE_REFUSAL * ++g->in_a_row;
@@ -649,9 +650,10 @@ static void gate_cut(struct call_gate *g, unsigned limit)
 static void congested(struct call_gate *g, const struct gate_ticket *t, int64_t wait_ms,
 		      int64_t now_ms)
 {
-	/* A probe only says "not yet"; one of an older epoch was cut for already. */
+	/* A failed probe says "not yet" only; a call of an older epoch failed by an overload that
+	 * was cut for. */
 	if (t->epoch == g->epoch && !t->probe) {
-		/* Spread over time few are inside at once, whatever the limit. */
+		/* While paced few calls are inside, so the limit counts, not `held`. */
 		unsigned most = g->paced ? g->limit : MIN(g->held, g->limit);
 
 		gate_cut(g, MAX(most / 2, GATE_LEAST));

@@ -20,27 +20,27 @@
 
 struct retry_policy {
 	int64_t base_ms, cap_ms; /* of our own waits */
-	int64_t told_max_ms;     /* longer waits asked for by the service are not kept */
-	int64_t park_ms;         /* longer ones are better waited for without a slot */
+	int64_t told_max_ms;     /* a longer wait asked for by the service ends the call */
+	int64_t park_ms;         /* a longer wait is better spent without a slot */
 	int64_t horizon_ms;      /* from the first failure of a call */
 	unsigned broken_max;     /* replies cut or not understood: each may have been billed */
 };
 extern const struct retry_policy retry_default; /* 500, 60,000, 600,000, 120,000, 1,800,000, 5 */
-/* Of a conversation, where a person waits: it gives up after a minute. */
+/* For a conversation, where a person waits: a minute at most. */
 extern const struct retry_policy retry_talk;
 
 struct retry {            /* of one call; all zero before its first failure */
-	int64_t since_ms; /* monotonic, of the first failure */
-	int64_t last_ms;  /* the last wait of our own */
+	int64_t since_ms; /* monotonic, at the first failure */
+	int64_t last_ms;  /* the last wait of our own choice */
 	uint16_t failures, broken;
 };
 
 struct retry_failure {
 	enum reply_class cls;
-	int status; /* of HTTP; 0: none came */
+	int status; /* of HTTP; 0: no response */
 	/* Headers of the response, borrowed; NULL: absent. */
 	const char *should_retry, *after_ms, *after, *date;
-	int64_t reset_ms; /* until what is used up comes back, by other headers; 0: none says */
+	int64_t reset_ms; /* until the used-up limit is reset, by other headers; 0: unknown */
 	bool never;       /* waiting would not help */
 };
 
@@ -64,45 +64,45 @@ struct retry_plan {
 	enum retry_verdict verdict;
 	int64_t wait_ms;
 	bool told; /* the service said how long */
-	/* It was for a quota, and for longer than park_ms or the run's time: whoever may leave its
-	 * slot waits so, whatever the verdict. */
+	/* The wait is for a quota, and longer than park_ms or the run's time: a caller that may
+	 * leave its slot waits so, whatever the verdict. */
 	bool parks;
 };
 
-/* Counts the failure in *r and decides. */
+/* Count the failure in *r and decide. */
 void retry_decide(struct retry *r, const struct retry_policy *p, const struct retry_failure *f,
 		  const struct retry_when *w, struct retry_plan *out);
 
-/* Is it time for another model? Where the service is overloaded, fails, cannot be reached, is late
- * or breaks off: when the verdict is no more attempts, when the service asks for a wait of a
+/* Is it time for another model? Yes for a service that is overloaded, fails, cannot be reached, is
+ * late or breaks off: when the verdict is no more attempts, when the service asks for a wait of a
  * sixtieth of the horizon (30 s: a run has ten minutes; 1 s in a conversation), or after three
  * failures and that time, the coming wait included. */
 bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 			const struct retry_failure *f, const struct retry_plan *plan,
 			int64_t now_ms);
 
-/* That sixtieth: also how long one waits at a closed gate for the first model. */
+/* A sixtieth of the horizon: also the longest wait at a closed gate for the first model. */
 int64_t retry_fallback_ms(const struct retry_policy *p);
 
-/* The wait that is asked for in ms, by headers or by a sentence ("1h7m40.8s", "20 seconds"); -1:
- * nothing that can be understood. */
+/* The wait in ms that headers or a sentence ask for ("1h7m40.8s", "20 seconds"); -1: none that can
+ * be understood. */
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms);
 
-/* The sentence a run ends with: what happened and what to do. */
+/* The sentence a run ends with: the failure and what to do. */
 struct retry_words {
 	const char *provider, *model, *key_name; /* "anthropic", …, "ANTHROPIC_API_KEY" */
 	const char *url_name, *base_url;         /* "ANTHROPIC_BASE_URL", … */
-	const struct reply_error *error;         /* what the service or the network said */
+	const struct reply_error *error;         /* the words of the service or the network */
 	int status;
 	int64_t context;  /* the model's window, tokens; 0: unknown */
-	int64_t prompt;   /* what was sent, as we estimate it */
-	const char *back; /* when a long wait is over, as a person reads it */
-	bool talk;        /* it is a conversation's, in which one says it again */
+	int64_t prompt;   /* tokens of the request, as we estimate */
+	const char *back; /* end of a long wait, as a person reads it */
+	bool talk;        /* a conversation's call: the person can ask again */
 };
-/* For a conversation: what is wrong, and that it is tried again. */
+/* The sentence for a conversation: the failure, and that another attempt follows. */
 void retry_trying(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
 		  size_t size);
-/* What is shown while the next attempt waits: for whom, and why. */
+/* The sentence while the next attempt waits: for which service, and why. */
 void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
 		size_t size);
 void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum reply_class cls,
@@ -131,15 +131,15 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
  * most `GATE_LEAD_MS`, so that they read the cache instead of writing it. */
 
 #define GATE_MAX        10000u /* under way at most */
-#define GATE_CLOSED_MS  60000  /* at most: then one probe, whatever one caller was told */
-#define GATE_LEAST      4u     /* no cut goes lower; also what the first round adds at least */
-#define GATE_FORGET_MS  300000 /* that long after the last overload nothing is limited */
-#define GATE_SPREAD_MS  2000   /* those held back are let go over that time */
-#define GATE_REFUSAL    16u    /* good replies that make up for one refusal: 6 in 100 are none */
+#define GATE_CLOSED_MS  60000  /* at most, whatever one caller was told; then one probe */
+#define GATE_LEAST      4u     /* lowest limit after a cut; also the least step */
+#define GATE_FORGET_MS  300000 /* without an overload for so long, the limit ends */
+#define GATE_SPREAD_MS  2000   /* time over which held calls are let go */
+#define GATE_REFUSAL    16u    /* good replies that offset one refusal: 6 in 100 are tolerated */
 #define GATE_CREDIT     (8 * GATE_REFUSAL)
 #define GATE_ALONE_MS   100    /* the longest wait after a refusal that was no storm */
-#define GATE_LEAD_MS    10000  /* nobody waits longer for the first of its head */
-#define GATE_WARM_MS    270000 /* a head used that lately is in the cache (5 min) */
+#define GATE_LEAD_MS    10000  /* longest wait for the first call of a head */
+#define GATE_WARM_MS    270000 /* a head used so recently is in the cache (5 min) */
 #define GATE_HEADS      64     /* remembered at a time */
 #define CIRCUIT_TRIES   5
 #define CIRCUIT_MS      30000 /* doubled each time, up to: */
@@ -149,12 +149,12 @@ struct gate_circuit {              /* one a provider; zero is closed */
 	int64_t until_ms, open_ms; /* when to probe; how long it was opened for */
 	unsigned refusals;         /* in a row */
 	bool open, probing;
-	enum reply_class cls; /* of the last refusal */
+	enum reply_class cls; /* class of the last refusal */
 };
 
 enum gate_place { GATE_OUT, GATE_QUEUED, GATE_FOLLOWS, GATE_IN };
 
-/* The caller's; zero it first. It must leave before it is freed. */
+/* A caller's place at the gate; zero it first. It must leave before it is freed. */
 struct gate_ticket {
 	struct list node;
 	struct call_gate *gate; /* NULL: GATE_OUT */
@@ -176,40 +176,39 @@ struct gate_head {
 struct call_gate {
 	struct gate_circuit *circuit; /* shared by the gates of a provider */
 	struct list queue;
-	unsigned queued, follow, held; /* tickets waiting, waiting for a leader, inside */
-	unsigned most;                 /* that may be inside, whatever the limit; the caller's */
+	unsigned queued, follow, held; /* tickets waiting, waiting for a leader, with a permit */
+	unsigned most;                 /* upper bound of tickets inside, set by the caller */
 	unsigned limit, credit, step, round; /* good replies in this round */
-	unsigned patience, in_a_row;         /* good replies to the credit of refusals; refusals */
-	uint32_t epoch; /* counts the cuts: an older call's failure is part of the same one */
+	unsigned patience, in_a_row; /* credit for refusals, in good replies; refusals in a row */
+	uint32_t epoch; /* counts cuts: a call begun before a cut fails by the same overload */
 	bool closed, probing, paced;
-	int64_t cut_ms;  /* of the last overload */
+	int64_t cut_ms;  /* time of the last overload */
 	int64_t open_ms; /* when a closed gate lets its probe through */
-	int64_t pace_ms; /* when the next one may go */
+	int64_t pace_ms; /* when the next call may go */
 	struct gate_head heads[GATE_HEADS];
 };
 
 void gate_init(struct call_gate *g, struct gate_circuit *c);
-/* Nobody may be inside or waiting. */
+/* No ticket may be inside or waiting. */
 void gate_fini(struct call_gate *g);
 
-/* Ask for a permit. `head` names what the request begins with, where a cache
- * is worth waiting for; 0: not so. */
+/* Ask for a permit. `head` identifies the beginning of the request where a cache is worth waiting
+ * for; else 0. */
 void gate_want(struct call_gate *g, struct gate_ticket *t, uint64_t head, int64_t now_ms);
-/* The next one that goes, or NULL: then *again_ms is when to ask once more
- * (INT64_MAX: after the next of the calls below). */
+/* Give a permit to the next call, or return NULL: then *again_ms is when to ask again (INT64_MAX:
+ * after the next of the calls below). */
 struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chance,
 			      int64_t *again_ms);
-/* The first of a good reply arrived. Twice counts once. */
+/* The first bytes of a good reply arrived. A second report changes nothing. */
 void gate_began(struct gate_ticket *t, int64_t now_ms);
-/* What was parked comes back: one goes to see, the others follow as if the gate had been cut. */
+/* A parked call comes back: one call probes, the others follow as if the gate had been cut. */
 void gate_back(struct call_gate *g, int64_t now_ms);
-/* The first of all that wait is sent away without a permit, `refused`; NULL: none waits. */
+/* Send away the first waiting ticket without a permit, `refused`; NULL: none waits. */
 struct gate_ticket *gate_send_away(struct call_gate *g);
-/* The call is over; the permit is given back. REPLY_OK, or how it failed; then `plan` is what its
- * caller will do (NULL: nothing), whose own wait is made shorter after a refusal that was no storm.
- */
+/* Give back the permit of a finished call. REPLY_OK, or its failure; then `plan` is what its caller
+ * will do (NULL: nothing), whose own wait is made shorter after a refusal that was no storm. */
 void gate_end(struct gate_ticket *t, enum reply_class cls, struct retry_plan *plan, int64_t now_ms);
-/* Leave from wherever it is, without a word about the service. */
+/* Leave from any place, without a report about the service. */
 void gate_leave(struct gate_ticket *t);
 
 #endif

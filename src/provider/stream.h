@@ -23,7 +23,7 @@
 
 #include "agent/turn.h"
 
-/* What to do about it is retry's (provider/retry.h); the words are in events. */
+/* retry.h decides on a failure by its class; events hold the words. */
 enum reply_class {
 	REPLY_OK,
 	REPLY_RATE_LIMIT,
@@ -32,17 +32,17 @@ enum reply_class {
 	REPLY_NETWORK,
 	REPLY_TIMEOUT,
 	REPLY_TRUNCATED,   /* the stream ended without its end mark */
-	REPLY_PROTOCOL,    /* not what the service speaks: HTML, broken JSON */
+	REPLY_PROTOCOL,    /* not the service's protocol: HTML, broken JSON */
 	REPLY_AUTH,        /* 401, and 403 that is no moderation */
 	REPLY_BILLING,     /* 402, no credit, quota used up */
 	REPLY_BAD_REQUEST, /* 400, 422; `field` may say which parameter */
 	REPLY_OVERFLOW,    /* the conversation is larger than the model's window */
 	REPLY_TOO_LARGE,   /* 413: the request in bytes */
-	REPLY_NOT_FOUND,   /* the model */
+	REPLY_NOT_FOUND,   /* no such model */
 	REPLY_ADDRESS,     /* no such path, or a redirect */
 	REPLY_WALL,        /* a page stands before the service: a challenge, a login, a filter */
 	REPLY_REFUSED,     /* moderation, guardrail */
-	REPLY_OTHER,       /* none of these; asking again would not help */
+	REPLY_OTHER,       /* any other failure; asking again would not help */
 	REPLY_NCLASSES
 };
 
@@ -53,62 +53,60 @@ const char *reply_class_word(enum reply_class c);
 struct reply_error {
 	enum reply_class cls;
 	char text[200];      /* a sentence; valid UTF-8, one line */
-	char field[64];      /* the parameter of ours that a 400 names; "" none */
+	char field[64];      /* our parameter that a 400 names; "" none */
 	char request_id[80]; /* from the body; the header is the caller's; "" */
-	/* Tokens that its sentence tells; 0: it tells none. */
+	/* Tokens that the sentence tells; 0: none. */
 	int64_t window;     /* the most that the model or the account takes of one request */
-	int64_t prompt;     /* what it counted of this one */
-	int64_t output_max; /* the most output that may be asked for */
-	bool guessed;       /* no word told which of two numbers is window, which prompt */
+	int64_t prompt;     /* the service's count of this request */
+	int64_t output_max; /* most output that may be asked for */
+	bool guessed;       /* which of two numbers is window, which prompt, is a guess */
 	bool never;         /* larger than a limit that waiting does not raise */
-	char after[64];     /* how long to wait or until when, as a header or a sentence says; "" */
-	char limit[16];     /* which one is used up: "weekly"; "" */
-	struct usage usage; /* of a half reply, estimated; all 0: nothing came */
+	char after[64];     /* wait or date, as a header or a sentence says it; "" */
+	char limit[16];     /* the used-up limit: "weekly"; "" */
+	struct usage usage; /* of a half reply, estimated; all 0: no byte came */
 };
 
-/* Which limit a text speaks of, into e->limit. */
+/* Write the limit that a text speaks of into e->limit. */
 void stream_error_limit(struct reply_error *e, const char *text);
 
-/* While nothing has arrived; buffers are made by the first byte. */
+/* Bytes of a stream before data arrives; the first byte allocates buffers. */
 #define STREAM_BYTES_MAX 512u
 
 struct model;
 struct stream;
 struct stream_ops;
 
-/* `m` is borrowed until stream_free. `tag` (letters, digits, _; copied) is in the ids of
- * calls that have none: call_<tag>_<n>, so it must be another one for each reply of a run.
- * NULL: no memory. */
+/* `m` is borrowed until stream_free. `tag` (letters, digits, _; copied) is part of the ids given to
+ * calls without one, call_<tag>_<n>, so each reply of a run needs another tag. NULL: no memory. */
 struct stream *stream_open(const struct stream_ops *ops, const struct model *m, const char *tag);
-/* Bytes as they came. *progress: a real event was among them (not a comment, not a ping).
- * < 0: hopeless, stop the call; stream_end tells. */
+/* Feed bytes as they come. *progress: a real event was among them (not a comment, not a ping). < 0:
+ * hopeless, stop the call; stream_end tells why. */
 int stream_feed(struct stream *s, const char *data, size_t len, bool *progress);
-/* Nothing more comes. `status` of HTTP, 0: no response arrived; when it is not 200 all bytes
- * fed were the error body. `content_type` may be NULL. REPLY_OK: *out is the caller's turn;
- * else *e is filled. */
+/* The response is over. `status` of HTTP, 0: no response arrived; when it is not 200 all bytes fed
+ * were the error body. `content_type` may be NULL. REPLY_OK: *out is the caller's turn; else *e is
+ * filled. */
 enum reply_class stream_end(struct stream *s, int status, const char *content_type,
 			    struct turn **out, struct reply_error *e);
 void stream_free(struct stream *s); /* NULL is fine */
-/* The tools that calls may mean, *borrowed*; set before feeding. */
+/* Tools that calls may name, *borrowed*; set before feeding. */
 struct tool;
 void stream_tools(struct stream *s, const struct tool *const *tools, unsigned n);
-/* The request had so many bytes and asked for so many tokens at the most; set before feeding.
- * Counts of the service are believed only as far as bytes allow it, and a reply that passes
- * `tokens` by half is broken off. */
+/* Bytes of the request and most tokens it asked for; set before feeding. The service's counts are
+ * believed only as far as bytes allow, and a reply over `tokens` by half is broken off. */
 void stream_asked(struct stream *s, int64_t bytes, int64_t tokens);
-/* How long what still comes may take: little behind the end mark, some behind the reason of the
- * end; 0: it repeats itself, and each further byte would be paid; -1: the reply is under way. */
+/* Longest time for the rest: little behind the end mark, some behind the stop reason; 0: the reply
+ * repeats itself, and each further byte would be paid; -1: the reply is under way. */
 int64_t stream_rest_ms(const struct stream *s);
-/* Bytes of text, thinking and arguments that have come. */
+/* Bytes of text, thinking and arguments that arrived. */
 int64_t stream_written(const struct stream *s);
-/* How the body ended, told before stream_end: broken unless told. */
+/* The end of the body, set before stream_end; BODY_BROKEN unless set. */
 enum body_end {
 	BODY_BROKEN, /* amid a chunk or its length, by a reset, by us */
 	BODY_CLOSED, /* in good order, but only the connection's end says so */
 	BODY_WHOLE,  /* as HTTP says */
 };
 void stream_body_end(struct stream *s, enum body_end how);
-/* Text as it comes, for people; set before feeding. */
+/* Report text as it comes, for people; set before feeding. */
 void stream_on_text(struct stream *s,
 		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user);
 

@@ -13,10 +13,10 @@
 #include "codec/utf8.h"
 #include "provider/stream_core.h"
 
-/* Of what a model wrote in place of arguments: the line that goes back has "{}". */
+/* Bytes of bad arguments shown to the model; the stored line has "{}" instead. */
 #define SHOWN_BYTES 120
 
-/* What it wrote, its beginning or (`cut`) its end. */
+/* Show the model's text: its beginning or (`cut`) its end. */
 static int args_show(struct buf *out, const char *s, size_t len, bool cut)
 {
 	bool some = len > SHOWN_BYTES;
@@ -34,7 +34,7 @@ static int args_show(struct buf *out, const char *s, size_t len, bool cut)
 	return rv;
 }
 
-/* `why` NULL: they were cut off. */
+/* `why` NULL: the arguments were cut off. */
 static int args_bad(struct turn *t, struct turn_call *c, const char *why, const char *s, size_t len)
 {
 	struct buf b;
@@ -76,7 +76,8 @@ static int args_keep(struct turn *t, struct turn_call *c, const char *s, size_t 
 	return rv;
 }
 
-/* A result is not lost for its form: what cannot be read is its text, which is refused once. */
+/* Unreadable arguments of a result become its text, which is refused once: a result is not lost for
+ * its form. */
 static int args_as_text(struct turn *t, struct turn_call *c, const char *s, size_t len)
 {
 	json_t *v = json_object();
@@ -94,7 +95,7 @@ static int args_as_text(struct turn *t, struct turn_call *c, const char *s, size
 	return rv;
 }
 
-/* With a call that would do. */
+/* Add a call that would do. */
 static int args_example(struct turn *t, struct turn_call *c, const struct tool *tool)
 {
 	struct ava_error err = {0};
@@ -109,7 +110,8 @@ static bool stream_args_is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Out of a JSON string or a list of one; an empty object of what says nothing. */
+/* Arguments out of a JSON string or a list of one; an empty object for a value that says
+ * nothing. */
 static json_t *args_unwrap(json_t *v)
 {
 	json_t *in = json_is_string(v)
@@ -159,11 +161,11 @@ static int stream_args_read(struct turn *t, struct turn_call *c, const char *s, 
 			       : args_bad(t, c, args_cut(t) ? NULL : err.text, s, len);
 	if (!json_is_object(v)) {
 		v = args_unwrap(v);
-		len = 0; /* the text is no more the value's */
+		len = 0; /* `s` is no longer the value's text */
 	}
 	if (!json_is_object(v))
 		rv = args_bad(t, c, "another kind of value", s, all);
-	else if (!reply_shallow(v, REPLY_DEPTH_MAX)) /* it has to fit into a request */
+	else if (!reply_shallow(v, REPLY_DEPTH_MAX)) /* deeper values fit into no request */
 		rv = args_bad(t, c, "nested too deeply", s, all);
 	else
 		rv = args_keep(t, c, s, len, v);

@@ -35,11 +35,11 @@
 
 #define TOO_LARGE "the reply is larger than 32 MB"
 #define OVERFLOW  "the conversation and the reply are larger than the model's window"
-#define PARTS_MAX 1024u /* of one reply, calls among them */
+#define PARTS_MAX 1024u /* parts of one reply, calls among them */
 
 /* ---- JSON of services */
 
-/* One line, and only characters that every reader takes. */
+/* Is the text one line of characters that every reader takes? */
 static bool is_clean(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -56,7 +56,7 @@ static bool is_clean(const char *s, size_t len)
 
 int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v)
 {
-	/* A text that had to be repaired to be read may look clean. */
+	/* Text that is_clean accepts may still have needed repair, so parse it strictly. */
 	json_t *strict = is_clean(s, len) ? json_parse(s, len, NULL) : NULL;
 	int rv = strict != NULL ? buf_add(out, s, len) : json_dump(out, v);
 
@@ -80,7 +80,7 @@ struct stream *stream_open(const struct stream_ops *ops, const struct model *m, 
 	return s;
 }
 
-/* A token has four bytes, and a half more is let pass: one of blanks has many. */
+/* A token has about four bytes; six are allowed, since a token of blanks has many. */
 void stream_asked(struct stream *s, int64_t bytes, int64_t tokens)
 {
 	s->sent = bytes;
@@ -241,12 +241,12 @@ bool stream_repeats(const char *had, size_t n, const char *piece, size_t len, bo
 		return false;
 	if (had[n - 1] == '}' && stream_complete(had, n))
 		return true;
-	/* Behind these an object may stand, which may begin as the one that it stands in. */
+	/* An object may follow, which may begin as the one around it does. */
 	return len >= n && memcmp(had, piece, n) == 0 &&
 	       (named || strchr(":[, ", had[n - 1]) == NULL);
 }
 
-/* Text that came of a part from `before` on is shown and counted. */
+/* Show and count the text of a part from `before` on. */
 static int grown(struct stream *s, struct part *p, enum delta_kind kind, size_t before)
 {
 	size_t len = p->text.len - before;
@@ -334,7 +334,7 @@ void stream_served(struct arriving *r, const char *model)
 	if (model == NULL || r->served != NULL)
 		return;
 	copy_word(word, sizeof(word), model);
-	r->served = strdup(word); /* without memory it is not told */
+	r->served = strdup(word); /* without memory the name is not told */
 }
 
 void stream_stop(struct arriving *r, const char *reason)
@@ -402,7 +402,7 @@ static enum turn_stop stop_of(const char *reason)
 	return TURN_STOP_OTHER;
 }
 
-/* Something came, and then a reason that is known: the service meant to end there. */
+/* Text or calls came, then a known stop reason: the service meant to end there. */
 static bool has_reason(const struct stream *s)
 {
 	const struct arriving *r = s->reply;
@@ -418,7 +418,7 @@ static enum delta_form form_of(const struct stream_ops *ops)
 	return ops->chat ? DELTAS_CHAT : DELTAS_MESSAGES;
 }
 
-/* `name`: of its event, for one that does not say its type; "error" is one whatever it holds. */
+/* `name`: the event's name, for data without a type; "error" is an error whatever the data. */
 static int take_tree(struct stream *s, const char *data, size_t len, const char *name)
 {
 	struct ava_error err = {0};
@@ -436,9 +436,9 @@ static int take_tree(struct stream *s, const char *data, size_t len, const char 
 		rv = stream_core_begin(s);
 	else if (!json_is_object(event) &&
 		 (s->ending || json_is_null(event) || wire_blank(data, len)))
-		rv = 0; /* half a one, or none */
+		rv = 0; /* half an event at the end, or an empty one */
 	else if (!good && has_reason(s))
-		s->done = true; /* what comes behind the reason takes nothing back */
+		s->done = true; /* a fault behind the stop reason takes nothing back */
 	else if (stream_error_member(event) != NULL)
 		rv = stream_error_value(s, event);
 	else if (error)
@@ -460,11 +460,11 @@ static int stream_core_on_event(const struct sse_event *e, void *user)
 	if (s->done)
 		return 0;
 	if (e->len >= 6 && memcmp(e->data, "[DONE]", 6) == 0) {
-		/* In the Messages form it is of proxies, and counts behind a reason. */
+		/* In the Messages form proxies send [DONE]; it counts behind a stop reason. */
 		s->done = s->ops->chat || (s->reply != NULL && s->reply->stop[0] != 0);
 		return s->done ? stream_core_begin(s) : 0;
 	}
-	/* The first event has the id. */
+	/* The first event is read as a tree: it has the id. */
 	if (s->reply != NULL && s->reply->id[0] != 0)
 		delta_read(e->data, e->len, form_of(s->ops), &d);
 	s->progress |= d.kind != DELTA_NONE;
@@ -474,8 +474,8 @@ static int stream_core_on_event(const struct sse_event *e, void *user)
 
 static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":"};
 
-/* Events begin with a field, a comment or a line end; a body with anything
- * else. UNKNOWN: a few more bytes decide. */
+/* Events begin with a field, a comment or a line end; a body with other bytes. UNKNOWN: a few more
+ * bytes decide. */
 static enum stream_mode stream_core_mode_of(const char *s, size_t len)
 {
 	bool maybe = false;
@@ -515,8 +515,8 @@ static int feed_bytes(struct stream *s, const char *data, size_t len)
 {
 	int rv = s->mode == STREAM_EVENTS ? sse_feed(s->sse, data, len) : 0;
 
-	/* Blank lines and comments may stand before a body, too. What does not fit is not
-	 * needed for a sentence. */
+	/* Keep the bytes: blank lines and comments may precede a body, too. A sentence needs no
+	 * more than fits. */
 	if (rv != 0 || s->reply != NULL || s->fault != NULL)
 		return rv;
 	return buf_add(&s->body, data, MIN(len, s->body.max - s->body.len));
@@ -564,7 +564,8 @@ static bool stream_core_is_space(char c)
 
 /* ---- the turn */
 
-/* For the machine: the tool's own name, else valid UTF-8 of at most CALL_NAME_MAX bytes. */
+/* The name of a call for the machine: the tool's own name, else valid UTF-8 of at most
+ * CALL_NAME_MAX bytes. */
 static int keep_name(const struct stream *st, struct turn *t, struct turn_call *c, const char *s)
 {
 	const struct tool *tool = reply_tool(st->tools, st->ntools, s);
@@ -613,7 +614,7 @@ static int make_calls(const struct stream *s, struct turn *t)
 
 		if (p->kind != PART_CALL)
 			continue;
-		if (args.len == 0) /* some services send it whole */
+		if (args.len == 0) /* some services send the arguments whole */
 			args = jscan_member(p->start.data, p->start.len, "input");
 		rv = keep_name(s, t, c, p->name != NULL ? p->name : "");
 		if (rv == 0)
@@ -627,7 +628,7 @@ static int make_calls(const struct stream *s, struct turn *t)
 	return rv;
 }
 
-/* All parts of these kinds (bits) as one text; blank: "". */
+/* Join all parts of these kinds (bits) to one text; blank: "". */
 static int stream_core_join(struct turn *t, const struct arriving *r, unsigned kinds,
 			    const char **out, size_t *len)
 {
@@ -671,7 +672,7 @@ static int store_line(const struct stream *s, struct turn *t)
 		jw_end(&w);
 	if (rv == 0)
 		rv = buf_check(&line);
-	/* Neither text nor calls: not stored, unless the service goes on from it. */
+	/* A reply without text and calls is not stored, unless the service continues from it. */
 	if (rv == 0 && (t->text_len > 0 || t->ncalls > 0 ||
 			(t->stop == TURN_STOP_PAUSE && strstr(line.data, ":[]") == NULL))) {
 		t->wire = arena_copy(&t->mem, line.data, line.len);
@@ -695,7 +696,7 @@ static int make_turn(struct stream *s, struct turn *t)
 		t->served = arena_copy(&t->mem, r->served, strlen(r->served));
 	if (t->request_id == NULL || t->served == NULL)
 		return AVA_ENOMEM;
-	if (t->stop == TURN_STOP_REFUSAL) /* what came of it must not be used */
+	if (t->stop == TURN_STOP_REFUSAL) /* a refused reply must not be used */
 		return 0;
 	rv = stream_settle(s);
 	if (rv == 0)
@@ -712,15 +713,15 @@ static int make_turn(struct stream *s, struct turn *t)
 
 /* ---- the end */
 
-/* Few tokens have more bytes, over a whole request or reply: a count below is none. */
+/* Most bytes a token over a whole request or reply: a lower count is no count. */
 #define BYTES_OF_TOKEN_MAX 16
-/* A token has a byte at least, but services put a head of their own before a request, and may think
- * beyond what was asked: a count of so many more is none. */
+/* A token has at least a byte. Services add a head of their own to a request and may think beyond
+ * the limit: a count over the bytes by more than this is no count. */
 #define COUNT_SLACK 65536
-/* Discounts there are; a price of so small a part is none. */
+/* Largest discount that is believed: a cost below price / 64 is no cost. */
 #define DISCOUNT_MAX 64
 
-/* A cost of a priced model that no service would take for it. */
+/* Is the reported cost too low for the model's price? */
 static bool cheap(const struct stream *s, const struct usage *u)
 {
 	const struct agent_price *p = &s->model->price;
@@ -729,15 +730,15 @@ static bool cheap(const struct stream *s, const struct usage *u)
 	return (double)u->cost_microusd * 1e6 * DISCOUNT_MAX < price;
 }
 
-/* Usage that the service measured, as far as bytes allow it; else what is known. A refusal is
- * billed by what was measured: some bill none. */
+/* Usage as the service measured it, as far as bytes allow; else an estimate. A refusal keeps the
+ * measured counts: some services bill none. */
 static void give_usage(const struct stream *s, bool whole, struct usage *u)
 {
 	const struct arriving *r = s->reply;
 	bool measured = whole && r->measured;
 
 	*u = r != NULL ? r->usage : (struct usage){.cost_microusd = -1};
-	if (!s->ops->chat || u->cache_read + u->cache_write > u->input) /* no part of it */
+	if (!s->ops->chat || u->cache_read + u->cache_write > u->input) /* not part of it */
 		u->input += u->cache_read + u->cache_write;
 	u->cache_read = MIN(u->cache_read, u->input);
 	u->estimated = !measured;
@@ -805,8 +806,8 @@ static enum reply_class stream_core_finish(struct stream *s, struct turn **out,
 	return e->cls;
 }
 
-/* Without a byte-order mark, blank lines and comments before it; where no event came it is none of
- * a stream that has some. */
+/* Make a body of bytes kept from a stream without events: cut the byte-order mark, blank lines and
+ * comments before it. */
 static void find_body(struct stream *s)
 {
 	const char *at = s->body.data, *end;
@@ -828,8 +829,8 @@ static void find_body(struct stream *s)
 	memmove(s->body.data, at, s->body.len + 1);
 }
 
-/* JSON where a stream was asked: one reply, or objects behind each other, maybe in a list. An error
- * is none of it. */
+/* Read JSON that came instead of a stream: one reply, or objects behind each other, maybe in a
+ * list. An error is left alone. */
 static int stream_core_take_body(struct stream *s)
 {
 	static const char between[] = " \t\r\n,[]";
@@ -848,7 +849,7 @@ static int stream_core_take_body(struct stream *s)
 		if (at == end || *at != '{')
 			break;
 		jscan_init(&w, at, (size_t)(end - at));
-		if (!jscan_skip(&w, &raw)) { /* one that must be mended ends with its line */
+		if (!jscan_skip(&w, &raw)) { /* an object that must be mended ends with its line */
 			raw.s = memchr(at, '\n', (size_t)(end - at));
 			raw.len = (size_t)((raw.s != NULL ? raw.s : end) - at);
 		}
@@ -859,8 +860,8 @@ static int stream_core_take_body(struct stream *s)
 	return rv;
 }
 
-/* Whole without its mark: what a reason ended; without a reason calls that lack nothing.
- * Where the end of the connection alone is the end, their counts must have come too. */
+/* Is a reply without its end mark whole? Yes with a stop reason; without one when all its calls are
+ * complete, and when the usage came too where only the connection's end ended the body. */
 static bool is_ended(const struct stream *s)
 {
 	const struct arriving *r = s->reply;
@@ -881,8 +882,8 @@ static bool is_ended(const struct stream *s)
 	return ended;
 }
 
-/* Text that breaks off where no sentence ends, and no reason why: a proxy may have sent the mark
- * when its own upstream was gone. */
+/* Does the text break off mid-sentence without a stop reason? A proxy may have sent the end mark
+ * when its upstream was gone. */
 static bool half_a_sentence(const struct arriving *r)
 {
 	const struct part *last = NULL;
@@ -898,7 +899,7 @@ static bool half_a_sentence(const struct arriving *r)
 	n = last->text.len;
 	while (n > 0 && stream_core_is_space(last->text.data[n - 1]))
 		n--;
-	if (n == 0 || (unsigned char)last->text.data[n - 1] >= 0x80) /* of any script */
+	if (n == 0 || (unsigned char)last->text.data[n - 1] >= 0x80) /* letters of any script */
 		return false;
 	return n == last->text.len && strchr(".!?:;)]}\"'`>*|", last->text.data[n - 1]) == NULL;
 }

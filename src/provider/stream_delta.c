@@ -11,12 +11,12 @@
 enum stream_delta_place { CHUNK, CHOICE, DELTA, CALL, FUNCTION, EVENT, BLOCK, ITEM };
 
 enum stream_delta_meaning {
-	INTO,    /* one object, `of` a place; maybe in a list */
+	INTO,    /* an object, `of`: its place; maybe in a list */
 	PIECE,   /* text of kind `of` */
-	INDEX,   /* of the block or the call */
-	TYPE,    /* word that tells what this is */
-	NOTHING, /* null, "" or []; else this is not hot */
-	ZERO,    /* another number is not hot */
+	INDEX,   /* index of the block or the call */
+	TYPE,    /* word that names the kind of event or delta */
+	NOTHING, /* null, "" or []; another value is not hot */
+	ZERO,    /* 0; another number is not hot */
 };
 
 static const struct stream_delta_member {
@@ -57,7 +57,7 @@ static const struct stream_delta_member {
 	[ITEM] = {{"type", TYPE}, {"output_index", INDEX}, {"delta", PIECE, DELTA_TEXT}},
 };
 
-/* The place where an event begins, those a piece must have passed, and that of its index. */
+/* Each form: place where events begin, places that a piece passes, place of its index. */
 static const struct {
 	enum stream_delta_place root;
 	unsigned needs, indexed;
@@ -85,8 +85,8 @@ static const struct {
 struct hot {
 	struct jscan w;
 	struct delta *d;
-	struct slice type; /* of the innermost object that has one */
-	unsigned places;   /* that were entered */
+	struct slice type; /* of the innermost object with a type */
+	unsigned places;   /* bits of places that were entered */
 	bool index;
 };
 
@@ -103,13 +103,13 @@ static bool hot_piece(struct hot *h, enum delta_kind kind)
 	if (raw.len == 0)
 		return true;
 	if (h->d->kind != DELTA_EMPTY || !jscan_sound(raw, &h->d->escapes))
-		return false; /* it says two things, or is to be mended */
+		return false; /* two pieces, or one to mend: a case for the slow path */
 	h->d->kind = kind;
 	h->d->text = raw;
 	return true;
 }
 
-/* {…}; of what stands in a list: [{…}] or []; null. */
+/* Enter {…}, or an object within a list: [{…}] or []; null is skipped. */
 static bool hot_into(struct hot *h, enum stream_delta_place place)
 {
 	bool list = place == CHOICE || place == CALL;

@@ -102,7 +102,7 @@ static const struct meant {
 	{REPLY_NOT_FOUND, "not_found_error|model_not_found"},
 	{REPLY_REFUSED, "content_policy_violation|content_filter"},
 	{REPLY_SERVER, "api_error|server_error|internal_error|internal_server_error"},
-	/* Weak: what the sentence or the status says is better. */
+	/* Weak: sentence or status say more. */
 	{REPLY_BAD_REQUEST, "invalid_request_error|bad_request|badrequesterror|validation_error"},
 	{REPLY_BAD_REQUEST, "invalidparameter|invalid_parameter|invalid_parameter_error"},
 	{REPLY_BAD_REQUEST, "invalid_argument|validationexception|invalid_request"},
@@ -159,11 +159,11 @@ static const struct meant sentences[] = {
 	 "no user query found|unexpected role|role not supported|roles are supported"},
 };
 
-/* Names that stand where the most output is told. */
+/* Parameter names beside which the most output is told. */
 #define OUTPUT_CAP                                                                                 \
 	"max_tokens|max_completion_tokens|max_new_tokens|max_output_tokens|maxoutputtokens|"       \
 	"max tokens|maximum tokens you requested|output tokens|completion tokens"
-/* An overflow in none of these wordings, by what it is about and how it complains. */
+/* An overflow without a known wording: its subject and its complaint. */
 #define OF_CONTEXT "token|prompt|context|input length|input too|input is too|conversation"
 #define OF_EXCESS                                                                                  \
 	"exceed|too long|too large|too many|greater than|longer than|larger than|more than|"       \
@@ -171,9 +171,9 @@ static const struct meant sentences[] = {
 #define BY_TIME    "per minute|per min|per day|(tpm)|(tpd)"
 #define OF_QUOTA   "usage limit|usage_limit|quota|rate limit|rate_limit"
 #define MODERATION "flagged|moderation|guardrail|content policy"
-/* Reasoning that is given back, and that the service cannot read or place. */
+/* Returned reasoning that the service cannot read or place. */
 #define OLD_REASONING "encrypted content|of type 'reasoning'|items are not persisted"
-/* A 404 that is none of a model. */
+/* A 404 for the path, not for the model. */
 #define NO_PATH                                                                                    \
 	"page not found|file not found|resource not found|no route|unknown route|path not found"
 
@@ -208,17 +208,17 @@ void stream_error_limit(struct reply_error *e, const char *text)
 		}
 }
 
-/* ---- the numbers of a sentence. Words next to a number say what it is an amount of; the first
- * row that fits decides. # stands for the number, between whose words and itself blanks, quotes
- * and brackets do not count. */
+/* ---- the numbers of a sentence. Words beside a number tell its meaning; the first row that fits
+ * decides. # stands for the number; blanks, quotes and brackets between it and the words do not
+ * count. */
 
 enum amount {
 	AMOUNT_OTHER,
-	AMOUNT_LIMIT,  /* of the window, of the account or of the output */
-	AMOUNT_BEYOND, /* the first that is too many */
+	AMOUNT_LIMIT,  /* window, account limit or output limit */
+	AMOUNT_BEYOND, /* the first number that is too many */
 	AMOUNT_PROMPT,
-	AMOUNT_OUTPUT, /* as it was asked for */
-	AMOUNT_TOTAL,  /* of both */
+	AMOUNT_OUTPUT, /* the output that was asked for */
+	AMOUNT_TOTAL,  /* prompt and output together */
 	NAMOUNTS
 };
 
@@ -257,13 +257,13 @@ static const struct {
 	{AMOUNT_TOTAL, "requested about#|requested#|sequence length of#"},
 };
 
-#define AMOUNT_LEAST 64  /* smaller ones count something else */
-#define TOKENS_LEAST 512 /* of a number that nothing is said of */
+#define AMOUNT_LEAST 64  /* smaller numbers count something else */
+#define TOKENS_LEAST 512 /* least number of tokens without words beside it */
 
 struct numbers {
-	int64_t of[NAMOUNTS]; /* the largest of each, but the smallest limit; 0: none */
-	int64_t least;        /* of AMOUNT_OTHER; 0: none */
-	unsigned large;       /* how many there are from TOKENS_LEAST */
+	int64_t of[NAMOUNTS]; /* the largest of each, the smallest limit; 0: none */
+	int64_t least;        /* the smallest AMOUNT_OTHER; 0: none */
+	unsigned large;       /* how many are TOKENS_LEAST or more */
 };
 
 static bool stream_error_is_word(char c)
@@ -271,7 +271,7 @@ static bool stream_error_is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The number at `at`, as 1,048,576 or 128k, and where it ends; -1: a version, a name, a date. */
+/* Read the number at `at`, as 1,048,576 or 128k; *end: behind it; -1: a version, a name, a date. */
 static int64_t stream_error_read_number(const char *text, const char *at, const char **end)
 {
 	bool good = at == text || !(stream_error_is_word(at[-1]) || at[-1] == '.');
@@ -298,7 +298,7 @@ static int64_t stream_error_read_number(const char *text, const char *at, const 
 	return good && n <= USAGE_MAX ? n : -1;
 }
 
-/* Do the `len` bytes at `row` stand around the number from `at` to `end`? */
+/* Do the row's words (`len` bytes) stand around the number from `at` to `end`? */
 static bool stream_error_fits(const char *row, size_t len, const char *text, const char *at,
 			      const char *end)
 {
@@ -353,8 +353,8 @@ static void stream_error_read_numbers(struct numbers *all, const char *text)
 	}
 }
 
-/* The meaning of numbers in a sentence that says that the request is too large. Of two that no word
- * tells, the larger one came and the smaller one is the limit. */
+/* Take window and prompt from the numbers of an overflow. Of two numbers without words the larger
+ * is the prompt, the smaller the limit. */
 static void take_numbers(struct reply_error *e, const struct numbers *n)
 {
 	int64_t total = n->of[AMOUNT_TOTAL], output = n->of[AMOUNT_OUTPUT];
@@ -399,14 +399,14 @@ static enum reply_class class_of_status(int status)
 	return status >= 400 ? REPLY_BAD_REQUEST : status >= 300 ? REPLY_ADDRESS : REPLY_PROTOCOL;
 }
 
-/* ---- the parameter a 400 is about */
+/* ---- the parameter that a 400 names */
 
 static bool param_char(char c)
 {
 	return islower((unsigned char)c) || isdigit((unsigned char)c) || c == '_' || c == '.';
 }
 
-/* Parameters of ours that a service may reject and that can be left out. */
+/* Our parameters that a service may reject and that can be left out. */
 static const char *const ours[] = {
 	"tool_choice",       "stream_options",    "max_completion_tokens", "max_tokens",
 	"thinking",          "reasoning",         "reasoning_effort",      "cache_control",
@@ -414,7 +414,7 @@ static const char *const ours[] = {
 	"temperature",
 };
 
-/* Where the one that is named first stands, as a word of its own (a dot may follow). */
+/* The first of them in the text, as a word of its own (a dot may follow). */
 static const char *find_ours(const char *text)
 {
 	for (const char *at = text; *at != 0; at++) {
@@ -431,7 +431,7 @@ static const char *find_ours(const char *text)
 	return NULL;
 }
 
-/* Names that stand for one way of asking for thinking; see model_drop. */
+/* Set the field to a way of asking for thinking that the text rejects; see model_drop. */
 static void thinking_param(struct reply_error *e, const char *text)
 {
 	if (strstr(e->field, "budget_tokens") != NULL ||
@@ -443,8 +443,8 @@ static void thinking_param(struct reply_error *e, const char *text)
 		snprintf(e->field, sizeof(e->field), "thinking.adaptive");
 }
 
-/* The one the service names (not a path through what was said, messages.1.content.0, which
- * is nothing to leave out), else the one its sentence names; "" none. */
+/* Set the field to the parameter that the error names, else to the one in its sentence; "" none. A
+ * path into the conversation (messages.1.content.0) is nothing to leave out. */
 static void find_param(struct reply_error *e, const char *param, const char *text)
 {
 	static const char *const said[] = {"messages", "system", "tools.", "input"};
@@ -497,7 +497,7 @@ const json_t *stream_error_member(const json_t *body)
 	if (error != NULL)
 		return error;
 	error = json_object_get(body, "error");
-	if (json_is_object(json_object_get(error, "error"))) /* of a proxy */
+	if (json_is_object(json_object_get(error, "error"))) /* a proxy's wrapping */
 		return stream_error_member(error);
 	if (json_is_string(error) && json_is_string(json_object_get(body, "error_description")))
 		return body;
@@ -521,7 +521,7 @@ const json_t *stream_error_member(const json_t *body)
 											     : NULL;
 }
 
-/* A code as text, whatever it is. */
+/* A member as text, whether string or number. */
 static const char *code_of(const json_t *error, const char *key, char room[24])
 {
 	const json_t *v = json_object_get(error, key);
@@ -532,7 +532,7 @@ static const char *code_of(const json_t *error, const char *key, char room[24])
 	return room;
 }
 
-/* Code as a number of HTTP, where it is one. */
+/* The error's code as a status of HTTP, where it is one. */
 static int code_status(const json_t *error, int status)
 {
 	int64_t code = json_get_int(error, "code", 0);
@@ -542,13 +542,13 @@ static int code_status(const json_t *error, int status)
 	return status == 200 && code >= 400 && code < 600 ? (int)code : status;
 }
 
-/* A sentence may say more than that. */
+/* Classes that the sentence may make more precise. */
 static bool is_vague(enum reply_class cls)
 {
 	return cls == REPLY_BAD_REQUEST || cls == REPLY_SERVER || cls == REPLY_TOO_LARGE;
 }
 
-/* The class that the sentence gives where the code says little; the numbers go to *e. */
+/* The class by the sentence where the code is vague; its numbers go to *e. */
 static enum reply_class read_sentence(struct reply_error *e, enum reply_class cls, const char *text)
 {
 	enum reply_class said = stream_error_class_of(sentences, ARRAY_LEN(sentences), text, false);
@@ -561,7 +561,7 @@ static enum reply_class read_sentence(struct reply_error *e, enum reply_class cl
 				       stream_error_any_of("not found|404 not found", text, true) ||
 				       stream_error_any_of(NO_PATH, text, false)))
 		return REPLY_ADDRESS;
-	/* One request larger than what the account may send in that time. */
+	/* A rate limit that the request alone exceeds: waiting never helps. */
 	if ((is_vague(cls) || cls == REPLY_RATE_LIMIT) &&
 	    stream_error_any_of(BY_TIME, text, false)) {
 		e->never = n.of[AMOUNT_LIMIT] > 0 && asked > n.of[AMOUNT_LIMIT];
@@ -612,7 +612,7 @@ static enum reply_class stream_error_decide(const json_t *error, int status, con
 	    (cls == REPLY_SERVER && status >= 400 && status < 500))
 		cls = class_of_status(status);
 	if (cls == REPLY_OK)
-		cls = REPLY_SERVER; /* in a stream, and not said why */
+		cls = REPLY_SERVER; /* in a stream, without a reason */
 	/* OpenRouter: no provider of this model takes a parameter. */
 	if (cls == REPLY_NOT_FOUND && (strstr(text, "support the provided '") != NULL ||
 				       stream_error_any_of(OLD_REASONING, text, false)))
@@ -624,7 +624,7 @@ static enum reply_class stream_error_decide(const json_t *error, int status, con
 	return cls;
 }
 
-/* A list of what is wrong, as pydantic writes it; the first is told. */
+/* The first entry of a list of faults as pydantic writes it. */
 static const char *detail_text(const json_t *list, char *out, size_t size)
 {
 	const json_t *first = json_array_get(list, 0), *part;
@@ -644,7 +644,7 @@ static const char *detail_text(const json_t *list, char *out, size_t size)
 	return out;
 }
 
-/* The sentence; "" when there is none. */
+/* The error's sentence; "" when there is none. */
 static const char *stream_error_text_of(const json_t *error, char *room, size_t size)
 {
 	const json_t *message = json_object_get(error, "message");
@@ -668,8 +668,8 @@ static void keep_id(struct reply_error *e, const json_t *body)
 	e->request_id[n] = 0;
 }
 
-/* What stands behind one of these words and reads as a time: "resets at 3pm", "again in 2 hours";
- * NULL: nothing. */
+/* The text behind one of these words that reads as a time: "resets at 3pm", "again in 2 hours";
+ * NULL: none. */
 static const char *told_behind(const char *text)
 {
 	static const char *const words[] = {"again",     "retry",  "wait",          "reset",
@@ -689,7 +689,7 @@ static const char *told_behind(const char *text)
 	return NULL;
 }
 
-/* How long to wait: in members of several services, in the sentence. */
+/* Keep how long to wait: from members of several services, else from the sentence. */
 static void keep_wait(struct reply_error *e, const json_t *error, const char *text)
 {
 	static const char *const keys[] = {"retry_after",       "retry_after_seconds", "retryDelay",
@@ -713,7 +713,8 @@ static void keep_wait(struct reply_error *e, const json_t *error, const char *te
 		snprintf(e->after, sizeof(e->after), "%.*s", (int)sizeof(e->after) - 1, wait);
 }
 
-/* Which limit it is; one that comes back at a time is no bill to be paid, whatever its status. */
+/* Keep which limit it is. A quota that comes back at a time is a rate limit, whatever its
+ * status. */
 static void keep_limit(struct reply_error *e, const json_t *error, const char *text)
 {
 	const char *type = json_str(error, "type");
@@ -748,7 +749,7 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 		return;
 	}
 	json_decref(in);
-	/* OpenRouter: what the provider behind it said. */
+	/* OpenRouter: the error of the provider behind it. */
 	raw = json_get_str(json_object_get(error, "metadata"), "raw");
 	snprintf(all, sizeof(all), "%s%s%s", text, raw != NULL && text[0] != 0 ? ": " : "",
 		 raw != NULL ? raw : "");
@@ -773,9 +774,9 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 	keep_id(e, body);
 }
 
-/* ---- errors as whatever came */
+/* ---- errors as bodies of any kind */
 
-/* The title of a page (or of XML); "" none. */
+/* Title of a page (or of XML); "" none. */
 static void title_of(const char *body, char *out, size_t size)
 {
 	static const char *const tags[] = {"<title", "<message", "<h1", "<code"};
@@ -789,8 +790,8 @@ static void title_of(const char *body, char *out, size_t size)
 	snprintf(out, size, "%.*s", (int)strcspn(at, "<\r\n"), at);
 }
 
-/* A page: a gateway whose service failed says so with its status; else something stands before
- * the service, for which neither the key nor the model is to blame. */
+/* The class of a page: a gateway's status where its service failed; else something stands before
+ * the service, for which neither key nor model is to blame. */
 static enum reply_class class_of_page(int status, const char *body)
 {
 	enum reply_class cls = class_of_status(status);

@@ -15,17 +15,17 @@
 #include "provider/stream_core.h"
 
 #define STEP        1024u
-#define PERIOD_MAX  2048u /* bytes that are said again */
-#define COPIES      8u    /* of them, at the least */
-#define LEAST       2048u /* bytes of a run */
-#define LEAST_DRAWN 4096u /* of one that is no words: rules, walls of a box, rows of digits */
-#define SHORT       16u   /* a period of fewer bytes is none either */
-#define ARGS_TIMES  4u    /* so much longer where it is the content of a file, */
-#define FAR_TIMES   16u   /* and at a service that is quick: somebody may have asked for it */
+#define PERIOD_MAX  2048u /* bytes of the repeated text */
+#define COPIES      8u    /* repetitions, at least */
+#define LEAST       2048u /* bytes of a run, at least */
+#define LEAST_DRAWN 4096u /* of a run without words: rules, walls of a box, digits */
+#define SHORT       16u   /* a shorter period counts as having no words */
+#define ARGS_TIMES  4u    /* times longer in arguments, which may be a file's content, */
+#define FAR_TIMES   16u   /* and at a quick service: somebody may have asked for it */
 #define NEEDLE      16u
-#define TRIES       16 /* periods at a step */
+#define TRIES       16 /* periods tried at a step */
 
-/* The bytes at the end of `s` that equal those `period` before; 0: fewer than a run. */
+/* Bytes at the end of `s` that equal those `period` before; 0: fewer than `least`. */
 static size_t stream_repeat_run_of(const char *s, size_t len, size_t period, size_t least)
 {
 	size_t n = MAX(least, (COPIES - 1) * period);
@@ -70,10 +70,10 @@ void stream_repeat(struct stream *s, struct part *p)
 	if (n == 0 || (n < LEAST_DRAWN * times && !is_words(end - period, period)))
 		return;
 	p->text.len -= n;
-	while (((unsigned char)text[p->text.len] & 0xc0) == 0x80) /* amid a character */
+	while (((unsigned char)text[p->text.len] & 0xc0) == 0x80) /* do not cut a character */
 		p->text.len++;
 	at = memchr(text + p->text.len, '\n', MIN(n, period));
-	if (at != NULL && text[p->text.len - 1] != '\n') /* whole lines, where there are some */
+	if (at != NULL && text[p->text.len - 1] != '\n') /* a whole line, where there is one */
 		p->text.len = (size_t)(at + 1 - text);
 	p->text.data[p->text.len] = 0;
 	stream_stop(s->reply, "repeated");

@@ -14,8 +14,8 @@
 #include "base/util.h"
 #include "provider/stream_core.h"
 
-/* PAIR: the end is a common mark, and says nothing alone. LATE: the beginning is a common
- * word, and says nothing without its end. An empty beginning: the mark is that of the answer. */
+/* PAIR: the end mark is common and says nothing alone. LATE: the beginning is common and says
+ * nothing without its end. An empty beginning: the mark begins the answer. */
 enum how { FREE, PAIR, LATE };
 
 static const struct thought {
@@ -47,7 +47,7 @@ static const struct thought {
 	{"analysis", "assistantfinal", LATE},
 };
 
-/* Does `mark` stand at the beginning of `s`, or what may become it? */
+/* Does `s` begin with `mark`, or with its first bytes? */
 static enum fit stream_thought_fits(const char *s, size_t len, const char *mark)
 {
 	size_t n;
@@ -70,19 +70,20 @@ int stream_thought(struct stream *s, const char *text, size_t len)
 	return rv == 0 && len > 0 ? stream_add(s, p, DELTA_REASONING, text, len) : rv;
 }
 
-/* The text of that part begins with `n` bytes of thinking and a mark. */
+/* Move `n` bytes of thinking from the beginning of a text to the thought part, and drop the
+ * mark. */
 static int take_off(struct stream *s, unsigned at, size_t n, size_t mark)
 {
 	int rv;
 
-	s->payload -= (int64_t)n; /* it was counted as text */
+	s->payload -= (int64_t)n; /* the bytes were counted as text */
 	rv = stream_thought(s, s->reply->parts[at].text.data, n);
 	buf_drop(&s->reply->parts[at].text, n + mark);
 	return rv;
 }
 
-/* A mark that ends thinking stands where a model puts it, not where a text speaks of it: on a
- * line of its own or right behind what was thought, in no quotes and no fence. */
+/* Is the mark used, not quoted? A model puts it on a line of its own or right behind its thinking,
+ * in no quotes and no fence. */
 static bool stream_thought_stands_alone(const char *s, size_t at, size_t mark, size_t len)
 {
 	size_t from = at;
@@ -97,13 +98,13 @@ static bool stream_thought_stands_alone(const char *s, size_t at, size_t mark, s
 	       (from == 0 || from == at || strchr("\n.!?", s[from - 1]) != NULL);
 }
 
-/* The end of thinking, and the length of the mark; 0: not yet, and what stands there may
- * become one. Models mix up the marks of a family. `in` NULL: its beginning never came. */
+/* Offset of the mark that ends thinking, *mark: its length; 0: not decided, more bytes may complete
+ * one. Models mix up the marks of a family. `in` NULL: no beginning was seen. */
 static size_t find_end(const struct thought *in, const char *s, size_t len, size_t *mark)
 {
 	*mark = 0;
 	for (size_t at = in == NULL; at < len; at++) {
-		at += strcspn(s + at, "<[a\xe2"); /* no mark begins otherwise */
+		at += strcspn(s + at, "<[a\xe2"); /* first bytes of all marks */
 		if (at >= len)
 			break;
 		for (const struct thought *t = thoughts; t < thoughts + ARRAY_LEN(thoughts); t++) {
@@ -116,7 +117,7 @@ static size_t find_end(const struct thought *in, const char *s, size_t len, size
 
 			if (in == NULL && t->how <= PAIR &&
 			    stream_thought_fits(s + at, len - at, t->begin) == FIT_WHOLE)
-				return len; /* of which it speaks */
+				return len; /* the text speaks of marks */
 			if (in == NULL && (fit != FIT_WHOLE || !stream_thought_stands_alone(
 								       s, at, strlen(t->end), len)))
 				continue;
@@ -129,8 +130,8 @@ static size_t find_end(const struct thought *in, const char *s, size_t len, size
 	return len;
 }
 
-/* How a text begins: with the row *in, or with the end of one alone (NULL), and the length of
- * the mark. FIT_MAYBE: more bytes decide. */
+/* Does a text begin with the mark of row *in, or with an end mark alone (NULL)? *mark: its length.
+ * FIT_MAYBE: more bytes decide. */
 static enum fit stream_thought_begins(const char *s, size_t len, const struct thought **in,
 				      size_t *mark)
 {
@@ -161,7 +162,7 @@ int stream_lead(struct stream *s, unsigned at, bool last)
 		if (p->in != NULL) {
 			n = find_end(p->in, p->text.data, p->text.len, &mark);
 			rv = take_off(s, at, mark == 0 && last ? p->text.len : n, mark);
-			p = &s->reply->parts[at]; /* it may have moved */
+			p = &s->reply->parts[at]; /* parts may have moved */
 			if (mark == 0)
 				break;
 			p->in = NULL;
@@ -204,7 +205,7 @@ int stream_settle(struct stream *s)
 		n = find_end(NULL, p->text.data, p->text.len, &mark);
 		if (mark == 0)
 			continue;
-		s->text = NULL; /* it was shown already, as text */
+		s->text = NULL; /* the bytes were shown as text already */
 		rv = take_off(s, i, n, mark);
 		s->reply->parts[i].lead = LEAD_LED;
 		rv = rv == 0 ? stream_lead(s, i, true) : rv;

@@ -18,10 +18,10 @@
 #include "provider/model.h"
 #include "provider/stream_core.h"
 
-#define FENCE_WORD 16 /* bytes behind ``` on its line, at most */
-#define HELD_STEP  16 /* bytes between two looks at what is held back, at least */
+#define FENCE_WORD 16 /* most bytes behind ``` on its line */
+#define HELD_STEP  16 /* least bytes between two looks at held-back text */
 
-/* Does one of `words` begin `s`? MAYBE: more bytes decide. */
+/* Does `s` begin with one of `words`? MAYBE: more bytes decide. */
 static enum fit begins_one(const char *s, size_t len, const char *const *words, size_t n)
 {
 	enum fit fit = FIT_NOT;
@@ -35,7 +35,7 @@ static enum fit begins_one(const char *s, size_t len, const char *const *words, 
 	return fit;
 }
 
-/* An object is a call by its first key. */
+/* Does an object look like a call, by its first key? */
 static enum fit object_calls(const char *s, size_t len)
 {
 	static const char *const keys[] = {"name\"", "function",    "action\"",
@@ -50,7 +50,7 @@ static enum fit object_calls(const char *s, size_t len)
 	return s[at] == '"' ? begins_one(s + at + 1, len - at - 1, keys, ARRAY_LEN(keys)) : FIT_NOT;
 }
 
-/* A line that begins with `s`. */
+/* Does the line that begins with `s` begin a call? */
 static enum fit line_calls(const char *s, size_t len)
 {
 	static const char *const marks[] = {
@@ -90,7 +90,7 @@ void stream_show(struct stream *s, struct part *p)
 			break;
 		if (p->lead == LEAD_QUIET) {
 			p->held_at = (uint32_t)(len + HELD_STEP +
-						(len - to) / 4); /* no look at each piece */
+						(len - to) / 4); /* do not look at each piece */
 			shown = reply_shown(text, to, len, s->tools, s->ntools);
 			if (shown == 0)
 				break;
@@ -123,7 +123,7 @@ int stream_take_written(struct stream *s, struct turn *t)
 	list = can ? reply_calls(p->text.data, p->text.len, s->tools, s->ntools, &from) : NULL;
 	t->written = list != NULL;
 	if (list == NULL && p != NULL) {
-		p->held_at = 0; /* a last look */
+		p->held_at = 0; /* look once more */
 		stream_show(s, p);
 	}
 	if (list != NULL)
@@ -137,7 +137,8 @@ int stream_take_written(struct stream *s, struct turn *t)
 		const char *name = json_str(one, "name");
 		const struct tool *tool = reply_tool(s->tools, s->ntools, name);
 
-		/* No result is known yet of those before: small models write all tools down. */
+		/* The result of a call before is unknown yet, so a call that ends the run is
+		 * dropped: small models write all tools down. */
 		if (i > 0 && tool != NULL && tool->flags & TOOL_ENDS)
 			break;
 		if (rv == 0)

@@ -16,16 +16,16 @@
 #include "base/util.h"
 
 #define MOST_MS  INT64_C(10000000000000000)
-#define EPOCH_MS INT64_C(1000000000000) /* 2001 */
+#define EPOCH_MS INT64_C(1000000000000) /* September 2001 */
 #define DAY_S    86400
-#define NEAR_S   600 /* an hour of the clock that far behind is now: clocks differ */
+#define NEAR_S   600 /* an hour of the clock so little behind is now: clocks differ */
 
 int64_t told_date(const char *s)
 {
 	static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S GMT",
 					    "%a, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y",
 					    "%Y-%m-%dT%H:%M:%SZ"};
-	locale_t english = newlocale(LC_ALL_MASK, "C", NULL); /* whatever the program speaks */
+	locale_t english = newlocale(LC_ALL_MASK, "C", NULL); /* in any locale */
 	int64_t at = -1;
 
 	for (size_t i = 0; english != NULL && i < ARRAY_LEN(forms) && at < 0; i++) {
@@ -50,7 +50,7 @@ static bool letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* A decimal number times `scale`, whole, and where it ends; -1: it is none. */
+/* A decimal number times `scale`, rounded down; *end: behind it; -1: no number. */
 static int64_t told_decimal(const char *s, int64_t scale, const char **end)
 {
 	int64_t whole = 0, part = 0, unit = 1;
@@ -70,12 +70,12 @@ static int64_t told_decimal(const char *s, int64_t scale, const char **end)
 	return MIN(whole, MOST_MS / scale) * scale + part * scale / unit;
 }
 
-/* "1h7m40.8s", "20 seconds", "2 hours and 10 minutes", whatever follows; "20" alone is in units of
- * `scale`. */
+/* Read "1h7m40.8s", "20 seconds", "2 hours and 10 minutes", with any text behind; "20" alone is in
+ * units of `scale`. */
 static int64_t duration(const char *s, int64_t scale)
 {
 	static const struct {
-		const char *name, *begins; /* the whole word, or its beginning */
+		const char *name, *begins; /* the unit's whole name, or its beginning */
 		int64_t ms;
 	} units[] = {{"ms", "milli", 1},       {"s", "sec", 1000},         {"m", "min", 60000},
 		     {"h", "hour", 3600000},   {"hr", "hrs", 3600000},     {"d", "day", 86400000},
@@ -109,7 +109,7 @@ struct clock_time {
 	int year, month, day; /* 0: not said */
 	int hour, minute, second;
 	bool timed, utc, zoned;
-	int64_t ahead_s; /* of UTC, where zoned */
+	int64_t ahead_s; /* ahead of UTC, when zoned */
 	char zone[40];   /* "Europe/Berlin" */
 };
 
@@ -122,8 +122,8 @@ static int64_t big_endian(const unsigned char *p, int n)
 	return (int64_t)v;
 }
 
-/* What a file of zone information (RFC 8536) says of the time `t`: seconds ahead of UTC. The
- * second, 64-bit part of it holds transitions, the kind that each begins, and the kinds. */
+/* Look up the time `t` in a file of zone information (RFC 8536): seconds ahead of UTC. Its second,
+ * 64-bit part holds transitions, the kind that each begins, and the kinds. */
 static bool zone_of_file(const unsigned char *p, size_t len, int64_t t, int64_t *ahead_s)
 {
 	int64_t n[6], skip, times, types, kind = 0;
@@ -165,7 +165,7 @@ static bool zone_read(const char *name, int64_t t, int64_t *ahead_s)
 	return n > 0 && zone_of_file(data, (size_t)n, t, ahead_s);
 }
 
-/* A word of it, `n` letters and more; false: it is none. */
+/* Take a word of `n` or more letters as part of a time; false: not a time's word. */
 static bool told_take_word(struct clock_time *c, const char *s, size_t n)
 {
 	static const char months[] = "janfebmaraprmayjunjulaugsepoctnovdec";
@@ -190,7 +190,7 @@ static bool told_take_word(struct clock_time *c, const char *s, size_t n)
 	return false;
 }
 
-/* "+02:00" behind an hour. */
+/* Read "+02:00" behind an hour. */
 static const char *take_offset(struct clock_time *c, const char *s)
 {
 	int hours = 0, minutes = 0, used = 0;
@@ -203,7 +203,8 @@ static const char *take_offset(struct clock_time *c, const char *s)
 	return s + 1 + used;
 }
 
-/* "3pm", "15:04:05.25", "1st", "2026", "2026-12-01T"; `s` stands at a digit. NULL: none of them. */
+/* Read "3pm", "15:04:05.25", "1st", "2026", "2026-12-01T"; `s` is at a digit. NULL: none of
+ * them. */
 static const char *told_take_number(struct clock_time *c, const char *s)
 {
 	int n = 0, used = 0, month, day;
@@ -239,7 +240,7 @@ static const char *told_take_number(struct clock_time *c, const char *s)
 	return take_offset(c, *s == 'Z' ? (c->utc = true, s + 1) : s);
 }
 
-/* As far as it goes. */
+/* Read words and numbers of a time until other text follows. */
 static void read_clock(struct clock_time *c, const char *s)
 {
 	const char *next;
@@ -272,14 +273,14 @@ static int64_t told_seconds_of(const struct clock_time *c, struct tm tm)
 	t = timegm(&tm);
 	if (c->utc)
 		return t;
-	/* Of the same hour in that zone; near a change of its clocks the second look is right. */
+	/* Seconds of the same hour in that zone; near a clock change the second look is right. */
 	for (int i = 0; i < 2 && !c->zoned; i++)
 		if (!zone_read(c->zone, t - ahead_s, &ahead_s))
 			return mktime(&tm);
 	return t - ahead_s;
 }
 
-/* ms since 1970; -1: it is none. */
+/* The time in ms since 1970; -1: no time. */
 static int64_t clock_time(const char *s, int64_t wall_ms)
 {
 	struct clock_time c = {0};
@@ -303,7 +304,7 @@ static int64_t clock_time(const char *s, int64_t wall_ms)
 		.tm_isdst = -1,
 	};
 	if (c.day == 0)
-		tm.tm_mday--; /* it may be yesterday there */
+		tm.tm_mday--; /* the zone may still have yesterday */
 	t = told_seconds_of(&c, tm);
 	while (c.day == 0 && t <= now - NEAR_S) {
 		tm.tm_mday++;
@@ -316,13 +317,13 @@ static int64_t clock_time(const char *s, int64_t wall_ms)
 	return t >= 0 ? t * 1000 : -1;
 }
 
-/* ---- all of them */
+/* ---- all forms */
 
 int64_t told_wait_in(const char *s, int64_t scale, int64_t wall_ms)
 {
 	int64_t ms = duration(s, scale), at = -1;
 
-	if (ms >= EPOCH_MS) /* no wait but a time, in seconds or in ms */
+	if (ms >= EPOCH_MS) /* a point in time, in seconds or in ms, not a wait */
 		at = ms >= EPOCH_MS * scale ? ms / scale : ms;
 	else if (ms < 0)
 		at = told_date(s);

@@ -65,7 +65,7 @@ int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark)
 	jw_init(&w, out);
 	jw_object(&w, NULL);
 	jw_str(&w, "model", m != NULL && m->wire_name[0] != 0 ? m->wire_name : spec->model);
-	if (spec->system[0] != 0) { /* what is empty is refused */
+	if (spec->system[0] != 0) { /* the service refuses an empty text */
 		jw_array(&w, "system");
 		jw_object(&w, NULL);
 		jw_str(&w, "type", "text");
@@ -151,7 +151,7 @@ int wire_call_id(struct turn *t, struct turn_call *c, const char *id, size_t max
 	}
 	do {
 		c->wire_id = arena_fmt(&t->mem, "call_%s_%u", tag, n);
-		n += TURN_MAX_CALLS; /* taken only when the service imitated one */
+		n += TURN_MAX_CALLS; /* an id is taken only when the service imitated ours */
 	} while (c->wire_id != NULL && wire_id_taken(t, c, c->wire_id));
 	return c->wire_id != NULL ? 0 : AVA_ENOMEM;
 }
@@ -223,7 +223,7 @@ int wire_results(struct buf *out, const struct turn *t, const char *const *notic
 	for (unsigned i = 0; i < nnotices; i++)
 		blocks += !wire_blank(notices[i], strlen(notices[i]));
 	if (blocks == 0)
-		return AVA_EINVAL; /* a message needs content */
+		return AVA_EINVAL; /* the service refuses a message without content */
 	open_message(&w, out, "user");
 	for (unsigned i = 0; i < t->ncalls; i++)
 		result_block(&w, &t->calls[i]);
@@ -270,7 +270,7 @@ enum line_kind wire_line_kind(const char *line, size_t len)
 		const char *begins;
 		enum line_kind kind;
 	} kinds[] = {
-		{CHAT_BRIDGE, LINE_USER}, /* it stands for an empty reply, with the results */
+		{CHAT_BRIDGE, LINE_USER}, /* stands for an empty reply, with the results */
 		{"{\"role\":\"assistant\"", LINE_REPLY},
 		{"{\"role\":", LINE_USER},
 		{"{\"type\":\"function_call_output\"", LINE_USER},
@@ -291,8 +291,8 @@ void wire_reader_init(struct wire_reader *r, const char *lines, size_t len)
 	jscan_list(&r->w, lines, len);
 }
 
-/* The rest of the message whose blocks were read: "}" and no more keys, so
- * that no second "content" can hide anything. */
+/* Read the rest of a message whose blocks were read: "}" and no more keys, so that a second
+ * "content" cannot hide anything. */
 static bool close_read(struct wire_reader *r)
 {
 	struct wire_block b;
@@ -301,12 +301,12 @@ static bool close_read(struct wire_reader *r)
 
 	while ((more = wire_block(r, &b)) == 1)
 		;
-	if (r->chat) /* was read to its end */
+	if (r->chat) /* the members were read to their end */
 		return more == 0;
 	return !r->w.failed && !jscan_key(&r->w, &key) && !r->w.failed;
 }
 
-/* The members of a message of chat completions, or of an item, `key` first. */
+/* Read the members of a message of chat completions, or of an item, `key` first. */
 static bool wire_read_members(struct wire_reader *r, struct slice key, bool more)
 {
 	struct slice parts = {"[]", 2};
@@ -327,7 +327,7 @@ static bool wire_read_members(struct wire_reader *r, struct slice key, bool more
 			b->input_string = jscan_string(w, &b->input);
 		else if (list && slice_is(key, r->item ? "content" : "tool_calls"))
 			jscan_skip(w, &parts);
-		else if (list && slice_is(key, "content")) /* one with a mark */
+		else if (list && slice_is(key, "content")) /* text parts with a mark */
 			said = jscan_skip(w, NULL);
 		else
 			jscan_skip(w, NULL);
@@ -338,7 +338,7 @@ static bool wire_read_members(struct wire_reader *r, struct slice key, bool more
 	return !w->failed && (r->role != WIRE_TOOL || (said && b->id.len > 0));
 }
 
-/* Behind "type": what an item is, and whose. */
+/* Read an item's type, which tells its kind and author. */
 static bool wire_read_item(struct wire_reader *r)
 {
 	static const struct {
@@ -349,7 +349,7 @@ static bool wire_read_item(struct wire_reader *r)
 		{"message", WIRE_ASSISTANT, WIRE_TEXT},
 		{"function_call", WIRE_ASSISTANT, WIRE_TOOL_USE},
 		{"function_call_output", WIRE_TOOL, WIRE_TOOL_RESULT},
-		{NULL, WIRE_ASSISTANT, WIRE_OTHER}, /* reasoning, what comes later */
+		{NULL, WIRE_ASSISTANT, WIRE_OTHER}, /* reasoning, future types */
 	};
 	bool reply = r->item && r->role == WIRE_ASSISTANT, more;
 	struct slice key, type;
@@ -415,8 +415,7 @@ int wire_message(struct wire_reader *r, bool *user)
 	return wire_read_members(r, key, more) ? 1 : AVA_EINVAL;
 }
 
-/* The content of a tool_result: a string, or blocks of which the first text
- * is taken. */
+/* Read the content of a tool_result: a string, or the first text of its blocks. */
 static void read_content(struct jscan *w, struct slice *text)
 {
 	struct slice key;
@@ -446,8 +445,8 @@ static void read_content(struct jscan *w, struct slice *text)
 	}
 }
 
-/* True when it is a word that must be a string in the blocks we know; blocks
- * that we do not know may hold anything under it. */
+/* Read a member of a block. true: the member must be a string in known blocks; unknown ones may
+ * hold any value under it. */
 static bool wire_read_member(struct jscan *w, struct slice key, struct wire_block *b,
 			     struct slice *type)
 {
@@ -508,7 +507,7 @@ static void wire_read_part(struct jscan *w, struct wire_block *b)
 	b->type = slice_is(type, "output_text") ? WIRE_TEXT : WIRE_OTHER;
 }
 
-/* The content of a message of chat completions or of an item, as blocks: a result; a call; a
+/* Give the content of a message of chat completions or of an item as blocks: a result; a call; a
  * text and calls; texts. */
 static int chat_block(struct wire_reader *r, struct wire_block *b)
 {
@@ -560,8 +559,8 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 	return r->w.failed ? AVA_EINVAL : 1;
 }
 
-/* ---- check. The sentences are those of the Anthropic service, which has one for
- * nearly everything that can be wrong. */
+/* ---- check. The sentences are those of the Anthropic service, which has one for nearly every
+ * fault. */
 
 enum form { FORM_MESSAGES, FORM_PAUSED, FORM_CHAT, FORM_ITEMS };
 
@@ -569,17 +568,17 @@ struct check {
 	enum form form;
 	struct slice calls[TURN_MAX_CALLS]; /* of the assistant message before */
 	bool answered[TURN_MAX_CALLS];
-	unsigned ncalls, left; /* left: not answered yet */
-	unsigned asked;        /* that message */
-	struct nameset ids;    /* of every call of the conversation; not in chat completions */
+	unsigned ncalls, left; /* left: calls without an answer */
+	unsigned asked;        /* number of that message */
+	struct nameset ids;    /* ids of all calls of the conversation; not in chat completions */
 	struct wire_reader r;
-	bool user, last_user; /* whose message; whose was the one before */
-	bool text_seen;       /* in this message */
-	bool thought;         /* the item before was reasoning: the rest of its reply is due */
+	bool user, last_user; /* the current message is the user's; the one before was */
+	bool text_seen;       /* the current message had text */
+	bool thought;         /* the last item was reasoning: the rest of its reply must follow */
 	struct ava_error *err;
 };
 
-/* `block`: of the one that was read last. */
+/* `block`: the fault is in the block read last. */
 __attribute__((format(printf, 3, 4))) static int wire_fault(const struct check *c, bool block,
 							    const char *fmt, ...)
 {
@@ -596,7 +595,7 @@ __attribute__((format(printf, 3, 4))) static int wire_fault(const struct check *
 
 #define ID(id) (int)MIN((id).len, WIRE_ID_MAX), (id).s
 
-/* The call of that id in the message before; ncalls: none. In order they are the k-th. */
+/* Index of the call with that id in the message before; ncalls: none. In order it is k. */
 static unsigned wire_find_call(const struct check *c, struct slice id, unsigned k)
 {
 	for (unsigned n = 0; n < c->ncalls; n++) {
@@ -614,7 +613,7 @@ static int check_id(struct check *c, struct slice id)
 
 	if (id.len == 0 || id.len > (c->form == FORM_CHAT ? CHAT_ID_MAX : WIRE_ID_MAX))
 		return wire_fault(c, true, ".tool_use.id: String should have 1 to 128 characters");
-	if (c->form >= FORM_CHAT) /* services count them anew in each reply */
+	if (c->form >= FORM_CHAT) /* services number the ids anew in each reply */
 		return wire_find_call(c, id, 0) == c->ncalls
 			       ? 0
 			       : wire_fault(c, true, ": `tool_use` ids must be unique: %.*s",
@@ -631,7 +630,7 @@ static int check_id(struct check *c, struct slice id)
 	return nameset_add(&c->ids, name) == 0 ? 0 : err_set(c->err, AVA_ENOMEM, "out of memory");
 }
 
-/* An object, or a string that holds one and nothing after it: 1, 0, AVA_ENOMEM. */
+/* Is the input an object, or a string of exactly one? 1, 0, AVA_ENOMEM. */
 static int wire_is_object(const struct wire_block *b, bool string)
 {
 	struct jscan w;
@@ -738,8 +737,8 @@ static int check_answered(const struct check *c)
 		c->asked, ids);
 }
 
-/* Results stand in one user message, or in messages of their own; what comes behind
- * them must find every call answered. */
+/* Check a message. Results stand in one user message, or in messages of their own; every call must
+ * be answered before other content. */
 static int check_message(struct check *c)
 {
 	bool chat = c->form >= FORM_CHAT, thought = c->thought;
@@ -785,8 +784,8 @@ static int check_lines(enum form form, const char *lines, size_t len, struct ava
 
 	wire_reader_init(&c.r, lines, len);
 	while (rv == 0 && (more = wire_message(&c.r, &c.user)) != 0) {
-		/* The user's content may be parts in chat completions, too, and speaks
-		 * that form among items. */
+		/* A user's content may be parts in chat completions, too, and has that form among
+		 * items. */
 		if (more < 0 || (form < FORM_CHAT && c.r.chat) ||
 		    (form >= FORM_CHAT && !c.r.chat && !c.user) ||
 		    (c.r.item ? form != FORM_ITEMS : form == FORM_ITEMS && c.r.role != WIRE_USER))
@@ -831,8 +830,8 @@ int wire_check_items(const char *lines, size_t len, struct ava_error *err)
 	return check_lines(FORM_ITEMS, lines, len, err);
 }
 
-/* ---- results and open calls: what read_result shows, what citations are checked
- * against, and which calls a crash left without an answer */
+/* ---- results and open calls: for read_result, for checks of citations, and for the calls that a
+ * crash left without an answer */
 
 int wire_each_result(const char *lines, size_t len,
 		     int (*each)(size_t k, const char *text, size_t len, bool is_error, void *user),
@@ -911,7 +910,7 @@ static int keep_call(struct turn *t, const struct wire_block *b)
 	return c->wire_id != NULL && c->name != NULL && c->args != NULL ? 0 : AVA_ENOMEM;
 }
 
-/* The texts of a reply are one text, as when it came. */
+/* Append a text: the texts of a reply become one, as when it came. */
 static int wire_keep_text(struct turn *t, const struct wire_block *b)
 {
 	size_t len = t->text_len;
@@ -942,7 +941,7 @@ static int drop_call(struct turn *t, struct slice raw)
 	return id != NULL ? 0 : AVA_ENOMEM;
 }
 
-/* Of a reply before the last one. */
+/* Forget a reply before the last one. */
 static void wire_forget(struct turn *t)
 {
 	arena_fini(&t->mem);
@@ -963,7 +962,7 @@ int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_er
 	wire_forget(t);
 	wire_reader_init(&r, lines, len);
 	while ((rv = wire_message(&r, &from_user)) == 1) {
-		/* A user message after the calls holds all their results. */
+		/* A user message behind calls holds all their results. */
 		if (r.role != WIRE_TOOL && !r.goes_on)
 			wire_forget(t);
 		while (r.role != WIRE_USER && (rv = wire_block(&r, &b)) == 1) {

@@ -24,42 +24,41 @@ int wire_tail(struct buf *out, const struct model *m, bool thinking,
 int wire_user(struct buf *out, const char *text, size_t len);
 int wire_results(struct buf *out, const struct turn *t, const char *const *notices,
 		 unsigned nnotices);
-/* The assistant line of text and calls of `t` (wire_id, name, args; a call
- * whose args are NULL is sent with {}). Nothing when there is neither. */
+/* Write the assistant line of text and calls of `t` (wire_id, name, args; {} for NULL args).
+ * Nothing when there is neither. */
 int wire_assistant(struct buf *out, const struct turn *t);
 
 /* wire_head with a cache mark on the system prompt. */
 int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark);
-/* The same of OpenAI's forms, up to where a system message may stand. `flat`: of responses. */
+/* The head of OpenAI's forms, up to where a system message may stand. `flat`: of responses. */
 void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec, bool flat);
 
-/* Nothing in it but spaces and line ends: a service refuses such a text. */
+/* Is the text only spaces and line ends, which a service refuses? */
 bool wire_blank(const char *s, size_t len);
-bool wire_raw_blank(struct slice raw); /* the same of a raw string */
-/* May stand in the id of a call, and in the name of a tool. */
+bool wire_raw_blank(struct slice raw); /* for a raw string */
+/* May the character stand in a call's id and a tool's name? */
 bool wire_id_char(unsigned char c);
-/* c->wire_id: `id` of at most `max` bytes where it is one that `may` be sent back and no call
- * before it in `t` has it; else call_<tag>_<n>. 0 or AVA_ENOMEM. */
+/* Set c->wire_id to `id` (at most `max` bytes of characters that `may` allows) unless an earlier
+ * call in `t` has it; else to call_<tag>_<n>. 0 or AVA_ENOMEM. */
 int wire_call_id(struct turn *t, struct turn_call *c, const char *id, size_t max,
 		 bool (*may)(unsigned char ch), const char *tag);
 
 /* ---- see struct dialect */
 enum line_kind wire_line_kind(const char *line, size_t len);
-/* A line whose first member is that is a message, in whichever form. */
+/* Is a line whose first member has this key a message, in any form? */
 bool wire_is_message(struct slice key);
 
 /* ---- check; see struct dialect. */
 int wire_check(const char *lines, size_t len, struct ava_error *err);
-/* The same, but an assistant message may stand last or beside another one: a
- * reply that the service paused, and went on with. */
+/* The same, but assistant messages may stand last or side by side: a reply that the service paused
+ * and continued. */
 int wire_check_paused(const char *lines, size_t len, struct ava_error *err);
 int wire_check_chat(const char *lines, size_t len, struct ava_error *err);
 int wire_check_items(const char *lines, size_t len, struct ava_error *err);
 
 /* ---- results and open_calls; see struct dialect. All forms. */
 
-/* A result of chat completions or of responses cannot say that it is an error, so its
- * text begins with this. */
+/* Prefix of an error result's text in chat completions and responses, which have no flag for it. */
 #define WIRE_CHAT_ERROR "Error: "
 
 int wire_each_result(const char *lines, size_t len,
@@ -76,34 +75,34 @@ enum wire_block_type { WIRE_TEXT, WIRE_TOOL_USE, WIRE_TOOL_RESULT, WIRE_OTHER };
 
 struct wire_block {
 	enum wire_block_type type;
-	struct slice id;    /* of tool_use, or the one a tool_result answers; raw */
+	struct slice id;    /* id of a tool_use, or the one that a tool_result answers; raw */
 	struct slice name;  /* tool_use; raw */
 	struct slice input; /* tool_use; JSON, or a raw string that holds it: */
 	bool input_string;
-	struct slice text; /* raw; of a tool_result: its content, or the first text in it */
+	struct slice text; /* raw; a tool_result's content, or the first text in it */
 	bool is_error;
 };
 
 struct wire_reader {
 	struct jscan w;
 	enum wire_role role;     /* of the current message */
-	unsigned messages;       /* begun so far; the current one is messages - 1 */
-	unsigned blocks;         /* of the current message, begun so far */
-	bool in_body;            /* a "]" ends them; else the end of the text does */
+	unsigned messages;       /* messages begun; the current one is messages - 1 */
+	unsigned blocks;         /* blocks begun in the current message */
+	bool in_body;            /* a "]" ends the messages; else the end of the text */
 	bool open;               /* inside a message */
-	bool ended;              /* its content was read to its end */
-	bool item;               /* it is an item of responses */
-	bool goes_on;            /* with the reply that the item before is of */
-	bool chat;               /* it is one of chat completions, or an item; then: */
-	struct wire_block whole; /* its text or result, or what the item is */
-	struct jscan parts;      /* its calls, or the texts of an item */
-	bool held;               /* `whole` was not given yet */
+	bool ended;              /* the message's content was read to its end */
+	bool item;               /* the message is an item of responses */
+	bool goes_on;            /* continues the reply of the item before */
+	bool chat;               /* a message of chat completions, or an item; then: */
+	struct wire_block whole; /* its text or result, or the item itself */
+	struct jscan parts;      /* calls of the message, or texts of the item */
+	bool held;               /* `whole` was not returned yet */
 };
 
 /* `lines`: message texts joined by commas. */
 void wire_reader_init(struct wire_reader *r, const char *lines, size_t len);
-/* 1: a message, *user: it is not the model's; 0: the end; AVA_EINVAL. What was left
- * of the message before is skipped. */
+/* Read the next message. 1: *user: it is not the model's; 0: the end; AVA_EINVAL. Unread blocks of
+ * the message before are skipped. */
 int wire_message(struct wire_reader *r, bool *user);
 int wire_block(struct wire_reader *r, struct wire_block *b); /* 1, 0, AVA_EINVAL */
 
