@@ -35,8 +35,8 @@
 #define KEEP_FIRST     (24u << 10)
 #define KEEP_LAST      (32u << 10)
 #define SHOW_EVERY_MS  2000
-#define LINE_MAX_BYTES 4096 /* more than is shown: secrets are found before it is cut */
-#define FILES_MAX      20   /* of the work folder, named in the answer */
+#define LINE_MAX_BYTES 4096 /* longest line in which secrets are found before it is cut */
+#define FILES_MAX      20   /* files of the work folder named in the answer */
 #define FILES_LOOKED   1000
 #define DISK_LOOK_MS   100
 
@@ -46,17 +46,17 @@ struct command_state {
 	char *bwrap, *inside;
 	char work[PATH_MAX], start[PATH_MAX];
 	int64_t started_ms, shown_ms;
-	int seconds;           /* that it may take */
+	int seconds;           /* time limit */
 	bool bare;             /* without bubblewrap: sandbox.required is 0 */
-	struct os_timer *look; /* at the disk, which it must not fill */
+	struct os_timer *look; /* timer of looks at the disk, which the command must not fill */
 	struct trim trim;
-	bool filled; /* stopped for that */
+	bool filled; /* stopped since it filled the disk */
 	struct os_work trimming;
-	struct buf trimmed;      /* what it says */
-	struct exec_options how; /* to start it again so */
+	struct buf trimmed;      /* report of the trim */
+	struct exec_options how; /* for a second start with the same options */
 	struct repository repository;
 	const char *argv[4];
-	char *text; /* that `argv` and `how` point to, owned */
+	char *text; /* owned text that `argv` and `how` point to */
 	struct screen screen;
 };
 
@@ -85,10 +85,10 @@ static void command_answer_failure(struct tool_call *c, const char *class, const
 	c->done(c);
 }
 
-/* ---- what it answers */
+/* ---- the answer */
 
-/* Half a secret is known by nobody: a line that the gap cuts through is left out, before the gap
- * and behind it. One that is longer than a secret is stays, since it may be all there is. */
+/* Redaction does not find half a secret, so a line that the gap cuts is left out on both sides. A
+ * line longer than any secret stays, since it may be the whole output. */
 static size_t before_gap(const char *s, size_t len)
 {
 	size_t most = MIN(len, LINE_MAX_BYTES);
@@ -159,7 +159,7 @@ static void say_file(struct buf *out, int dir, const char *name, unsigned n)
 		buf_adds(out, S_ISDIR(st.st_mode) ? "/" : " (no plain file)");
 }
 
-/* By name and size, pictures as all others: the top of the folder, so much of it as one reads. */
+/* List the top of the work folder by name and size, pictures too, up to a readable number. */
 static void command_say_files(struct buf *out, const char *work)
 {
 	int dir = open(work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -197,7 +197,7 @@ static void no_sandbox(struct command_state *m, const struct exec_end *end)
 	set_failure(m->call, "sandbox_unavailable", err.text);
 }
 
-/* What it was kept in, for the record: as ava-sandbox tells it, and what its group limits. */
+/* Record the layers of the sandbox: as ava-sandbox tells them, and the limits of its cgroup. */
 static void say_layers(struct command_state *m, const char *told)
 {
 	struct tool_env *env = m->call->env;
@@ -228,7 +228,7 @@ static void command_trim_work(struct os_work *w)
 	(void)trim_run(&m->trim, &m->trimmed);
 }
 
-/* In front, where it is shown whatever else was written. */
+/* The report stands in front, where it is shown whatever the command wrote. */
 static void command_trim_done(struct os_work *w)
 {
 	struct command_state *m = w->priv;
@@ -291,7 +291,7 @@ static void command_done(const struct exec_end *end, void *user)
 
 /* ---- while it works */
 
-/* The logs are on the same disk, and all other work. */
+/* The disk also holds the logs and all other work. */
 static void command_look_at_disk(void *user)
 {
 	struct command_state *m = user;
@@ -317,7 +317,7 @@ static void command_show_line(struct command_state *m, const char *text, size_t 
 	env->activity(env, line);
 }
 
-/* The last of whole lines is shown. */
+/* Show the last whole line. */
 static void command_shown(const char *text, size_t len, bool stays, void *user)
 {
 	struct command_state *m = user;
@@ -349,7 +349,7 @@ static void command_stop(struct tool_call *c)
 
 /* ---- starting */
 
-/* The run's own folder: below the data root, closed to others. */
+/* Make the run's own folder: below the data root, closed to others. */
 static int command_make_work(struct command_state *m, struct ava_error *err)
 {
 	const struct tool_env *env = m->call->env;
@@ -373,7 +373,7 @@ static int command_make_work(struct command_state *m, struct ava_error *err)
 	return 0;
 }
 
-/* Where it starts: in its own folder, or in one of the project, never elsewhere. */
+/* The command starts in the run's folder, or in a folder of the project, never elsewhere. */
 static int find_start(struct command_state *m, struct ava_error *err)
 {
 	const struct tool_env *env = m->call->env;
@@ -396,8 +396,8 @@ static int find_start(struct command_state *m, struct ava_error *err)
 
 static int command_run(struct command_state *m, struct ava_error *err)
 {
-	/* Git's folder is a mount of its own; what is outside of the project is not there to be
-	 * compared. */
+	/* Git's folder is a mount of its own, and files outside of the project are absent, so git
+	 * compares the current folder only. */
 	static const char *const part[] = {"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=diff.relative",
 					   "GIT_CONFIG_VALUE_0=true",
 					   "GIT_DISCOVERY_ACROSS_FILESYSTEM=1", NULL};
@@ -428,7 +428,7 @@ static int command_run(struct command_state *m, struct ava_error *err)
 	return rv;
 }
 
-/* On the command line, or with `input` as its input. */
+/* Pass the text on the command line, or as the program's input (`input`). */
 static int command_keep_text(struct command_state *m, const char *text, const char *const *program,
 			     bool input)
 {
@@ -448,7 +448,7 @@ static int command_keep_text(struct command_state *m, const char *text, const ch
 	return 0;
 }
 
-/* Where it cannot be kept in anything, only a person's setting lets it run. */
+/* Without any sandbox, only a person's setting lets the command run. */
 static int find_sandbox(struct command_state *m, struct ava_error *err)
 {
 	int rv = sandbox_find(&m->bwrap, &m->inside, err);
@@ -457,7 +457,7 @@ static int find_sandbox(struct command_state *m, struct ava_error *err)
 	return m->bare ? 0 : rv;
 }
 
-/* `key`: the argument that is the text. */
+/* `key`: the argument that holds the text. */
 static void command_start(struct tool_call *c, const char *key, const char *const *program,
 			  bool input)
 {

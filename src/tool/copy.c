@@ -37,7 +37,7 @@ static int copy_open_folder(const char *path)
 	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* The folder that a path is in, below a tree; kept for the next one. */
+/* A folder below a tree, kept open for the next path in it. */
 struct copy_place {
 	int root, fd; /* owned; -1: none */
 	char dir[PATH_MAX];
@@ -57,7 +57,7 @@ static void place_fini(struct copy_place *p)
 		close(p->root);
 }
 
-/* Borrowed until the next call; *name is the last part of `path`. -1 and errno. */
+/* The folder of `path`, borrowed until the next call; *name is the last part. -1 and errno. */
 static int place_of(struct copy_place *p, const char *path, bool make, const char **name)
 {
 	const char *slash = strrchr(path, '/');
@@ -84,7 +84,7 @@ struct making {
 	struct ava_error *err;
 };
 
-/* All of `from` to a new file; *fd is open, to be read and written. */
+/* Copy all of `from` to a new file; *fd is open, for reading and writing. */
 static int clone_bytes(int from, off_t size, int to)
 {
 	off_t at = 0;
@@ -109,7 +109,7 @@ static int clone_bytes(int from, off_t size, int to)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n == 0)
-			return 0; /* shorter by now */
+			return 0; /* the file has become shorter */
 		if (n < 0 || sys_write_all(to, data, (size_t)n, at) != 0)
 			return -1;
 		at += n;
@@ -117,7 +117,7 @@ static int clone_bytes(int from, off_t size, int to)
 	return 0;
 }
 
-/* -1: see err. Else the new file, open. */
+/* Returns the new file, open; -1: see err. */
 static int clone_file(struct making *m, struct copy_place *to, int from, const struct stat *st,
 		      const char *path)
 {
@@ -159,7 +159,7 @@ static int copy_take(struct making *m, const char *path, const struct stat *st)
 									: 0;
 }
 
-/* Before anything is copied: whoever asks again and again is refused at once. */
+/* Measure before the first copy: a project that is too large is refused at once. */
 static int copy_measure(void *user, int dirfd, const char *name, const char *path)
 {
 	struct stat st;
@@ -175,14 +175,14 @@ static int make_file(void *user, int dirfd, const char *name, const char *path)
 	int rv = 0;
 
 	if (from < 0)
-		return 0; /* gone, or not readable: then not there for the run either */
+		return 0; /* gone or unreadable: not there for the run either */
 	if (fstat(from, &st) != 0 || !S_ISREG(st.st_mode))
 		goto out;
-	rv = copy_take(m, path, &st); /* it may have grown */
+	rv = copy_take(m, path, &st); /* the file may have grown */
 	if (rv != 0)
 		goto out;
 	base = clone_file(m, &m->base, from, &st, path);
-	/* From the first copy: the two are alike whatever happens to the project meanwhile. */
+	/* Copy the first copy, so that both are equal whatever happens to the project meanwhile. */
 	if (base >= 0 && fstat(base, &st) == 0)
 		tree = clone_file(m, &m->tree, base, &st, path);
 	rv = tree < 0 ? m->err->code : 0;
@@ -203,7 +203,7 @@ static int make_other(void *user, int dirfd, const char *name, const char *path)
 	ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
 
 	if (n <= 0)
-		return 0; /* no link */
+		return 0; /* not a link */
 	target[n] = '\0';
 	for (size_t i = 0; i < ARRAY_LEN(to); i++) {
 		const char *last;
@@ -222,7 +222,7 @@ static int make_poll(void *user)
 	return atomic_load_explicit(m->wish->stop, memory_order_relaxed) ? AVA_ECANCELED : 0;
 }
 
-/* The changes of the run it goes on from, all or none. */
+/* Apply the patch of the run it continues, all or nothing. */
 static int make_patched(struct making *m)
 {
 	struct patch_clash why;
@@ -234,7 +234,7 @@ static int make_patched(struct making *m)
 		return 0;
 	buf_init(&out, 2 * PATCH_FILE_MAX);
 	rv = patch_read(&p, m->wish->patch, m->wish->patch_len, m->err);
-	for (size_t i = 0; rv == 0 && i < 2 * p.n; i++) { /* first all are tried */
+	for (size_t i = 0; rv == 0 && i < 2 * p.n; i++) { /* try all, then write */
 		const struct patch_file *f = &p.files[i % p.n];
 		struct patch_side now = {0};
 		struct stat st = {0};
@@ -296,7 +296,7 @@ static int make_at(struct making *m, const char *folder)
 		rv = walk_run(&w, m->err);
 	if (rv == 0)
 		rv = make_patched(m);
-	/* Its name shall not be on disk before its bytes. */
+	/* Bytes reach the disk before the folder gets its name. */
 	if ((rv == 0 || rv == AVA_EEXIST) && syncfs(fd) != 0)
 		rv = err_sys(m->err, "sync %.300s", folder);
 	place_fini(&m->base);
@@ -359,8 +359,8 @@ static bool copy_has(int fd, const char *name)
 	return faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A folder that git takes for a repository: what stands in it decides what git does there. With a
- * commondir all but HEAD may stand elsewhere, in a folder that is none by itself. */
+/* Would git take the folder for a repository, whose contents decide what git does there? With a
+ * commondir only HEAD need be in it, and the rest in a folder that is no repository by itself. */
 static bool is_git_folder(int fd)
 {
 	return fd >= 0 && copy_has(fd, "HEAD") &&
@@ -384,7 +384,7 @@ static bool in_git_folder(const struct copy_looking *l, const char *path)
 	return is;
 }
 
-/* Why it is in no patch; NULL: it may be. */
+/* The reason why a path may be in no patch; NULL: it may. */
 static const char *unfit(const struct copy_looking *l, const char *path)
 {
 	if (patch_protected(path))
@@ -396,7 +396,7 @@ static const char *unfit(const struct copy_looking *l, const char *path)
 	return NULL;
 }
 
-/* One side, whole; 0: `s`, and `data` is owned. Else `why` it cannot be in a patch. */
+/* Read a file whole. 0: in `s`, and `data` is owned. Else `why` it cannot be in a patch. */
 static int read_side(struct copy_place *at, const char *path, struct patch_side *s, char **data,
 		     const char **why)
 {
@@ -470,7 +470,7 @@ static bool copy_same_bytes(int a, int b)
 	}
 }
 
-/* A file of the base: is it in the tree as it was? */
+/* Add a file of the base that the tree no longer has unchanged. */
 static int look_at_old(void *user, int dirfd, const char *name, const char *path)
 {
 	struct copy_looking *l = user;
@@ -505,11 +505,11 @@ static int look_at_new(void *user, int dirfd, const char *name, const char *path
 	struct stat st;
 
 	if (strncmp(name, BELOW_SPARE, strlen(BELOW_SPARE)) == 0)
-		return 0; /* of a write that a crash cut */
+		return 0; /* left by a write that a crash cut */
 	return is_in(&l->base, path, &st) && S_ISREG(st.st_mode) ? 0 : add_change(l, path);
 }
 
-/* A link, a FIFO, a .git: said when it is not as it was. */
+/* Report a link, a FIFO or a .git that has changed. */
 static int look_at_other(void *user, int dirfd, const char *name, const char *path)
 {
 	struct copy_looking *l = user;
@@ -521,8 +521,8 @@ static int look_at_other(void *user, int dirfd, const char *name, const char *pa
 	struct stat st;
 
 	if (is_in(&l->base, path, &st) && S_ISREG(st.st_mode))
-		return 0; /* said already */
-	/* An empty one is where the project's own is shown (exec/sandbox.c). */
+		return 0; /* reported as a changed file */
+	/* An empty .git is the mount point of the project's own (exec/sandbox.c). */
 	if (strcmp(path, ".git") == 0 &&
 	    (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 ||
 	     (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
@@ -541,7 +541,7 @@ static int look_at_old_link(void *user, int dirfd, const char *name, const char 
 	struct copy_looking *l = user;
 	struct stat st;
 
-	/* One that became something else is seen where that is. */
+	/* A path of another kind now is reported from the tree. */
 	if (!is_in(&l->tree, path, &st))
 		copy_leave_out(l, path, "a link, or no regular file");
 	return 0;
@@ -630,7 +630,7 @@ void copy_changes_fini(struct copy_changes *c)
 	buf_fini(&c->left);
 }
 
-/* `in` beside `name`, in whose place it is put when it is whole. */
+/* Copy `in` beside `name`, and rename the whole copy to it. */
 static int write_beside(int dir, const char *name, int in, const struct stat *st)
 {
 	static const char beside[] = ".ava-put-back";
@@ -668,7 +668,7 @@ int copy_put_back(const char *tree, const char *path, bool large)
 	dir = in >= 0 && large ? place_of(&to, path, false, &name) : -1;
 	if (dir >= 0 && fstat(in, &st) == 0)
 		rv = write_beside(dir, name, in, &st);
-	/* What is put back may need the room of what it replaces. */
+	/* A full disk may need the room of the replaced file. */
 	if (dir >= 0 && rv < 0 && err_is_full(errno) && unlinkat(dir, name, 0) == 0)
 		rv = write_beside(dir, name, in, &st);
 	if (in >= 0)
@@ -678,8 +678,8 @@ int copy_put_back(const char *tree, const char *path, bool large)
 	return rv;
 }
 
-/* ---- removing: what a folder that is not empty holds is moved up and met again, so that
- * neither depth nor length of paths is a limit */
+/* ---- removing: contents of a folder inside are moved up and met again, so that neither depth nor
+ * length of paths is a limit */
 
 struct removing {
 	int top;
@@ -689,7 +689,7 @@ struct removing {
 
 static void remove_name(struct removing *r, int fd, const char *name);
 
-/* All in the folder `fd`, which is closed: files go, folders go or move up. */
+/* Empty the folder `fd`, and close it: files are removed, folders removed or moved up. */
 static void remove_all_in(struct removing *r, int fd, bool top)
 {
 	DIR *d = fdopendir(fd);
@@ -709,7 +709,7 @@ static void remove_all_in(struct removing *r, int fd, bool top)
 			remove_name(r, dirfd(d), e->d_name);
 			continue;
 		}
-		fchmodat(dirfd(d), e->d_name, 0700, 0); /* to be moved, of any mode */
+		fchmodat(dirfd(d), e->d_name, 0700, 0); /* a folder of any mode can then be moved */
 		snprintf(name, sizeof(name), "ava-%u", r->moved++);
 		if (renameat(dirfd(d), e->d_name, r->top, name) == 0)
 			r->more = true;

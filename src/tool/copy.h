@@ -21,39 +21,39 @@ struct ava_error;
 
 #define COPY_FILES_MAX 50000
 #define COPY_BYTES_MAX (256ull << 20)
-#define COPY_LOOK_MAX  300000 /* names that are looked at for changes */
-#define COPY_LEFT_MAX  50     /* names that are said of what is not in a patch */
+#define COPY_LOOK_MAX  300000 /* names looked at for changes */
+#define COPY_LEFT_MAX  50     /* names reported of changes outside of the patch */
 
 struct copy_wish {
-	const char *folder;  /* of the copy; what it is in is there, or is made */
+	const char *folder;  /* of the copy; its parent exists, or is made */
 	const char *project; /* absolute */
 	const char *const *keep_out;
-	const char *patch; /* that it begins with: of the run it goes on from; NULL: none */
+	const char *patch; /* patch applied to the new copy, of the run it continues; NULL: none */
 	size_t patch_len;
 	const atomic_bool *stop;
 };
 
-/* It is there already, or is made: 0. AVA_ETOOBIG: more than the bounds above; AVA_ECANCELED.
- * AVA_EEXIST: it was made, but without the patch, which does not fit any more. */
+/* Make the copy unless it exists: 0. AVA_ETOOBIG: more than the bounds above; AVA_ECANCELED.
+ * AVA_EEXIST: made, but without the patch, which no longer fits. */
 int copy_make(const struct copy_wish *w, struct ava_error *err);
 
-/* What the tree has otherwise. */
+/* Differences of the tree from the base. */
 struct copy_changes {
 	struct buf patch;
-	struct buf left;              /* [{"path","why"}]: what changed and is not in it */
+	struct buf left;              /* [{"path","why"}]: changes that the patch does not hold */
 	size_t files, added, removed; /* in the patch; lines */
 	size_t nleft;
 };
-/* The caller calls copy_changes_fini, also after an error. AVA_ENOENT: there is no copy. */
+/* The caller calls copy_changes_fini, also after an error. AVA_ENOENT: no copy. */
 int copy_changes(const char *folder, struct copy_changes *out, struct ava_error *err);
 void copy_changes_fini(struct copy_changes *c);
 
-/* The file `path` of the copy whose tree is `tree` becomes again what it was when the copy was
- * made; not `large`: it is left, -1. 1: it was not there then. -1 and errno. */
+/* Restore the file `path` of the copy whose tree is `tree` from the base; not `large`: leave it,
+ * -1. 1: the base does not have it. -1 and errno. */
 int copy_put_back(const char *tree, const char *path, bool large);
 
-/* Remove a folder (`path` from the folder `at`, or AT_FDCWD) with whatever a run left in it,
- * however deep; what cannot be stays. */
+/* Remove a folder (`path` from the folder `at`, or AT_FDCWD) with all its contents, however deep;
+ * undeletable files stay. */
 void copy_remove(int at, const char *path);
 
 #endif

@@ -26,19 +26,19 @@
 
 #define WILD_STEPS 100000u
 
-/* Of a walk: what it begins with, and what each entry adds, which is three times what the largest
- * templates of rules in use need for a long path. */
+/* Steps a walk begins with, and steps each entry adds: three times the need of the largest
+ * templates of rules in use for a long path. */
 #define IGNORE_STEPS       5000000u
 #define IGNORE_STEPS_ENTRY 20000u
 
 struct wild {
 	const char *begin, *pe, *te; /* pattern, its end, the text's end */
 	bool path;
-	/* What stands behind the last star, where that is tried, and the same of the last one
-	 * that may take slashes. NULL: none. */
+	/* Pattern behind the last star and the text position tried for it; the same of the last
+	 * star that may take slashes. NULL: none. */
 	const char *star, *star_at, *deep, *deep_at;
-	bool none;       /* the deep one is tried as no folder at all, yet */
-	uint64_t *steps; /* left */
+	bool none;       /* the deep star has been tried only as no folder */
+	uint64_t *steps; /* steps left */
 };
 
 static void wild_used(const struct wild *w, size_t bytes)
@@ -57,8 +57,8 @@ static const struct {
 	{"punct", ispunct}, {"space", isspace}, {"upper", isupper}, {"xdigit", isxdigit},
 };
 
-/* "[:name:]" at `p`, which points behind its "[:". 1, 0, or -1 for a name
- * that does not exist; -2 when there is no ":]" and it is no class at all. */
+/* Match "[:name:]" at `p`, which points behind its "[:". 1, 0, or -1 for an unknown name; -2: no
+ * ":]" follows, so it is no class. */
 static int named_class(const char *p, const char *pe, unsigned char c, const char **end)
 {
 	const char *close = memchr(p, ']', (size_t)(pe - p));
@@ -80,11 +80,11 @@ static int named_class(const char *p, const char *pe, unsigned char c, const cha
 }
 
 struct ignore_member {
-	int c;    /* the character it is, 0 after a range or named class */
+	int c;    /* the member's character, 0 after a range or named class */
 	bool hit; /* `c` or the range holds the text's character */
 };
 
-/* One member of a class at *p, which is left on its last byte. */
+/* Read one member of a class at *p, which then is its last byte. */
 static bool class_member(const char **p, const char *pe, unsigned char c, struct ignore_member *m)
 {
 	const unsigned char prev = (unsigned char)m->c;
@@ -119,7 +119,7 @@ static bool class_member(const char **p, const char *pe, unsigned char c, struct
 	return true;
 }
 
-/* A class at *p (on its '['), which is moved behind its ']'. */
+/* Match a class at *p (its '['); *p moves behind its ']'. */
 static bool class_match(const struct wild *w, const char **p, unsigned char c)
 {
 	struct ignore_member m = {.c = 0};
@@ -144,8 +144,7 @@ static bool class_match(const struct wild *w, const char **p, unsigned char c)
 
 /* ---- stars */
 
-/* At the star *p: what follows is tried behind it. True: it is the end of the pattern, and takes
- * the rest. */
+/* Remember the star *p, and go on behind it. true: the star ends the pattern and takes the rest. */
 static bool wild_star(struct wild *w, const char **p, const char **t)
 {
 	const char *first = *p, *at = first;
@@ -173,7 +172,7 @@ static bool wild_star(struct wild *w, const char **p, const char **t)
 	return false;
 }
 
-/* Back to the last star that can take more. */
+/* Let the last star that can take more take a byte more. */
 static bool wild_back(struct wild *w, const char **p, const char **t)
 {
 	if (w->star != NULL && w->star_at < w->te && *w->star_at != '/') {
@@ -190,7 +189,7 @@ static bool wild_back(struct wild *w, const char **p, const char **t)
 	return true;
 }
 
-/* One byte of the text; *p is moved behind what stands for it. */
+/* Match one byte of the text; *p moves behind its part of the pattern. */
 static bool wild_one(const struct wild *w, const char **p, const char *t)
 {
 	if (**p == '?') {
@@ -204,7 +203,7 @@ static bool wild_one(const struct wild *w, const char **p, const char *t)
 	return *(*p)++ == *t;
 }
 
-/* `steps` are left, and used. */
+/* `steps`: how many are left; counted down. */
 static bool wild_run(const char *pattern, size_t pattern_len, const char *text, size_t text_len,
 		     bool path, uint64_t *steps)
 {
@@ -252,8 +251,8 @@ static size_t wild_plain(const char *pattern, size_t len)
 
 /* ---- globs */
 
-/* Put `text` with its first {a,b,...} replaced by each alternative in turn on
- * the list; what has more braces is taken apart when its turn comes. */
+/* Replace `text` by an alternative of its first {a,b,...} each; an alternative with more braces is
+ * expanded when its turn comes. */
 static int ignore_expand(struct wild_glob *g, char *text, struct ava_error *err)
 {
 	const char *open = strchr(text, '{'), *close = open != NULL ? strchr(open, '}') : NULL;
@@ -344,7 +343,7 @@ bool wild_glob_match(const struct wild_glob *g, const char *path, size_t skip)
 
 /* ---- sets of rules */
 
-#define RULE_KEEP 1u /* '!': what it matches is not ignored */
+#define RULE_KEEP 1u /* '!': a matching path is not ignored */
 #define RULE_DIR  2u /* ends in '/': folders only */
 #define RULE_NAME 4u /* no '/': about the last part of the path */
 #define RULE_ENDS 8u /* '*' and then nothing special */
@@ -360,7 +359,7 @@ struct set {
 	size_t base_len;
 	struct ignore_rule *rules;
 	size_t count;
-	uint64_t used; /* steps */
+	uint64_t used; /* steps that its patterns took */
 	enum ignore_rank rank;
 };
 
@@ -368,8 +367,8 @@ struct ignore {
 	struct set *sets;
 	size_t count, cap;
 	size_t rules;    /* of all sets */
-	uint64_t steps;  /* left */
-	size_t given_up; /* files of rules */
+	uint64_t steps;  /* steps left */
+	size_t given_up; /* files of rules that count as none */
 };
 
 struct ignore *ignore_new(void)
@@ -528,8 +527,8 @@ static bool match_path(const struct ignore_rule *r, const char *path, size_t len
 {
 	size_t skip = r->text[0] == '/', plain;
 
-	/* What follows the plain part is matched by itself, as git does it: so
-	 * "a/b**" is a/b with any number of folders. */
+	/* The part behind the plain prefix is matched alone, as git does: "a/b**" is a/b with any
+	 * number of folders. */
 	plain = r->plain > skip ? r->plain - skip : 0;
 	if (plain > len || memcmp(r->text + skip, path, plain) != 0)
 		return false;
@@ -537,7 +536,7 @@ static bool match_path(const struct ignore_rule *r, const char *path, size_t len
 			true, steps);
 }
 
-/* 1: ignored, 0: kept, -1: no rule of this set says anything. */
+/* 1: ignored, 0: kept, -1: no rule of this set matches. */
 static int set_match(const struct set *s, const char *path, const char *name, bool is_dir,
 		     uint64_t *steps)
 {
@@ -558,7 +557,7 @@ static int set_match(const struct set *s, const char *path, const char *name, bo
 	return -1;
 }
 
-/* The file that used most counts as none from here on. */
+/* Drop the rules of the file that used most steps. */
 static void give_up_one(struct ignore *ig)
 {
 	struct set *worst = &ig->sets[0];
@@ -589,7 +588,7 @@ static int rank_match(struct ignore *ig, enum ignore_rank rank, const char *path
 		if (ig->steps > 0)
 			continue;
 		give_up_one(ig);
-		i++; /* once more, or no more: it may have been this one */
+		i++; /* again: this set may be the dropped one */
 		rv = -1;
 	}
 	return rv;

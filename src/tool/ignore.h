@@ -27,12 +27,12 @@ void ignore_free(struct ignore *ig); /* NULL is fine */
 int ignore_push(struct ignore *ig, enum ignore_rank rank, const char *base, const char *text,
 		size_t len);
 size_t ignore_mark(const struct ignore *ig);
-void ignore_pop(struct ignore *ig, size_t mark); /* what was pushed since */
+void ignore_pop(struct ignore *ig, size_t mark); /* removes what was pushed since */
 
-/* `path` relative to the root. That a folder above it is ignored is for the
- * caller to know: a walk does not enter such a folder. */
+/* `path` is relative to the root. The caller leaves ignored folders alone: a path below one is not
+ * known as ignored. */
 bool ignore_match(struct ignore *ig, const char *path, bool is_dir);
-/* How many files of rules count as none, since their patterns take too long. */
+/* Number of ignore files that are left out since their patterns take too long. */
 size_t ignore_given_up(const struct ignore *ig);
 
 /* ---- wildcards, as these files use them: ? * [...] \x and, between slashes, ** for
@@ -57,8 +57,8 @@ struct wild_glob {
 /* `text` is copied. AVA_EINVAL: too long, or too many alternatives. */
 int wild_glob_init(struct wild_glob *g, const char *text, struct ava_error *err);
 void wild_glob_fini(struct wild_glob *g);
-/* `path` relative to the cwd; `skip` bytes of it are the folder searched, so
- * that a glob may be written relative to either. One that was not made fits all. */
+/* `path` relative to the cwd; `skip` bytes of it are the folder searched, so that a glob may be
+ * written relative to either. A glob that was never initialized matches all. */
 bool wild_glob_match(const struct wild_glob *g, const char *path, size_t skip);
 
 #endif

@@ -1,5 +1,5 @@
-/* What every tool that works on the pool shares: its life from start to done,
- * reading arguments, and when it has to stop. */
+/* Shared by all tools that work on the pool: their life from start to done, reading arguments, and
+ * when to stop. */
 #ifndef TOOL_JOB_H
 #define TOOL_JOB_H
 
@@ -12,18 +12,17 @@
 #include "agent/tool.h"
 #include "base/clock.h"
 
-/* The tool's work, on a pool thread: append to c->out and return 0, or return
- * a code with a sentence in `err`, which then is the whole outcome. */
+/* A tool's work, on a pool thread: append to c->out and return 0, or return a code with a sentence
+ * in `err`, which then is the whole outcome. */
 typedef int (*job_fn)(struct tool_call *c, struct ava_error *err);
 
 /* Run `fn` on the pool; c->done is called once. A tool with TOOL_FILES in a
  * run without a folder, or memory that ran out, fails right here. */
 void job_start(struct tool_call *c, job_fn fn);
-/* Bytes that the body of its answer may have, `spare` of all for what stands around it. */
+/* Most bytes of the answer's body; `spare` of all are for the text around it. */
 size_t job_body_max(const struct tool_call *c, size_t spare);
-/* The same at once, on the loop, for work that surely waits for nothing. `fn`
- * may return JOB_LATER instead, with nothing written: then false, and
- * job_start is due. */
+/* Run `fn` at once, on the loop, for work that surely waits for nothing. `fn` may return JOB_LATER
+ * instead, with nothing written: then false, and job_start is due. */
 #define JOB_LATER 1
 bool job_now(struct tool_call *c, job_fn fn);
 
@@ -40,13 +39,12 @@ void job_quote(struct buf *out, const char *s);
  * control characters as '?'. */
 void job_name(struct buf *out, const char *s);
 
-/* ---- when long work has to stop: the run does not want it any more, or its time
- * is up */
+/* ---- when long work must stop: the run was stopped, or its time is up */
 
 struct gate {
 	const atomic_bool *stop;
 	int64_t deadline_ms; /* clock_mono_ms */
-	int seconds;         /* that it had, for a sentence */
+	int seconds;         /* the limit, for a sentence */
 };
 
 static inline struct gate gate_of(const struct tool_call *c)

@@ -19,7 +19,7 @@ struct files {
 	struct buf *out;
 	struct gate gate;
 	struct wild_glob glob;
-	size_t n, max, skip; /* skip: bytes of a path that are the folder listed, for globs */
+	size_t n, max, skip; /* skip: bytes of a path that name the listed folder, for globs */
 	bool full;           /* max reached, and there was one more */
 };
 
@@ -82,7 +82,7 @@ static int files_run(struct tool_call *c, struct ava_error *err)
 	f.skip = strcmp(start, ".") != 0 ? strlen(start) + 1 : 0;
 	w.start = start;
 	rv = walk_run(&w, err);
-	if (rv >= 0) { /* 1: it is full */
+	if (rv >= 0) { /* 1: the list is full */
 		files_say(&f, &w);
 		rv = 0;
 	}

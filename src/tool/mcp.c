@@ -39,14 +39,14 @@
 #include "tool/mcp_rows.h"
 
 #define MODERN     "2026-07-28"
-#define OLDER      "2025-11-25" /* the newest with a handshake */
-#define PROBE_PART 6            /* of the time that a start may take, for an answer to the probe */
+#define OLDER      "2025-11-25" /* the newest version with a handshake */
+#define PROBE_PART 6            /* share of the start time for an answer to the probe */
 #define PAGES_MAX  20
-#define LISTS_MAX  8 /* in a row, since it changed while it was read */
+#define LISTS_MAX  8 /* in a row, of a list that changed while it was read */
 #define WAITS_MAX  1000
-#define WHY_MAX    400 /* bytes; four times as much to show what cannot be shown */
-/* What nobody asked for, between two answers, before a server counts as broken: a notice is one,
- * as is each KB; a request, which is answered, and a line that is no message are more. */
+#define WHY_MAX    400 /* bytes; four times as many when invisible characters are escaped */
+/* Unasked messages between two answers before a server counts as broken: a notice counts one, as
+ * does each KB; a request, which is answered, and a line that is no message count more. */
 #define NOISE_MAX     8192
 #define NOISE_REQUEST 16
 #define NOISE_GARBAGE 128
@@ -57,21 +57,21 @@ struct server {
 	struct mcp_client *mcp;
 	const struct mcp_conf *conf;
 	enum server_state state;
-	struct mcp_link *link; /* not in DOWN */
-	bool older;            /* of the two eras: greeted, or to be, without a probe */
-	bool tells;            /* when its list changes */
-	bool stale;            /* the list is to be read again before the next use */
-	bool renewed;          /* its session, and its list was not read since */
+	struct mcp_link *link; /* NULL in DOWN */
+	bool older;            /* older era: greeted without a probe */
+	bool tells;            /* reports changes of its list */
+	bool stale;            /* the list must be read again before the next use */
+	bool renewed;          /* the session was renewed, and the list not read since */
 	unsigned sessions;
 	unsigned pages, lists;
 	size_t noise;
 	struct mcp_server_state shown;
 	char why[4 * WHY_MAX + 1]; /* shown.why */
-	char wrote[2 * WHY_MAX];   /* last, that could not be read; "": it could */
+	char wrote[2 * WHY_MAX];   /* its last unreadable output; "": readable */
 	int64_t ids;
-	int64_t late; /* the newest when one had no answer in time, and not a word since; 0: none */
+	int64_t late; /* newest id at the first timeout without any output since; 0: none */
 	struct list asks;
-	struct os_timer *timer; /* of the state */
+	struct os_timer *timer; /* timer of the state */
 	struct mcp_rows tools, coming;
 };
 
@@ -80,11 +80,11 @@ enum ask_kind { ASK_PROBE, ASK_GREET, ASK_GREETED, ASK_LIST, ASK_LISTEN, ASK_CAL
 struct mcp_ask {
 	struct list node; /* server.asks */
 	struct server *server;
-	int64_t id; /* 0: not sent yet, the server is being started */
+	int64_t id; /* 0: not sent yet, the server is starting */
 	enum ask_kind kind;
 	struct tool_call *call; /* of ASK_CALL */
-	unsigned session;       /* of server.sessions, that it was sent in */
-	bool again;             /* it was not taken in another one */
+	unsigned session;       /* value of server.sessions when it was sent */
+	bool again;             /* a session has refused it once */
 	struct os_timer *timer;
 };
 
@@ -104,10 +104,10 @@ struct mcp_client {
 	size_t n;
 	struct list waits;
 	unsigned nwaits, alive;
-	struct os_task begin; /* of what is waited for */
+	struct os_task begin; /* starts the servers in `waits` */
 	bool quiet;
-	/* ava's own folders, as the kernel names them: none of either is shown to a server */
-	char *root, *config; /* NULL: it is not there; without a root they write nothing */
+	/* ava's own folders, as the kernel names them, hidden from every server */
+	char *root, *config; /* NULL: not there; without a root servers write nothing */
 	const char *keep_out[3];
 	uint64_t least_mb;
 };
@@ -118,7 +118,7 @@ static void server_start(struct server *s);
 
 /* ---- calls */
 
-/* It is over, one way or the other; a call is answered. */
+/* Free an ask; a call is answered. */
 static void mcp_ask_over(struct mcp_ask *a)
 {
 	struct tool_call *c = a->call;
@@ -150,7 +150,7 @@ __attribute__((format(printf, 3, 4))) static void call_fails(struct tool_call *c
 		c->done(c);
 }
 
-/* `begun`: the server had it. */
+/* `begun`: the server has received it. */
 static void call_cut(struct mcp_ask *a, bool begun, const char *why)
 {
 	call_fails(a->call, "server_failed",
@@ -195,7 +195,7 @@ static json_t *our_name(void)
 	return json_pack("{s:s,s:s}", "name", "ava", "version", ava_version());
 }
 
-/* `a`: who waits for the answer; NULL: nobody. No method: over HTTP, a GET. *Takes* params. */
+/* `a`: receiver of the answer; NULL: none. No method: over HTTP, a GET. *Takes* params. */
 static int mcp_send(struct server *s, struct mcp_ask *a, const char *method, json_t *params,
 		    struct ava_error *err)
 {
@@ -256,7 +256,7 @@ static void mcp_ask(struct server *s, enum ask_kind kind, const char *method, js
 		server_down(s, err.code, "%s", err.text);
 }
 
-/* Over HTTP a closed answer says it; the older era wants to be told as well. */
+/* Closing the answer cancels a call over HTTP; the older era needs a notice as well. */
 static void mcp_cancel_call(struct server *s, const struct mcp_ask *a)
 {
 	if (!s->link || a->id == 0)
@@ -291,7 +291,7 @@ static void send_call(struct mcp_ask *a)
 
 /* ---- a server's state */
 
-/* `id` 0: none. */
+/* The ask of that id; `id` 0: none. */
 static struct mcp_ask *find_ask(struct server *s, int64_t id)
 {
 	LIST_EACH (&s->asks, n, tmp) {
@@ -303,7 +303,7 @@ static struct mcp_ask *find_ask(struct server *s, int64_t id)
 	return NULL;
 }
 
-/* Of a kind, not sent yet or under way; NULL: none. */
+/* The first ask of a kind, not sent yet or under way; NULL: none. */
 static struct mcp_ask *first_ask(struct server *s, enum ask_kind kind, bool sent)
 {
 	LIST_EACH (&s->asks, n, tmp) {
@@ -331,7 +331,7 @@ static uint32_t bit_of(const struct server *s)
 	return UINT32_C(1) << (s - s->mcp->servers);
 }
 
-/* Whoever waited for it and for no other one any more goes on; `code`: it cannot be had. */
+/* End the waits for this server that need no other one; `code`: the server failed. */
 static void settle_waits(struct server *s, int code)
 {
 	struct ava_error err = {0};
@@ -351,8 +351,7 @@ static void settle_waits(struct server *s, int code)
 	}
 }
 
-/* The kinds before `until`: how they are answered by now, or that they never are, counts for
- * nothing. */
+/* Drop asks of the kinds before `until`: their answers no longer count. */
 static void drop_asks(struct server *s, enum ask_kind until)
 {
 	LIST_EACH (&s->asks, n, tmp) {
@@ -365,10 +364,10 @@ static void drop_asks(struct server *s, enum ask_kind until)
 	}
 }
 
-/* `code` 0: nobody needs it now. Its tools stay known: the next call or quote starts it again. */
+/* `code` 0: not needed now. Its tools stay known: the next call or quote starts it again. */
 static void server_down(struct server *s, int code, const char *fmt, ...)
 {
-	struct buf text, open, safe; /* whole; without secrets, which a part would hide; to show */
+	struct buf text, open, safe; /* whole, as a part hides secrets; redacted; to show */
 	va_list ap;
 
 	buf_init(&text, 2 * MCP_MESSAGE_MAX);
@@ -384,7 +383,7 @@ static void server_down(struct server *s, int code, const char *fmt, ...)
 	buf_fini(&open);
 	buf_fini(&safe);
 	s->state = SERVER_DOWN;
-	/* Where it came not so far, the probe may have been what it failed at. */
+	/* Without an agreed version the probe may be the cause, so the next start probes again. */
 	s->older = s->older && s->shown.version[0];
 	drop_asks(s, ASK_CALL);
 	mcp_link_close(s->link);
@@ -424,10 +423,10 @@ static void time_over(void *user)
 {
 	struct server *s = user;
 
-	if (s->state == SERVER_STARTING && !s->older) { /* what comes late is still heard */
+	if (s->state == SERVER_STARTING && !s->older) { /* a late answer is still heard */
 		os_timer_set(s->timer, s->conf->start_ms - s->conf->start_ms / PROBE_PART);
 		greet(s);
-	} else if (first_ask(s, ASK_CALL, true)) { /* some do one thing at a time */
+	} else if (first_ask(s, ASK_CALL, true)) { /* some servers do one thing at a time */
 		os_timer_set(s->timer, s->conf->idle_ms);
 		if (s->state == SERVER_READY)
 			return;
@@ -442,7 +441,7 @@ static void time_over(void *user)
 	}
 }
 
-/* It tells when its list changes, as long as this is not answered. */
+/* Open the request that a server leaves open to report changes of its list. */
 static void listen(struct server *s)
 {
 	if (!s->tells || first_ask(s, ASK_LISTEN, true) || (s->older && s->conf->argv))
@@ -480,7 +479,7 @@ static void mcp_listed(struct server *s)
 		settle_waits(s, 0);
 }
 
-/* Somebody wants it; calls are sent, and whoever waits is told, when it is READY. */
+/* Start the server or read its list where needed; calls and waits go on in READY. */
 static void use(struct server *s)
 {
 	if (s->state == SERVER_DOWN)
@@ -532,7 +531,7 @@ static void discovered(struct server *s, const json_t *result)
 		json_is_string(v) && strcmp(json_string_value(v), MODERN) == 0;
 	if (!modern) {
 		if (!s->older)
-			greet(s); /* it may speak the older era beside another modern one */
+			greet(s); /* it may speak the older era beside another modern version */
 		return;
 	}
 	s->older = false;
@@ -555,13 +554,13 @@ static void greeted(struct server *s, const json_t *result)
 		return;
 	}
 	s->tells = tells_changes(result);
-	/* Each message of HTTP has a connection of its own: the next one could be there first. */
+	/* Over HTTP messages may overtake each other, so the list waits for this answer. */
 	mcp_ask(s, ASK_GREETED, "notifications/initialized", json_object());
 	if (s->conf->argv && s->link)
 		begin_listing(s);
 }
 
-/* `code`, `said`: of its error; 0: it has no JSON, or could not be read. */
+/* `code`, `said`: of the JSON error; 0: no JSON, or unreadable. */
 static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 {
 	struct server *s = a->server;
@@ -574,11 +573,11 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 	}
 	mcp_ask_over(a);
 	if (kind == ASK_PROBE && !s->older)
-		greet(s); /* also where it speaks another modern version: it may speak both eras */
+		greet(s); /* also with another modern version: it may speak both eras */
 	else if (kind == ASK_GREET || kind == ASK_GREETED)
 		server_down(s, AVA_EPROTO, "it %s: %s", how, said);
 	else if (kind == ASK_LIST && code == RPC_NO_METHOD)
-		mcp_listed(s); /* it has none */
+		mcp_listed(s); /* it has no tools */
 	else if (kind == ASK_LIST)
 		server_down(s, AVA_EPROTO, "it does not list its tools: %s", said);
 }
@@ -630,7 +629,7 @@ static void on_message(const char *text, size_t len, void *user)
 	}
 	s->noise = a ? 0 : s->noise + noise + len / 1024;
 	if (a) {
-		mcp_link_drop(s->link, a->id); /* of what follows on its stream nothing is wanted */
+		mcp_link_drop(s->link, a->id); /* the rest of its stream is not wanted */
 		if (s->wrote[0])
 			ask_refused(a, 0, s->wrote);
 		else if (m.error)
@@ -647,8 +646,8 @@ static void on_message(const char *text, size_t len, void *user)
 	rpc_fini(&m);
 }
 
-/* A server that was started anew has forgotten our session, and did nothing: it is greeted again,
- * by the first who hears of it, and a call waits for that as for a start, once. */
+/* A restarted server has forgotten the session and done nothing: the first refusal greets it again,
+ * and a refused call waits for that as for a start, once. */
 static bool renew_session(struct mcp_ask *a)
 {
 	struct server *s = a->server;
@@ -674,7 +673,7 @@ static bool renew_session(struct mcp_ask *a)
 	return true;
 }
 
-/* Over HTTP: no answer, or one with a status that says so; its body may say more. */
+/* Over HTTP: no answer (`status` <= 0), or an error status, whose body may say more. */
 static void on_failed(int64_t id, int status, const char *body, size_t len, const char *why,
 		      void *user)
 {
@@ -685,15 +684,15 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 
 	if (!a || (status == 404 && renew_session(a)))
 		return;
-	if (status > 0) /* it is this that counts */
+	if (status > 0) /* a status counts more than unreadable output */
 		s->wrote[0] = '\0';
-	if (a->kind == ASK_LISTEN) { /* it cannot be told, or not any more */
+	if (a->kind == ASK_LISTEN) { /* changes cannot be reported (any more) */
 		s->stale = s->stale || status <= 0;
 		mcp_ask_over(a);
 	} else if (status <= 0 && a->kind == ASK_CALL) {
 		call_cut(a, status != MCP_NOT_SENT, why);
 	} else if (status <= 0 && a->kind == ASK_PROBE && s->older) {
-		mcp_ask_over(a); /* what it says to the greeting counts */
+		mcp_ask_over(a); /* the answer to the greeting counts */
 	} else if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
 		begin_listing(s);
 	} else if (status <= 0) {
@@ -723,11 +722,11 @@ static void on_ended(const char *why, void *user)
 		server_down(s, AVA_EIO, "%s", why);
 		return;
 	}
-	s->older = true; /* some end at what they do not know: once more, without it */
+	s->older = true; /* some end at an unknown request: start without the probe */
 	server_start(s);
 }
 
-/* Anew, where it runs: calls that it has not had wait on. */
+/* Start or restart; calls that the server has not received wait on. */
 static void server_start(struct server *s)
 {
 	struct mcp_client *m = s->mcp;
@@ -796,7 +795,7 @@ static void call_late(void *user)
 		call_cut(a, false, "it takes longer to start than a call may");
 		return;
 	}
-	/* Asked once more after that, it did not say a word: the next use starts it again. */
+	/* No output since an earlier timeout, though asked again: the next use restarts it. */
 	if (s->conf->argv && s->late && a->id > s->late) {
 		server_down(s, AVA_EIO, "it does not answer any more");
 		return;
@@ -842,16 +841,16 @@ static void mcp_call_stop(struct tool_call *c)
 
 	mcp_cancel_call(s, a);
 	call_fails(c, "cancelled", "cancelled");
-	/* A process may go on with what nobody wants any more; one that others use is left. */
+	/* A process may go on with the cancelled call, so it is ended unless others use it. */
 	if (!began || !s->conf->argv || first_ask(s, ASK_CALL, true))
 		return;
 	if (s->state == SERVER_READY)
 		server_down(s, 0, "%s", "");
 	else if (!s->mcp->quiet)
-		server_start(s); /* whoever waits for its list waits on */
+		server_start(s); /* waits for its list go on */
 }
 
-/* ---- who waits for servers */
+/* ---- waits for servers */
 
 uint32_t mcp_client_wanted(const struct mcp_client *m, const char *wish)
 {
@@ -879,7 +878,7 @@ int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn
 	return 0;
 }
 
-/* From the loop, so that nobody is told from inside of his own call. */
+/* From the loop, so that no callback comes from inside mcp_client_ready. */
 static void begin_wanted(struct os_task *t)
 {
 	struct mcp_client *m = CONTAINER_OF(t, struct mcp_client, begin);

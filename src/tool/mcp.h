@@ -20,43 +20,42 @@ struct os_loop;
 struct redact;
 struct ava_error;
 
-/* Reads mcp.json at `path`, which need not be there; starts nothing; *out stays as it is where
- * there is no server. What servers write is in mcp/NAME below `root`, ava's data root; else none of
- * it, and of the folder of `path`, is shown to one. Secrets in the file are added to `redact` (NULL
- * is fine), which is *borrowed*: what a server says why it failed is told without them. A server
- * whose entry is wrong, and each where the file is, cannot be had, with the reason. AVA_ENOMEM. */
+/* Read mcp.json at `path`, which need not be there; start nothing; *out stays unchanged where there
+ * is no server. Servers write to mcp/NAME below `root`, ava's data root; the rest of `root` and the
+ * folder of `path` are hidden from them. Secrets in the file are added to `redact` (NULL is fine),
+ * which is *borrowed*, and are removed from what a failed server says. A bad entry disables its
+ * server, a bad file all, with the reason. AVA_ENOMEM. */
 int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *path,
 		   const char *root, struct redact *redact, struct ava_error *err);
-/* So many MB of the disk stay free of what servers write. NULL is fine. */
+/* MB of the disk that servers' files must leave free. NULL is fine. */
 void mcp_client_keep_free(struct mcp_client *m, uint64_t mb);
-/* Whoever waits is told that the runtime stops, and nobody waits any more. NULL is fine. */
+/* End all waits: the runtime stops. NULL is fine. */
 void mcp_client_quiesce(struct mcp_client *m);
-/* No call is under way. Servers end: two seconds at the most. NULL is fine. */
+/* End the servers, in two seconds at the most; no call may be under way. NULL is fine. */
 void mcp_client_free(struct mcp_client *m);
 
-/* The server that a wish of a role is about ("mcp__fs__read", "mcp__fs__*", "mcp__fs"), as a bit;
- * 0: no such wish, or no such server. */
+/* The server that a role's wish names ("mcp__fs__read", "mcp__fs__*", "mcp__fs"), as a bit; 0: no
+ * such wish, or no such server. */
 uint32_t mcp_client_wanted(const struct mcp_client *m, const char *wish);
 
-/* 0, or the first that went wrong, with a sentence; once, and never from inside mcp_client_ready.
- */
+/* 0, or the first failure, with a sentence; called once, never from inside mcp_client_ready. */
 typedef void (*mcp_client_ready_fn)(int rv, const struct ava_error *err, void *user);
-/* These servers (not 0) are started, where they are not, and list their tools: `done` says so. It
- * is not called after AVA_EBUSY, AVA_ENOMEM. */
+/* Start these servers (not 0) where needed and read their lists: `done` reports. It is not called
+ * after AVA_EBUSY, AVA_ENOMEM. */
 int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn done, void *user,
 		     struct ava_error *err);
 
 struct mcp_server_state {
 	const char *name, *how; /* "stdio", "http" */
-	const char *version;    /* of the protocol; "": not known */
-	const char *why;        /* why it could not be had last time; "": it could */
+	const char *version;    /* of the protocol; "": unknown */
+	const char *why;        /* reason of the last failure; "": none */
 	size_t tools, left_out;
 };
 /* Server i, *borrowed* as long as the loop does not turn; NULL behind the last. */
 const struct mcp_server_state *mcp_client_look(const struct mcp_client *m, size_t i);
 
-/* What the row of each of their tools is like, without name, description and schema: by it a
- * record's tools are made again, and their calls find the server by the name. */
+/* Template row of all tools of servers, without name, description and schema: records make the
+ * tools again from it, and calls find the server by the name. */
 extern const struct tool tool_mcp;
 
 #endif

@@ -39,7 +39,7 @@ struct mcp_conf_reading {
 	const char *path;
 	struct redact *redact;
 	struct ava_error *err;
-	int rv; /* the first thing that is wrong ends it */
+	int rv; /* the first fault; it ends the reading */
 };
 
 __attribute__((format(printf, 2, 3))) static void mcp_conf_wrong(struct mcp_conf_reading *r,
@@ -80,7 +80,7 @@ static void mcp_conf_add_secret(struct mcp_conf_reading *r, const char *value)
 		(void)mcp_conf_got(r, NULL);
 }
 
-/* ${NAME} and ${NAME:-otherwise} in it are put in. */
+/* Replace ${NAME} and ${NAME:-otherwise} in a text. */
 static const char *mcp_conf_expand(struct mcp_conf_reading *r, const char *text)
 {
 	struct buf out;
@@ -128,13 +128,13 @@ static const char *mcp_conf_text_of(struct mcp_conf_reading *r, const json_t *v,
 	return r->rv == 0 && s ? mcp_conf_expand(r, s) : NULL;
 }
 
-/* NULL at the end of the list. */
+/* An array for n texts, NULL at its end. */
 static const char **mcp_conf_room(struct mcp_conf_reading *r, size_t n)
 {
 	return mcp_conf_got(r, arena_get(&r->to->mem, (n + 1) * sizeof(const char *)));
 }
 
-/* `first`: stands before them; NULL: nothing. */
+/* `first`: a text before them; NULL: none. */
 static const char *const *mcp_conf_texts_of(struct mcp_conf_reading *r, const json_t *list,
 					    const char *what, const char *first)
 {
@@ -196,7 +196,7 @@ static const char *const *pairs_of(struct mcp_conf_reading *r, json_t *o, const 
 	return out;
 }
 
-/* Of a folder or file of the person's: absolute, "~/" is home; as the kernel names it. */
+/* Absolute paths of a person's folders or files, as the kernel names them; "~/" is home. */
 static const char *const *paths_of(struct mcp_conf_reading *r, const json_t *list, const char *what)
 {
 	const char **out = (const char **)mcp_conf_texts_of(r, list, what, NULL);
@@ -211,7 +211,7 @@ static const char *const *paths_of(struct mcp_conf_reading *r, const json_t *lis
 		if (path[0] != '/')
 			mcp_conf_wrong(r, "%s has \"%.100s\"; it must be an absolute path", what,
 				       out[i]);
-		else if (!realpath(path, real)) /* it may come, or be a link to nothing */
+		else if (!realpath(path, real)) /* it may come later, or be a link to nothing */
 			out[i] = mcp_conf_keep(r, path, strlen(path));
 		else if (strcmp(real, "/") == 0)
 			mcp_conf_wrong(r, "%s has the whole file system: name folders of it", what);
@@ -221,7 +221,8 @@ static const char *const *paths_of(struct mcp_conf_reading *r, const json_t *lis
 	return out;
 }
 
-/* What stands in front of its path is the pool's; a question may follow at once. */
+/* Split a url into the part for the pool, up to the host, and its path; a query may follow the host
+ * at once. */
 static void split_url(struct mcp_conf_reading *r, struct mcp_conf *to)
 {
 	const char *host = strstr(to->url, "://"), *rest = host ? host + 3 : to->url;
@@ -234,7 +235,7 @@ static void split_url(struct mcp_conf_reading *r, struct mcp_conf *to)
 
 /* ---- a server */
 
-/* Where the sandbox has programs; a path stands as it is. */
+/* Find a command where the sandbox has programs; a path is taken as it is. */
 static const char *find_program(struct mcp_conf_reading *r, const char *command)
 {
 	static const char *const folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
@@ -306,7 +307,7 @@ static void take_rights(struct mcp_conf_reading *r, json_t *o, struct mcp_conf *
 	to->network = flag_of(r, o, "network", false);
 	if (r->rv != 0)
 		return;
-	/* Folders, and what opens accounts, are the person's; so is what it says is. */
+	/* Folders of the person, and keys to accounts, make a server's words private. */
 	given = to->reads[0] || to->writes[0] || to->env[0] || to->headers[0];
 	to->rights = flag_of(r, o, "private", given) ? TOOL_PRIVATE : 0;
 	to->rights |= to->url || to->network ? TOOL_OUT : 0;
@@ -349,7 +350,7 @@ static void take_server(struct mcp_conf_reading *r, const char *name, json_t *o)
 	take_rights(r, json_object_get(o, "ava"), to);
 }
 
-/* What is wrong ends with this entry, and is kept in its place. */
+/* A fault disables its entry only, and is kept in its place. */
 static void end_broken(struct mcp_conf_reading *r, struct mcp_conf *to)
 {
 	if (r->rv != AVA_EINVAL && r->rv != AVA_EDENIED)
@@ -381,7 +382,7 @@ static void read_servers(struct mcp_conf_reading *r, const char *text, size_t le
 		r->to->v = mcp_conf_got(r, arena_get(&r->to->mem, (n + 1) * sizeof(*r->to->v)));
 	json_object_foreach(servers, name, o)
 	{
-		/* In other programs' files servers are kept that are not to be used. */
+		/* Other programs keep disabled servers in the file. */
 		if (r->rv != 0 || json_get_bool(o, "disabled", false) ||
 		    !json_get_bool(o, "enabled", true))
 			continue;

@@ -15,26 +15,26 @@ struct redact;
 
 struct mcp_conf {
 	const char *name;
-	const char *broken; /* what is wrong with its entry, which then has no other member */
+	const char *broken; /* the entry's fault; then all other members are empty */
 	const char *const *argv, *const *env; /* a process; NULL: over HTTP */
 	const char *start;                    /* where it starts */
-	const char *url, *path; /* up to the host's name, and from there on; of no process */
+	const char *url, *path; /* up to the host's name, and the rest; only over HTTP */
 	const char *const *headers;
 	const char *const *reads, *const *writes; /* absolute paths; NULL at the end */
 	bool network;
 	unsigned rights;                /* TOOL_PRIVATE, TOOL_OUT */
-	int call_ms, start_ms, idle_ms; /* that a call may take, and a start; without use it ends */
+	int call_ms, start_ms, idle_ms; /* limits of a call, of a start, and of idle time */
 };
 
 struct mcp_confs {
 	struct mcp_conf *v;
 	size_t n;
-	bool broken;      /* the file is: the one entry stands for whatever may be in it */
-	struct arena mem; /* of all their texts */
+	bool broken;      /* the file is bad: the one entry stands for all in it */
+	struct arena mem; /* holds all texts */
 };
 
-/* A file that is not there: none. What is wrong in it, or who else could write it, costs what it is
- * about, an entry or all of them, and nothing else. What looks like a secret is added to `redact`,
+/* Read the file; a missing one has no servers. A fault, or a file that others could write, disables
+ * the entry or all of them, and nothing else. Texts that look like secrets are added to `redact`,
  * which may be NULL. AVA_ENOMEM. `mem` is the caller's to end, also then. */
 int mcp_confs_read(struct mcp_confs *out, const char *path, struct redact *redact,
 		   struct ava_error *err);

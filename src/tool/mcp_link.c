@@ -33,27 +33,28 @@
 #include "tool/mcp_conf.h"
 #include "tool/trim.h"
 
-#define END_MS      500  /* that a process has to end when its input has */
-#define SAID_MAX    2048 /* of what it wrote to 2 */
+#define END_MS      500  /* time a process has to end once its input is closed */
+#define SAID_MAX    2048 /* bytes kept of its stderr */
 #define FOR_EVER_MS (86400000ll * 30)
 #define CONNECT_MS  5000
 #define HEADERS_MAX 32
 #define DISK_MS     100 /* between two looks at the disk */
-#define DISK_LOOKS  100 /* then what it wrote is its own, to be kept */
+#define DISK_LOOKS  100 /* looks after which its files count as its own, to be kept */
 
 struct mcp_link {
 	struct mcp_link_options o;
 	bool closed;
 	struct os_task sweep;
 	/* a process */
-	struct exec_child *child; /* NULL: it is gone */
-	struct buf line;          /* what came of one so far */
-	char why[SAID_MAX + 200]; /* it is of no use any more; "": it is */
+	struct exec_child *child; /* NULL: ended */
+	struct buf line;          /* the begun line */
+	char why[SAID_MAX + 200]; /* why the link broke; "": it works */
 	char work[PATH_MAX];
-	struct os_timer *look; /* at the disk, which it must not fill; NULL: it has no folder */
+	struct os_timer *look; /* timer of looks at the disk, which it must not fill; NULL: it has
+				  no folder */
 	struct trim trim;
 	struct os_work trimming;
-	bool trims, trimmed, owed; /* under way; something was removed; once more behind it */
+	bool trims, trimmed, owed; /* a trim runs; files were removed; another trim is due */
 	unsigned looks;
 	/* HTTP */
 	struct http_pool *pool;
@@ -113,7 +114,7 @@ static void mcp_link_sweep(struct os_task *t)
 
 /* ---- a process */
 
-/* It is of no use any more; the first reason counts. */
+/* Mark the link as broken; the first reason counts. */
 static void link_broke(struct mcp_link *l, const char *why)
 {
 	if (l->why[0])
@@ -125,7 +126,7 @@ static void link_broke(struct mcp_link *l, const char *why)
 static void look_begin(struct mcp_link *l)
 {
 	trim_begin(&l->trim, l->work, NULL, l->o.least_mb);
-	l->trim.keeps = true; /* a server has stores of its own */
+	l->trim.keeps = true; /* a server keeps files that it changed */
 	l->looks = DISK_LOOKS;
 	os_timer_set(l->look, DISK_MS);
 }
@@ -169,8 +170,8 @@ static void trim_start(struct mcp_link *l)
 	os_work_start(l->o.loop, &l->trimming);
 }
 
-/* The logs are on the same disk. Another program may have filled it: it goes on until it is seen
- * that files of its own did. */
+/* The disk also holds the logs. Another program may have filled it, so the server goes on until
+ * files of its own turn out to be the cause. */
 static void mcp_link_look_at_disk(void *user)
 {
 	struct mcp_link *l = user;
@@ -189,9 +190,9 @@ static void mcp_link_look_at_disk(void *user)
 	trim_start(l);
 }
 
-/* The last line with an error in it says most (a version, or advice, may stand behind), else the
- * last one. Where more was written than is kept the first word, which may be a part of a secret, is
- * left out. */
+/* The line that tells most: the last with an error in it (a version, or advice, may follow), else
+ * the last. Where the beginning was lost, the first word is left out, as it may be part of a
+ * secret. */
 static void telling_line(const struct exec_end *end, char *out, size_t size)
 {
 	size_t at = 0, len = end->tail_len, n;
@@ -215,10 +216,10 @@ static void process_done(const struct exec_end *end, void *user)
 {
 	struct mcp_link *l = user;
 	const char *program = l->o.conf->argv[0];
-	char said[SAID_MAX + 1], why[SAID_MAX + 100]; /* whole: a part of a secret is not found */
+	char said[SAID_MAX + 1], why[SAID_MAX + 100]; /* whole: redaction misses a part */
 
 	l->child = NULL;
-	/* It wrote on until it was gone, or ended by itself on the full disk. */
+	/* The full disk may be its doing, up to its end. */
 	l->owed = l->look != NULL && trim_due(&l->trim);
 	if (l->owed && !l->trims)
 		trim_start(l);
@@ -237,7 +238,7 @@ static void process_done(const struct exec_end *end, void *user)
 	os_defer(l->o.loop, &l->sweep);
 }
 
-/* What came is messages up to its last line's end; the rest waits for its own. */
+/* Handle all whole lines as messages; the rest waits for its line's end. */
 static void process_said(const char *bytes, size_t len, void *user)
 {
 	struct mcp_link *l = user;
@@ -263,8 +264,8 @@ static void process_said(const char *bytes, size_t len, void *user)
 	buf_drop(&l->line, from);
 }
 
-/* They are what they were when they were named: a server that may write could have put a link in
- * the place of one. */
+/* Paths must still be those of the configuration: a server that may write could have replaced one
+ * by a link. */
 static int check_paths(const char *const *paths, struct ava_error *err)
 {
 	char real[PATH_MAX];
@@ -320,7 +321,7 @@ static int process_send(struct mcp_link *l, const struct mcp_sending *s, struct 
 
 /* ---- HTTP */
 
-/* Nothing comes of it any more. */
+/* End an exchange; no callback follows. */
 static void exchange_end(struct exchange *x)
 {
 	x->over = true;
@@ -382,7 +383,7 @@ static bool mcp_link_on_data(struct http_call *c, const char *s, size_t n)
 	return true;
 }
 
-/* Room for those of a request beside the person's. */
+/* Headers of a request: ours, some of them in `text`, then the person's. */
 static unsigned write_headers(const struct mcp_link *l, const struct mcp_sending *s,
 			      char text[3][300], const char *out[HEADERS_MAX])
 {
@@ -411,7 +412,7 @@ static unsigned write_headers(const struct mcp_link *l, const struct mcp_sending
 static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
-	/* Whoever waits for an answer has a limit of his own. */
+	/* A request has a timer of its own (tool/mcp.c). */
 	int64_t ms = s->id ? FOR_EVER_MS : l->o.conf->call_ms;
 	const char *headers[HEADERS_MAX];
 	char text[3][300];

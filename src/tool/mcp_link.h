@@ -21,22 +21,22 @@ struct rpc;
 
 #define MCP_MESSAGE_MAX (8u << 20) /* bytes of one message */
 
-struct mcp_link_options { /* *copied*; what it points to is borrowed as long as *alive counts it */
+struct mcp_link_options { /* *copied*; its pointers stay valid until *alive no longer counts the
+			     link */
 	struct os_loop *loop;
-	const struct mcp_conf *conf; /* a process, or HTTP, and what it is given */
-	const char *const *keep_out; /* of ava's own: none of it is given to a process */
-	const char *root;            /* a process has a folder mcp/NAME below it; NULL: none */
-	uint64_t least_mb;           /* of its disk that must stay free (tool/trim.h) */
+	const struct mcp_conf *conf; /* a process, or HTTP, and its settings */
+	const char *const *keep_out; /* ava's own folders, hidden from a process */
+	const char *root;            /* parent of a process's folder mcp/NAME; NULL: none */
+	uint64_t least_mb;           /* of the disk that must stay free (tool/trim.h) */
 	struct http_client *client;
 
 	void (*message)(const char *text, size_t len, void *user);
-	/* The request will have no answer. Over HTTP: its status (0: none came, MCP_NOT_SENT: nor
-	 * has it reached the server) and body. */
+	/* A request will have no answer. Over HTTP: its status (0: none came, MCP_NOT_SENT: the
+	 * request did not reach the server) and body. */
 #define MCP_NOT_SENT (-1)
 	void (*failed)(int64_t id, int status, const char *body, size_t len, const char *why,
 		       void *user);
-	/* A process has ended by itself, or was ended for what it wrote; the line is to be closed.
-	 */
+	/* A process has ended, by itself or for its output; close the line now. */
 	void (*ended)(const char *why, void *user);
 	void *user;
 	unsigned *alive; /* lines that are not freed yet */
@@ -44,25 +44,24 @@ struct mcp_link_options { /* *copied*; what it points to is borrowed as long as 
 
 /* NULL with a sentence: AVA_ENOENT, AVA_EDENIED, AVA_EUNSUPPORTED (no sandbox), AVA_ENOMEM, … */
 struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_error *err);
-/* No callback any more. A process is asked to end and half a second later ended; *alive says when
- * all of it is gone. NULL is fine. */
+/* Close: no callback follows. A process is asked to end and half a second later killed; *alive
+ * counts down when all is freed. NULL is fine. */
 void mcp_link_close(struct mcp_link *l);
 
 struct mcp_sending {
-	/* *borrowed*, with a \n at its end; NULL, over HTTP: a GET, whose answer goes on for ever
-	 */
+	/* *borrowed*, with a \n at its end; NULL, over HTTP: a GET, whose answer has no end */
 	const char *json;
 	size_t len;
-	int64_t id;          /* 0: nobody answers it */
+	int64_t id;          /* 0: no answer is expected */
 	const char *version; /* headers of HTTP; NULL: not sent */
 	const char *method, *name;
 };
 int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err);
-/* Over HTTP the answer is not read any more, which a server takes as "cancelled". */
+/* Stop reading the answer over HTTP, which a server takes as "cancelled". */
 void mcp_link_drop(struct mcp_link *l, int64_t id);
-/* A request of the server's: of all that it may ask of a client, a sign of life is given. */
+/* Answer a server's request: only a ping is granted. */
 void mcp_link_refuse(struct mcp_link *l, const char *version, const struct rpc *m);
-/* The server knows our session no more: the next request has none. false: there was none. */
+/* Forget a session that the server no longer knows. false: there was none. */
 bool mcp_link_forget(struct mcp_link *l);
 
 #endif

@@ -16,7 +16,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define NAME_BYTES  64 /* what services take as the name of a tool */
+#define NAME_BYTES  64 /* most bytes of a tool's name at the services */
 #define WORDS_CHARS 2000
 #define WORDS_MAX   65536
 #define SCHEMA_MAX  16384
@@ -57,7 +57,7 @@ void mcp_rows_add(struct mcp_rows *t)
 		t->left_out += tool_add(&t->v[i]->row) != 0;
 }
 
-/* Its name as services take one; false: it cannot be. */
+/* The tool's full name as services take one; false: impossible. */
 static bool full_name(const char *server, const char *name, char out[NAME_BYTES + 1])
 {
 	size_t n = (size_t)snprintf(out, NAME_BYTES + 1, TOOL_MCP_PREFIX "%s__%s", server, name);
@@ -73,10 +73,10 @@ static bool full_name(const char *server, const char *name, char out[NAME_BYTES 
 	return true;
 }
 
-/* Into `out`; false: it is none. */
+/* Write the schema into `out`; false: not a schema. */
 static bool schema_of(const struct mcp_rows *t, const json_t *schema, struct buf *out)
 {
-	json_t *again = NULL; /* members that only hidden characters told apart are one by now */
+	json_t *again = NULL; /* removing hidden characters may have made names equal */
 	struct buf b;
 
 	buf_init(&b, SCHEMA_MAX);
@@ -129,9 +129,9 @@ bool mcp_rows_take(struct mcp_rows *t, const struct tool *like, const char *serv
 
 /* ---- results */
 
-#define LEFT_OUT_LINE 64 /* room for the line that says how much */
+#define LEFT_OUT_LINE 64 /* room for the line that tells the bytes left out */
 
-/* A text as it came; what there is no room for counts in *left. */
+/* Add a text; bytes without room count in *left. */
 static void mcp_rows_add_text(struct buf *out, const char *s, size_t len, size_t *left)
 {
 	size_t room = out->max - MIN(out->len + LEFT_OUT_LINE, out->max), n = MIN(len, room);
@@ -146,14 +146,14 @@ static void mcp_rows_add_text(struct buf *out, const char *s, size_t len, size_t
 	buf_add(out, s, n);
 }
 
-/* A word of the server's about a part, at most so many characters of it; none: nothing. */
+/* Add a word of the server about a part, at most `chars` characters; nothing when it is empty. */
 static void mcp_rows_add_word(struct buf *out, const char *before, const char *word, size_t chars)
 {
 	if (*word)
 		buf_addf(out, "%s%.*s", before, (int)utf8_prefix(word, strlen(word), chars), word);
 }
 
-/* One part of a result; what is no text is named. */
+/* Add one part of a result; other parts than text are named. */
 static void mcp_rows_add_part(struct buf *out, const json_t *part, size_t *left)
 {
 	const json_t *resource = json_object_get(part, "resource");

@@ -16,7 +16,7 @@
 #include "tool/job.h"
 
 #define FOUND_DEFAULT 8
-#define FOUND_LIST    30 /* without words */
+#define FOUND_LIST    30 /* rows without a query */
 
 static void add_found(struct buf *out, const struct memory_row *row)
 {

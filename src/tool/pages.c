@@ -32,23 +32,23 @@
 #define RUN_BYTES_MAX (4u << 20) /* kept for a run */
 #define ALL_BYTES_MAX (64u << 20)
 #define HTML_MAX      (2u << 20)
-#define WALL_MAX      1500 /* bytes of text of a page that is none */
-#define REFRESH_MAX   300  /* and of one that only leads on */
+#define WALL_MAX      1500 /* bytes of text below which a page may be a wall */
+#define REFRESH_MAX   300  /* bytes of text below which a redirect in the page is followed */
 #define PDF_MAX       (10u << 20)
 #define AGENT_ACCEPT  "text/html,application/xhtml+xml,text/*;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
 
 struct pages {
 	struct os_loop *loop;
 	struct pages_options o;
-	char *texts[8]; /* what `o` points to */
+	char *texts[8]; /* owned texts that `o` points to */
 	size_t ntexts;
-	struct http_client *client; /* NULL: not needed yet, as is the next */
+	struct http_client *client; /* NULL: not needed yet, as for `fetcher` */
 	struct fetcher *fetcher;
 	struct http_pool *search;
-	bool offers_search; /* counts in `searchers` */
+	bool offers_search; /* counted in `searchers` */
 	struct list pages;  /* pages_page.node */
 	size_t bytes;
-	struct list waiting; /* pages_get.node: fetched, not yet text */
+	struct list waiting; /* pages_get.node: fetched, not converted yet */
 	unsigned converting;
 	char *bwrap, *inside, *page;
 };
@@ -178,7 +178,7 @@ struct http_pool *pages_search_pool(struct pages *w, const char *url, struct ava
 	return w->search;
 }
 
-/* The services that the configuration allows, as a list. */
+/* Private addresses that the configuration allows, as a list. */
 #define LISTED_MAX 64
 static void list_allowed(const struct pages *w, const char *out[LISTED_MAX + 1])
 {
@@ -217,7 +217,7 @@ static struct fetcher *fetcher_of(struct pages *w, struct ava_error *err)
 
 /* ---- pages that are kept */
 
-/* What was asked for without headers of its own, and no failure, which may be over soon. */
+/* Keep pages asked for without headers of the caller's own; a failure may be over soon. */
 static bool pages_is_kept(const struct pages_get *g, int status)
 {
 	return !g->accept && !g->language && status < 400;
@@ -247,7 +247,7 @@ static void page_keep(struct pages *w, struct pages_page *p)
 	p->refs++;
 	w->bytes += p->text.len;
 	list_add_front(&w->pages, &p->node);
-	LIST_EACH (&w->pages, n, tmp) { /* from the last used on */
+	LIST_EACH (&w->pages, n, tmp) { /* the last used first */
 		struct pages_page *old = LIST_ENTRY(n, struct pages_page, node);
 
 		own += old->owner == p->owner ? old->text.len : 0;
@@ -275,7 +275,7 @@ static void get_failed(struct pages_get *g, const char *class, const char *sente
 	get_over(g);
 }
 
-/* The page of what was fetched: its text is put in by who calls. NULL: no memory. */
+/* A page for a finished fetch; the caller adds its text. NULL: no memory. */
 static struct pages_page *page_new(const struct pages_get *g)
 {
 	struct pages_page *p = calloc(1, sizeof(*p));
@@ -298,7 +298,7 @@ static struct pages_page *page_new(const struct pages_get *g)
 #define LOOKS(what) "this looks like " what ", not the page"
 #define SAYS_MAX    16
 
-/* Words of such pages; asked of short ones only, since a long one may be about them. */
+/* Words that mark a wall; searched for in short pages only, since a long one may be about walls. */
 static const struct {
 	const char *wall, *says[SAYS_MAX];
 } walls[] = {
@@ -335,7 +335,7 @@ static const char *wall_of(const struct pages_page *p)
 	return NULL;
 }
 
-/* `text` becomes that of the page, which is kept. */
+/* Give the page its text, keep it, and end the get. */
 static void get_answered(struct pages_get *g, struct pages_page *p, const char *text, size_t len)
 {
 	len = MIN(len, PAGES_TEXT_MAX);
@@ -346,15 +346,15 @@ static void get_answered(struct pages_get *g, struct pages_page *p, const char *
 	}
 	hash_sha256_hex(p->text.data ? p->text.data : "", p->text.len, p->hash);
 	p->wall = g->raw ? NULL : wall_of(p);
-	if (pages_is_kept(g, p->status) && !p->wall) /* which may be gone the next time */
+	if (pages_is_kept(g, p->status) && !p->wall) /* a wall may be gone the next time */
 		page_keep(g->pages, p);
 	g->page = p;
 	get_over(g);
 }
 
-/* ---- raw: as it was sent, in UTF-8 */
+/* ---- raw: the bytes as sent, in UTF-8 */
 
-/* Valid UTF-8, unless it may be UTF-16 or a charset that shifts. */
+/* Is the body valid UTF-8, and neither UTF-16 nor a charset with shifts? */
 static bool is_utf8(const struct buf *b)
 {
 	return b->len == 0 || (utf8_valid(b->data, b->len) && !memchr(b->data, '\0', b->len) &&
@@ -367,7 +367,7 @@ static void raw_head(const struct pages_get *g, struct pages_page *p)
 		 g->fetch.type[0] ? g->fetch.type : "not said");
 }
 
-/* Bytes that are no UTF-8 are told as such. */
+/* Answer with the body as sent; one with NULs is refused, other bytes are made UTF-8. */
 static void take_raw(struct pages_get *g)
 {
 	const struct buf *b = &g->fetch.body;
@@ -389,7 +389,7 @@ static void take_raw(struct pages_get *g)
 
 /* ---- Markdown, and text in other charsets: by a program in the sandbox */
 
-/* "title: …\n" of the first line of ava-page. */
+/* Add "title: …\n" from the first line of ava-page. */
 static void add_fact(struct pages_page *p, const json_t *said, const char *key)
 {
 	const char *value = json_str(said, key);
@@ -407,7 +407,7 @@ static void add_fact(struct pages_page *p, const json_t *said, const char *key)
 	buf_fini(&plain);
 }
 
-/* To where a page leads that says hardly anything else. */
+/* Follow a page with hardly any text to the address it leads to. */
 static bool pages_follow(struct pages_get *g, const char *to, size_t text_len)
 {
 	enum web_fetch_fault fault;
@@ -456,7 +456,7 @@ static void take_pdf(struct pages_get *g, struct pages_page *p, const char *s, s
 	struct buf text;
 
 	buf_init(&text, len * 8 + 1);
-	for (size_t i = 0; i < len; i++) { /* a form feed stands between two pages */
+	for (size_t i = 0; i < len; i++) { /* a form feed separates two pages */
 		if (s[i] == '\f')
 			buf_adds(&text, i + 1 < len ? "\n\n---\n\n" : "\n");
 		else
@@ -505,14 +505,14 @@ static void converted(const struct exec_end *end, void *user)
 	convert_more(w);
 }
 
-/* The two programs and ava-page, once. */
+/* Find bwrap, ava-sandbox and ava-page, once. */
 static bool find_programs(struct pages *w, struct ava_error *err)
 {
 	if (w->page)
 		return true;
 	if (!w->bwrap && sandbox_find(&w->bwrap, &w->inside, err) != 0 && !w->o.sandbox)
 		return false;
-	if (w->o.sandbox && !w->inside) { /* of a test; sandbox_find wants both */
+	if (w->o.sandbox && !w->inside) { /* a test's own; sandbox_find wants both */
 		w->inside = strdup(w->o.sandbox);
 		w->bwrap = strdup("/usr/bin/bwrap");
 	}

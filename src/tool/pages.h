@@ -1,5 +1,5 @@
-/* What the tools of the web have in common in one runtime: the fetcher, the pages that runs have
- * read, and which search service there is. Loop thread only. */
+/* Shared by the web tools of one runtime: the fetcher, the pages that runs have read, and the
+ * configured search service. Loop thread only. */
 #ifndef TOOL_PAGES_H
 #define TOOL_PAGES_H
 
@@ -22,34 +22,33 @@ struct ava_error;
 struct pages_options {             /* *copied* */
 	const char *allow_private; /* "host:port" each with its NUL, then an empty one; or NULL */
 	bool robots;
-	unsigned parallel, per_host; /* 0: as web_fetch.h has it */
+	unsigned parallel, per_host; /* 0: the defaults of web_fetch.h */
 	int64_t host_gap_ms;
 	const char *searxng;             /* its address; NULL or "": none */
-	const char *brave, *brave_url;   /* key and address; NULL: none, its own */
+	const char *brave, *brave_url;   /* key and address; NULL: none, the service's own */
 	const char *tavily, *tavily_url; /* likewise */
-	/* For tests: where ava-page and ava-sandbox are, and addresses of names (net/web_fetch.h).
-	 */
+	/* For tests: paths of ava-page and ava-sandbox, addresses of names (net/web_fetch.h). */
 	const char *page, *sandbox;
 	const char *const *resolve;
 };
 
-/* Cheap: what it needs is made with the first use. NULL with err: AVA_ENOMEM, AVA_EINVAL. */
+/* Cheap: parts are made at their first use. NULL with err: AVA_ENOMEM, AVA_EINVAL. */
 struct pages *pages_new(struct os_loop *loop, const struct pages_options *o, struct ava_error *err);
 void pages_free(struct pages *w); /* no call is at work; NULL is fine */
-/* The run that `owner` stands for is over: its pages go. */
+/* Drop the pages of the run that `owner` stands for. */
 void pages_forget(struct pages *w, const void *owner);
 
 const struct pages_options *pages_settings(const struct pages *w);
-/* Calls to the search service at `url`, which is always the same one; or NULL. */
+/* The pool of calls to the search service at `url`, always the same one; NULL with err. */
 struct http_pool *pages_search_pool(struct pages *w, const char *url, struct ava_error *err);
-/* The name of the search service that these configure; NULL: none. web_search is a tool of this
- * process as long as there is a struct pages with one. */
+/* The name of the configured search service; NULL: none. web_search is a tool of this process as
+ * long as there is a struct pages with one. */
 const char *pages_search_service(const struct pages_options *o);
 #define PAGES_SEARCH_MISSING                                                                       \
 	"no search service is configured: set web.searxng in config.yaml, or BRAVE_API_KEY or "    \
 	"TAVILY_API_KEY in the file env beside it"
 
-/* A URL as the fetcher reads it (net/address.h). */
+/* Parse a URL with the fetcher's rules (net/address.h). */
 int pages_parse(const struct pages *w, struct address_url *u, const char *url,
 		struct ava_error *err);
 
@@ -58,38 +57,38 @@ int pages_parse(const struct pages *w, struct address_url *u, const char *url,
 #define PAGES_TEXT_MAX (1u << 20) /* bytes of a page as text */
 
 struct pages_page {
-	struct list node; /* of the pages kept, the last used first */
+	struct list node; /* in the list of kept pages, the last used first */
 	const void *owner;
-	unsigned refs;    /* of those that read it, and of the list */
+	unsigned refs;    /* readers, and the list */
 	bool raw;         /* as it was sent, else Markdown */
-	bool more;        /* it goes on, but not here */
-	const char *wall; /* static: what it looks like, where that is not what was asked for */
+	bool more;        /* the page is longer than the kept text */
+	const char *wall; /* static: kind of wall the page seems to be; NULL: none */
 	int status;
-	char *asked, *url; /* as it was asked for, and where it came from */
+	char *asked, *url; /* URL in the request, URL after redirects */
 	struct buf text;   /* valid UTF-8 */
 	char head[600];    /* "title: …\ndate: …\n", for the model */
 	char hash[HASH_HEX_LEN + 1];
 };
 
-struct pages_get {       /* zero what is not used */
+struct pages_get {       /* zero unused fields */
 	const char *url; /* *borrowed until done* */
 	bool raw;
 	const char *accept, *language; /* as of struct web_fetch */
 	const void *owner;
 	void (*done)(struct pages_get *g);
 	void *user;
-	/* From then on, until pages_get_fini: */
-	struct pages_page *page; /* NULL: it failed, then: */
+	/* Set when it is over, valid until pages_get_fini: */
+	struct pages_page *page; /* NULL: a failure, then: */
 	const char *class;       /* static */
 	char sentence[512];
-	/* Inside: */
+	/* Private: */
 	struct pages *pages;
 	struct web_fetch fetch;
 	struct exec_child *child;
-	struct list node; /* of those that wait to be made text */
+	struct list node; /* in pages.waiting */
 };
 
-/* Read it, or take it from those that were. true: it is over already, `done` does not come. */
+/* Get a page, read before or now. true: it is over already, `done` does not come. */
 bool pages_get(struct pages *w, struct pages_get *g);
 /* true: it is over, and `done` does not come; false: it comes soon. */
 bool pages_get_stop(struct pages_get *g);

@@ -26,20 +26,20 @@
 
 #define LINES_DEFAULT 2000
 #define LINES_CUT     4000        /* bytes of one line that are shown */
-#define LINES_HELD    (32u << 10) /* so far behind the cut a secret is seen that begins before */
+#define LINES_HELD    (32u << 10) /* held, so that a secret that begins before the cut is found */
 
 /* Numbered lines of a text that arrives in pieces. */
 struct read_lines {
 	int64_t first, last; /* wanted, from 1 */
 	const struct redact *redact;
-	const char *needle; /* only lines that hold it, in one piece; NULL: all; *borrowed* */
+	const char *needle; /* show only lines that hold it, in one piece; NULL: all; *borrowed* */
 	struct buf body;
 	struct buf line;   /* the line being collected, at most LINES_HELD bytes */
-	uint64_t line_len; /* its whole length so far */
+	uint64_t line_len; /* whole length of that line so far */
 	int64_t at;        /* number of the line the next byte belongs to */
 	int64_t from, to;  /* first and last line in the body; 0: none */
 	int64_t shown;     /* lines in the body */
-	int64_t ends[2];   /* of those, how many end in LF, and in CR LF */
+	int64_t ends[2];   /* shown lines that end in LF, and in CR LF */
 	bool full;         /* a wanted line did not fit */
 	bool hit;          /* the line being collected holds the needle */
 	bool unended;      /* the last line has no end */
@@ -63,7 +63,7 @@ static void lines_fini(struct read_lines *l)
 	buf_fini(&l->line);
 }
 
-/* Where to cut so that no character is torn. */
+/* Length of a cut that tears no character. */
 static size_t whole_chars(const char *s, size_t len)
 {
 	size_t cut = len;
@@ -97,13 +97,13 @@ static bool lines_wanted(const struct read_lines *l)
 	return l->at >= l->first && l->at <= l->last && !l->full;
 }
 
-/* The collected line into the body, or nothing of it. */
+/* Add the collected line to the body, whole or not at all. */
 static void lines_emit(struct read_lines *l)
 {
 	const char *s = l->line.data != NULL ? l->line.data : "";
 	size_t len = l->line.len, before = l->body.len, skip = 0;
 	bool crlf = len > 0 && len == l->line_len && s[len - 1] == '\r';
-	uint64_t behind = l->line_len - len; /* of the line, not held */
+	uint64_t behind = l->line_len - len; /* bytes of the line that are not held */
 	struct buf clean;
 
 	if (l->at == 1 && len >= 3 && memcmp(s, bom, 3) == 0)
@@ -184,7 +184,7 @@ static int64_t lines_total(const struct read_lines *l)
 {
 	return l->at - 1;
 }
-/* The lines that are asked for: 2,000 from the first on, or with `to_end` all. */
+/* The wanted lines: 2,000 from the first on, or with `to_end` all. */
 static int lines_range(const json_t *args, bool to_end, int64_t *first, int64_t *last,
 		       struct ava_error *err)
 {
@@ -204,7 +204,7 @@ static int lines_range(const json_t *args, bool to_end, int64_t *first, int64_t 
 /* ---- read_file */
 
 #define STEP        (64u << 10)
-#define CACHED_MAX  (32u << 10) /* bytes of a file that is read on the loop */
+#define CACHED_MAX  (32u << 10) /* largest file that is read on the loop */
 #define BINARY_LOOK (8u << 10)
 #define FILE_SPARE  (6u << 10)    /* room for a path and a note */
 #define BEHIND_MAX  (256ll << 20) /* bytes read after the range was reached */
@@ -219,7 +219,7 @@ struct read_reading {
 	bool more;      /* the file goes on where we stopped counting */
 };
 
-/* Fill `data` as far as the file reaches. -1 and errno. */
+/* Read until `data` is full or the file ends. -1 and errno. */
 static ssize_t file_fill(int fd, char *data, size_t size)
 {
 	size_t len = 0;
@@ -325,7 +325,7 @@ static int file_answer(struct read_reading *r, struct buf *out, struct ava_error
 	return buf_check(out);
 }
 
-/* What is asked for. */
+/* Read the arguments. */
 static int file_wish(struct read_reading *r, const struct root *root, const struct tool_call *c,
 		     struct ava_error *err)
 {
@@ -346,7 +346,7 @@ static int file_wish(struct read_reading *r, const struct root *root, const stru
 	return rv;
 }
 
-/* The whole of a short file that is in memory; JOB_LATER: it is not. */
+/* Read a short file whole from the page cache; JOB_LATER: it is not cached. */
 static int take_cached(struct read_reading *r, struct ava_error *err)
 {
 	char data[CACHED_MAX];
@@ -506,8 +506,7 @@ static int read_result_answer(const struct wish *w, struct read_lines *l, struct
 	return buf_check(out);
 }
 
-/* Some tools answer with one endless line: without line breaks of our own
- * what is far inside could not be asked for. */
+/* Some tools answer with one endless line: own line breaks make its middle addressable. */
 static void result_feed(struct read_lines *l, const char *data, size_t len)
 {
 	while (len != 0) {

@@ -26,10 +26,10 @@
 #include "tool/pages.h"
 
 #define URLS_MAX   10
-#define PART_BYTES (24u << 10) /* of a page at once */
-#define ALL_BYTES  (48u << 10) /* of all of them; less where the call may have less */
+#define PART_BYTES (24u << 10) /* of one page in one answer */
+#define ALL_BYTES  (48u << 10) /* of all pages; less where the call may have less */
 #define SPARE      (4u << 10)
-#define HASH_SHOWN 6 /* digits of a cursor that know the page again */
+#define HASH_SHOWN 6 /* digits of the hash in a cursor, to know the page again */
 #define NOT_SEEN   "not_seen"
 
 struct read_webpages_item {
@@ -37,7 +37,7 @@ struct read_webpages_item {
 	struct address_url parsed;
 	struct pages_get get;
 	bool seen, running;
-	const char *class; /* why it is not got; NULL: it is */
+	const char *class; /* why the page is not fetched; NULL: it is */
 	char sentence[512];
 };
 
@@ -47,7 +47,7 @@ struct read_webpages_reading {
 	bool raw, working;
 	unsigned n, left;
 	size_t from;               /* of the page, in bytes */
-	char hash[HASH_SHOWN + 1]; /* of the page that `from` is about; "": whichever */
+	char hash[HASH_SHOWN + 1]; /* hash of the page that `from` is about; "": any */
 	struct read_webpages_item items[URLS_MAX];
 };
 
@@ -199,7 +199,7 @@ static void get_all(struct read_webpages_reading *r)
 {
 	struct tool_call *c = r->call;
 
-	r->left = 1; /* until all are begun */
+	r->left = 1; /* one more until all are begun */
 	for (unsigned i = 0; i < r->n; i++) {
 		struct read_webpages_item *it = &r->items[i];
 
@@ -235,9 +235,9 @@ static void reading_stop(struct tool_call *c)
 		reading_over(r);
 }
 
-/* ---- was it seen? */
+/* ---- the check whether a URL was seen */
 
-/* As it was written, as it is fetched, and that without the slash behind a bare host. */
+/* Is the URL named: as written, as fetched, or without the slash behind a bare host? */
 static bool names_url(const char *s, size_t len, const struct read_webpages_item *it, bool bare)
 {
 	const char *forms[] = {it->url, it->parsed.text};
@@ -261,7 +261,7 @@ static bool names_url(const char *s, size_t len, const struct read_webpages_item
 	return false;
 }
 
-/* As the page's text shows it, or as one reads that. */
+/* Does a block name the URL, in the page's text or in its unescaped form? */
 static bool block_names(const struct envelope *e, const struct read_webpages_item *it)
 {
 	bool named = names_url(e->url, e->url_len, it, false) ||
@@ -277,8 +277,8 @@ static bool block_names(const struct envelope *e, const struct read_webpages_ite
 	return named;
 }
 
-/* What a person wrote counts as it stands, with or without https://; what a tool returned only
- * where it is a page or a search result. */
+/* A person's words count, with or without https://; a tool's only within a page or a search
+ * result. */
 static int read_webpages_look_through(bool person, const char *s, size_t len, void *user)
 {
 	struct read_webpages_reading *r = user;
@@ -370,10 +370,10 @@ static int read_webpages_take_url(struct read_webpages_reading *r, const json_t 
 		return err_set(err, AVA_EINVAL, "a URL must not hold a NUL character");
 	for (unsigned i = 0; i < r->n; i++)
 		if (strcmp(r->items[i].url, url) == 0)
-			return 0; /* once is enough */
+			return 0; /* the URL is listed already */
 	it->url = url;
 	r->n++;
-	/* Only to know its form: which services inside are allowed is the fetcher's to say. */
+	/* Check the form only: the fetcher decides on private addresses. */
 	rv = pages_parse(r->call->env->pages, &it->parsed, url, &wrong);
 	if (rv != 0)
 		read_webpages_refuse(it, rv == AVA_EINVAL ? "bad_url" : "blocked_address",

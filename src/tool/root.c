@@ -70,7 +70,7 @@ static int root_add_part(char *out, size_t *len, const char *part, size_t n)
 	return 0;
 }
 
-/* What is behind the folder's own path, or NULL when it is another path. */
+/* The part of `arg` behind the folder's own path; NULL: another path. */
 static const char *below_cwd(const char *cwd, const char *arg)
 {
 	size_t len = strlen(cwd);
@@ -136,8 +136,8 @@ static int beneath_once(int fd, const char *path, int flags)
 	return openat2_once(fd, path, flags, 0);
 }
 
-/* Some container filters answer EPERM instead of ENOSYS, so ask once with
- * something that cannot be refused for another reason. */
+/* Does openat2 work? Some container filters answer EPERM instead of ENOSYS, so probe once with a
+ * path that cannot be refused for another reason. */
 static bool can_openat2(int fd)
 {
 	int have = atomic_load(&have_openat2), probe;
@@ -145,7 +145,7 @@ static bool can_openat2(int fd)
 	if (have == OPENAT2_UNKNOWN) {
 		probe = beneath_once(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (probe < 0 && errno != ENOSYS && errno != EPERM && errno != EINVAL)
-			return true; /* says nothing about the call */
+			return true; /* another error says nothing about openat2 */
 		if (probe >= 0)
 			close(probe);
 		have = probe >= 0 ? OPENAT2_YES : OPENAT2_NO;
@@ -154,7 +154,7 @@ static bool can_openat2(int fd)
 	return have == OPENAT2_YES;
 }
 
-/* Without openat2: one part after the other, links refused with ELOOP. */
+/* Lookup without openat2: one part after the other, links refused with ELOOP. */
 static int by_parts(int fd, const char *path, int flags)
 {
 	int at = fd, saved;
@@ -265,7 +265,7 @@ static bool root_is_pseudo(int fd)
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs) != 0)
-		return true; /* not knowing is no reason to read it */
+		return true; /* an unknown file system is not read */
 	for (size_t i = 0; i < ARRAY_LEN(magic); i++) {
 		if ((unsigned long)fs.f_type == magic[i])
 			return true;
@@ -273,7 +273,7 @@ static bool root_is_pseudo(int fd)
 	return false;
 }
 
-/* Is it in a folder of ava's own, wherever a path to it begins? */
+/* Is the file in a folder of ava's own, by whatever path? */
 static bool root_is_kept_out(const struct root *root, int fd)
 {
 	char link[40], path[PATH_MAX];
@@ -284,7 +284,7 @@ static bool root_is_kept_out(const struct root *root, int fd)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
 	if (n < 0)
-		return true; /* as above */
+		return true; /* an unknown path is not read */
 	path[n] = '\0';
 	for (const char *const *p = root->keep_out; *p != NULL; p++) {
 		char next = strncmp(path, *p, strlen(*p)) == 0 ? path[strlen(*p)] : 'x';
@@ -409,7 +409,7 @@ struct level {
 	struct entry *entries;
 	size_t count, cap, at;
 	size_t path_len;   /* of this folder in walker.path */
-	size_t mark;       /* ignore rules of the folders above */
+	size_t mark;       /* ignore rules before this folder's */
 	bool ignores, git; /* has a .gitignore; has a .git */
 };
 
@@ -419,7 +419,7 @@ struct walker {
 	struct level levels[WALK_DEPTH_MAX];
 	size_t depth; /* levels in use */
 	char path[PATH_MAX];
-	char list[LIST_BYTES]; /* what the kernel says is in a folder */
+	char list[LIST_BYTES]; /* buffer of getdents64 */
 };
 
 /* ---- one folder */
@@ -434,7 +434,7 @@ static void level_fini(struct level *l)
 	l->fd = -1;
 }
 
-/* KIND_OTHER: a link, a device, gone. */
+/* KIND_OTHER: a link, a device, or gone. */
 static enum root_kind entry_kind(const struct level *l, const struct dirent64 *d)
 {
 	struct stat st;
@@ -448,8 +448,8 @@ static enum root_kind entry_kind(const struct level *l, const struct dirent64 *d
 	return S_ISDIR(st.st_mode) ? KIND_DIR : S_ISREG(st.st_mode) ? KIND_FILE : KIND_OTHER;
 }
 
-/* Results are lines "path:LINE:text", so a name with a line break or one that
- * is not text cannot be said. */
+/* Can a result line "path:LINE:text" show the name? Not with control characters or invalid
+ * UTF-8. */
 static bool is_text(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -489,7 +489,7 @@ static int root_by_name(const void *a, const void *b, void *names)
 		      (const char *)names + ((const struct entry *)b)->name);
 }
 
-/* The names of a folder, sorted. */
+/* Read the names of a folder, sorted. */
 static int level_list(struct walker *k, struct level *l)
 {
 	ssize_t n;
@@ -509,7 +509,7 @@ static int level_list(struct walker *k, struct level *l)
 			p += d->d_reclen;
 		}
 		if (k->w->poll(k->w->user) != 0)
-			break; /* the next poll says so again, and ends the walk */
+			break; /* the next poll returns the same and ends the walk */
 	}
 	if (n < 0)
 		k->w->unreadable++;
@@ -544,7 +544,7 @@ static int push_file(struct walker *k, int fd, enum ignore_rank rank, const char
 	return rv;
 }
 
-/* .git/info/exclude, part by part so that no link is followed. */
+/* Open .git/info/exclude part by part so that no link is followed. */
 static int open_exclude(int dirfd)
 {
 	int git = root_open_entry(dirfd, ".git", true), info = -1, fd = -1;
@@ -571,7 +571,7 @@ static int push_rules(struct walker *k, int dirfd, const char *base, bool ignore
 	return rv;
 }
 
-/* The rules of the folders above the start; the start's own come with it. */
+/* Push the rules of the folders above the start; its own follow when it is entered. */
 static int push_above(struct walker *k, struct ava_error *err)
 {
 	char base[PATH_MAX] = "";
@@ -615,7 +615,7 @@ static int root_enter(struct walker *k, int fd, size_t path_len)
 	l->dev = st.st_dev;
 	if (root_is_kept_out(k->w->root, fd))
 		return 0;
-	/* A mounted /proc inside the tree is no data. */
+	/* A /proc mounted inside the tree holds no data. */
 	if (k->depth > 1 && st.st_dev != k->levels[k->depth - 2].dev && root_is_pseudo(fd))
 		return 0;
 	rv = level_list(k, l);

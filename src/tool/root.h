@@ -1,5 +1,5 @@
-/* Opening files and folders below a run's working folder, and nowhere else:
- * whatever a path says, and whatever is swapped while it is looked up. */
+/* Opening files and folders below a run's working folder, and nowhere else, for any path and any
+ * change during the lookup. */
 #ifndef TOOL_ROOT_H
 #define TOOL_ROOT_H
 
@@ -16,10 +16,9 @@ struct root {
 	const char *const *keep_out; /* of tool_env */
 };
 
-/* A path argument as a path relative to the folder: no ".", "..", double or
- * trailing slashes; "." for the folder itself. Absolute ones are taken when
- * they begin with the folder's path. AVA_EDENIED outside, AVA_EINVAL when it
- * is no path. Nothing is looked up. */
+/* A path argument as a path relative to the folder: no ".", "..", double or trailing slashes; "."
+ * for the folder itself. An absolute path must begin with the folder's. AVA_EDENIED outside,
+ * AVA_EINVAL when it is no path. Nothing is looked up. */
 int root_path(const struct root *root, const char *arg, char out[PATH_MAX], struct ava_error *err);
 
 /* Open a regular file for reading. Symbolic links are followed while they
@@ -28,18 +27,17 @@ int root_path(const struct root *root, const char *arg, char out[PATH_MAX], stru
  * AVA_EIO with a sentence for the model. */
 int root_open_file(const struct root *root, const char *path, struct stat *st,
 		   struct ava_error *err);
-/* The same where nothing has to be read from a disk to find it. -1: the other
- * one is to be used, also to say what is wrong. */
+/* Open a file that the kernel finds without reading a disk. -1: use root_open_file, also for the
+ * reason. */
 int root_open_cached(const struct root *root, const char *path, struct stat *st);
-/* The same for a folder, to be listed. */
+/* Open a folder for listing. */
 int root_open_dir(const struct root *root, const char *path, struct ava_error *err);
 
-/* An entry of an open folder, for walks: never follows a link, never waits.
- * -1 and errno. */
+/* Open an entry of an open folder, for walks: never follows a link, never waits. -1 and errno. */
 int root_open_entry(int dirfd, const char *name, bool dir);
 
-/* Tests: whether openat2 is used where the kernel has it. Where it has not,
- * paths are walked part by part and no link is followed. */
+/* Tests: use openat2 where the kernel has it? Without it paths are walked part by part and no link
+ * is followed. */
 void root_use_openat2(bool on);
 
 /* ---- All files below a folder, in the order of their names: no links followed,
@@ -54,20 +52,19 @@ struct root;
 struct walk {
 	const struct root *root;
 	const char *start; /* folder relative to the root, "." for all of it */
-	/* A regular file, to be opened as `name` of `dirfd` with
-	 * root_open_entry. Not 0: the walk ends with it. */
+	/* A regular file, to be opened as `name` of `dirfd` with root_open_entry. Not 0: ends the
+	 * walk. */
 	int (*file)(void *user, int dirfd, const char *name, const char *path);
-	/* What is neither file nor folder (a link, a FIFO), and .git; likewise. NULL: nobody
-	 * wants to know. */
+	/* Another entry (a link, a FIFO), or .git; likewise. NULL: skip them. */
 	int (*other)(void *user, int dirfd, const char *name, const char *path);
-	/* Before each folder and file. Not 0: the walk ends with it. */
+	/* Called before each folder and file. Not 0: ends the walk. */
 	int (*poll)(void *user);
 	void *user;
-	/* What was left out, for the summary. */
+	/* Entries that were left out, for the summary. */
 	size_t unreadable; /* folders that could not be opened or listed */
 	size_t odd;        /* names that are no valid text, or too long */
 	size_t deep;       /* folders below the deepest level */
-	size_t crowded;    /* folders with names past WALK_ENTRIES_MAX */
+	size_t crowded;    /* ignore files left out since their rules take too long */
 	size_t slow;       /* ignore files whose rules take too long, and were left out */
 };
 

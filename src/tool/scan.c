@@ -115,7 +115,7 @@ int scan_load(struct scan *s, int fd, size_t *len)
 			return 0;
 		}
 		if (n == 0)
-			break; /* shorter by now */
+			break; /* the file has become shorter */
 		if (n < 0)
 			continue;
 		if (*len < BINARY_LOOK &&
@@ -140,8 +140,7 @@ static int64_t count_newlines(const char *s, size_t len)
 	return n;
 }
 
-/* Every line of the loaded file that matches, to the callback. 1: it wants no
- * more. */
+/* Report every matching line of the loaded file. 1: the callback wants no more. */
 static int search_data(struct scan *s, const char *path, size_t len)
 {
 	struct scan_hit h = {.path = path, .line = 1};
@@ -151,9 +150,9 @@ static int search_data(struct scan *s, const char *path, size_t len)
 	int rv;
 
 	if (len == 0)
-		return 0; /* data may not even be there */
+		return 0; /* data may be NULL */
 	if (len >= 3 && memcmp(s->data, "\xef\xbb\xbf", 3) == 0)
-		from = counted = 3; /* a byte order mark is no text */
+		from = counted = 3; /* skip a byte order mark */
 	while ((rv = match_next(s->match, s->data, len, &from, &line, s->err)) == 1) {
 		line.start = MAX(line.start, counted);
 		h.line += count_newlines(s->data + counted, line.start - counted);
@@ -216,7 +215,7 @@ static int scan_poll_cb(void *user)
 	return gate_check(&s->gate);
 }
 
-/* The start is a single file. */
+/* Search a start that is a single file. */
 static int scan_file(struct scan *s, struct ava_error *err)
 {
 	struct stat st;
@@ -245,7 +244,7 @@ int scan_run(struct scan *s, struct ava_error *err)
 		s->deep += w.deep;
 		s->crowded += w.crowded;
 		s->slow += w.slow;
-	} else if (fd == AVA_ENOENT) { /* perhaps because it is a file */
+	} else if (fd == AVA_ENOENT) { /* the start may be a file */
 		rv = scan_file(s, err);
 	} else {
 		return fd;
@@ -257,9 +256,9 @@ int scan_run(struct scan *s, struct ava_error *err)
 	return rv == 1 ? 0 : rv;
 }
 
-/* ---- saying it */
+/* ---- results as text */
 
-/* Back to the begin of the character that byte `at` is in. */
+/* Beginning of the character that holds byte `at`. */
 static size_t char_start(const char *s, size_t at)
 {
 	for (int i = 0; i < 3 && at != 0 && ((unsigned char)s[at] & 0xc0) == 0x80; i++)
@@ -326,10 +325,10 @@ void scan_none(const struct scan *s, const char *pattern, struct buf *out)
 	buf_addc(out, '\n');
 }
 
-#define ACTIVITY_CHARS 40 /* of what is looked for */
+#define ACTIVITY_CHARS 40 /* characters of the pattern */
 
-/* How much of an expression stands for nothing that a person would read: an anchor, a group's
- * mark, a quantifier, a class; *gap: something may stand there. 0: it is a letter. */
+/* Length of a part of an expression without letters to show: an anchor, a group's mark, a
+ * quantifier, a class; *gap: it may match text. 0: a letter. */
 static size_t scan_unread(const char *s, bool *gap)
 {
 	size_t n = 0;
@@ -357,12 +356,11 @@ static size_t scan_unread(const char *s, bool *gap)
 	return n;
 }
 
-/* An expression as what it looks for: "data.{0,5}root|(?:^|\s)at\(" is
- * "data root or at(". */
+/* Add the words of an expression: "data.{0,5}root|(?:^|\s)at\(" is "data root or at(". */
 static void add_sought(struct buf *out, const char *s)
 {
 	size_t start = out->len;
-	bool gap = false, space = false, other = false; /* another word is to follow */
+	bool gap = false, space = false, other = false; /* other: an alternative follows */
 
 	while (*s != '\0') {
 		size_t n = scan_unread(s, &gap);
@@ -436,7 +434,7 @@ void scan_activity(const json_t *args, struct buf *out)
 #define DEPTH_MAX     10000u
 #define HEAP_MAX_KIB  (16u << 10)
 #define JIT_STACK_MAX (1u << 20)
-#define SLOW_US       5000 /* a call that took longer makes the window smaller */
+#define SLOW_US       5000 /* a slower call makes the window smaller */
 
 struct match {
 	char plain[MATCH_PATTERN_MAX + 1]; /* the pattern, when code is NULL */
@@ -452,8 +450,8 @@ struct match {
 
 /* ---- compiling */
 
-/* Does the expression look further than its line, or mean something by the
- * edges of the whole text? Errs on the safe side. */
+/* May the expression look past its line, or depend on the edges of the whole text? Yes when in
+ * doubt. */
 static bool looks_around(const char *p)
 {
 	for (; *p != '\0'; p++) {
@@ -467,7 +465,7 @@ static bool looks_around(const char *p)
 			if (p[2] != ':' && strncmp(p, "(?i)", 4) != 0)
 				return true;
 		} else if (strchr("+*?}", p[0]) != NULL && p[1] == '+') {
-			return true; /* possessive: does not give a newline back */
+			return true; /* possessive: gives no newline back */
 		}
 	}
 	return false;
@@ -504,7 +502,7 @@ static int scan_set_up(struct match *m, unsigned flags)
 	pcre2_set_depth_limit(m->ctx, DEPTH_MAX);
 	pcre2_set_heap_limit(m->ctx, HEAP_MAX_KIB);
 	if ((flags & MATCH_NO_JIT) || pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE) != 0)
-		return 0; /* interpreted: slower, same results */
+		return 0; /* no JIT: slower, same results */
 	m->stack = pcre2_jit_stack_create(32u << 10, JIT_STACK_MAX, NULL);
 	if (m->stack == NULL)
 		return AVA_ENOMEM;
@@ -521,7 +519,7 @@ static int compile(struct match *m, const char *pattern, unsigned flags, struct 
 
 	if (cc == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	/* So that $ matches before the \r\n of a file from elsewhere. */
+	/* $ also matches before the \r\n of other systems. */
 	pcre2_set_newline(cc, PCRE2_NEWLINE_ANYCRLF);
 	m->utf = !scan_is_ascii(pattern);
 	if (m->utf)
@@ -603,7 +601,7 @@ static int scan_too_much(struct ava_error *err)
 		       "specific (no repetition inside a repetition), or search for plain text");
 }
 
-/* After a call over `w` positions: larger windows while all is well. */
+/* After a call over one window: grow it while calls are fast. */
 static void adapt(struct match *m, int64_t took_us)
 {
 	if (took_us > SLOW_US)
@@ -624,8 +622,8 @@ static size_t set_window(struct match *m, size_t from, size_t len)
 	return w;
 }
 
-/* `from` is where the next window may begin: not inside a character, and not
- * inside a \r\n, where a line would seem to begin. */
+/* First position from `from` on where a window may begin: not inside a character, and not inside a
+ * \r\n, where a line would seem to begin. */
 static size_t next_start(const struct match *m, const char *text, size_t len, size_t from)
 {
 	if (from < len && text[from] == '\n' && text[from - 1] == '\r')
@@ -682,7 +680,7 @@ static int run_plain(const struct match *m, const char *text, size_t len, size_t
 
 /* ---- lines */
 
-/* The line that byte `at` belongs to; a newline belongs to the line it ends. */
+/* The line of byte `at`; a newline belongs to the line it ends. */
 static void line_around(const char *data, size_t len, size_t at, struct match_line *line)
 {
 	const char *before = memrchr(data, '\n', at);
@@ -698,7 +696,7 @@ static void drop_cr(const char *data, struct match_line *line)
 		line->end--;
 }
 
-/* Lines from *from on, one call each. */
+/* Match the lines from *from on, one call each. */
 static int next_by_line(struct match *m, const char *data, size_t len, size_t *from,
 			struct match_line *line, struct ava_error *err)
 {
@@ -749,7 +747,7 @@ static int next_by_block(struct match *m, const char *data, size_t len, size_t *
 
 		drop_cr(data, &block);
 		rv = scan_on_thread(m, data + *from, block.end - *from, 0, &hit, err);
-		if (rv == AVA_EINVAL) { /* too much at once may be little a line */
+		if (rv == AVA_EINVAL) { /* too much work for a block may be little for each line */
 			m->by_line = true;
 			return 2;
 		}
@@ -763,7 +761,7 @@ static int next_by_block(struct match *m, const char *data, size_t len, size_t *
 		line_around(data, len, line->at, line);
 		next = line->end + 1;
 		drop_cr(data, line);
-		if (*from + hit.end > line->end) { /* over the end of its line */
+		if (*from + hit.end > line->end) { /* a match past the end of its line */
 			m->by_line = true;
 			*from = line->start;
 			return 2;

@@ -1,5 +1,5 @@
-/* A search over files: a walk with a pattern. What search_codebase and
- * search_and_read share. Bounded in files, bytes and time. */
+/* A search over files: a walk with a pattern, shared by search_codebase and search_and_read.
+ * Bounded in files, bytes and time. */
 #ifndef TOOL_SCAN_H
 #define TOOL_SCAN_H
 
@@ -33,13 +33,13 @@ struct scan {
 	struct wild_glob glob;
 	char start[PATH_MAX]; /* folder or file, relative to the root */
 	size_t start_skip;    /* bytes of a path that are the start, for globs */
-	/* A line that matches. Not 0: it is not counted and the search ends, well. */
+	/* A matching line. Not 0: the line is not counted and the search ends, well. */
 	int (*hit)(void *user, const struct scan_hit *h);
 	void *user;
 
 	size_t files, binary, big, unreadable, odd, deep, crowded, slow, matches, matched_files;
 	uint64_t bytes;
-	char cut[48]; /* after what it ended early; "": it did not */
+	char cut[48]; /* the bound that ended it early; "" */
 
 	/* Bounds, set by scan_init. */
 	size_t files_max;
@@ -50,8 +50,8 @@ struct scan {
 	struct ava_error *err;
 };
 
-/* From the arguments pattern, regex, ignore_case, path and glob. On error
- * nothing is to be undone; else scan_fini. */
+/* Read the arguments pattern, regex, ignore_case, path and glob. After an error nothing is to be
+ * undone; else scan_fini is due. */
 int scan_init(struct scan *s, struct tool_call *c, struct ava_error *err);
 void scan_fini(struct scan *s);
 /* 0 (also when a bound cut it short: s->cut), or a code. */
@@ -62,15 +62,15 @@ int scan_run(struct scan *s, struct ava_error *err);
  * AVA_ENOMEM, or the gate's code. */
 int scan_load(struct scan *s, int fd, size_t *len);
 
-/* "path:LINE:text" and a newline; a long text is cut around its match, with
- * "…" where something is missing. It is cut when its secrets are out. */
+/* Write "path:LINE:text" and a newline; a long text is cut around its match, with "…" at a cut,
+ * after its secrets are removed. */
 int scan_line(struct buf *out, const struct redact *redact, const struct scan_hit *h);
-/* "840 files searched, 3 skipped as binary, ..." and why it was cut. */
+/* Write "840 files searched, 3 skipped as binary, ..." and why it ended early. */
 void scan_counts(const struct scan *s, struct buf *out);
-/* "no matches for "x" (...)": the whole answer of a search without any. */
+/* Write "no matches for "x" (...)": the whole answer of a search without any. */
 void scan_none(const struct scan *s, const char *pattern, struct buf *out);
 
-/* "Searching "foo" in src": for people. */
+/* Write "Searching "foo" in src", for people. */
 void scan_activity(const json_t *args, struct buf *out);
 
 /* ---- A search pattern, and the lines of a text that match it: plain bytes, or a
@@ -93,15 +93,14 @@ struct match_line {
 	size_t at;         /* where in the text the match begins */
 };
 
-/* `pattern` is copied; `gate` is borrowed until match_free. AVA_EINVAL with a
- * sentence that says what is wrong with it. */
+/* `pattern` is copied; `gate` is borrowed until match_free. AVA_EINVAL with a sentence on the
+ * pattern's fault. */
 int match_new(struct match **m, const char *pattern, unsigned flags, const struct gate *gate,
 	      struct ava_error *err);
 void match_free(struct match *m); /* NULL is fine */
 
-/* The next line of `data` that matches and does not begin before *from, which
- * is the begin of a line and moves behind that line. 1; 0: no more; AVA_EINVAL:
- * too much work; AVA_ECANCELED, AVA_ETIMEOUT: the gate. */
+/* The next matching line of `data` from *from on, which is the beginning of a line and moves behind
+ * that line. 1; 0: no more; AVA_EINVAL: too much work; AVA_ECANCELED, AVA_ETIMEOUT: the gate. */
 int match_next(struct match *m, const char *data, size_t len, size_t *from, struct match_line *line,
 	       struct ava_error *err);
 

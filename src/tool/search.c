@@ -20,7 +20,7 @@
 #include "tool/job.h"
 #include "tool/scan.h"
 
-/* The arguments that say what is searched, for both. */
+/* Arguments of both tools that say what is searched. */
 #define SCHEMA_WHAT                                                                                \
 	"{\"type\":\"object\",\"properties\":{"                                                    \
 	"\"pattern\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"                     \
@@ -114,7 +114,7 @@ const struct tool tool_search_codebase = {
 
 #define CONTEXT_DEFAULT 3
 #define FILES_DEFAULT   5
-#define RANKED_MAX      20000 /* files with matches that are told apart */
+#define RANKED_MAX      20000 /* files with matches that are ranked */
 #define BODY_SPARE      (4u << 10)
 
 struct ranked {
@@ -152,7 +152,7 @@ static int rank_file(struct search_reading *s, const char *path)
 	return 0;
 }
 
-/* Matches of a file come one after the other. */
+/* A file's matches arrive one after the other. */
 static int rank_hit(void *user, const struct scan_hit *h)
 {
 	struct search_reading *s = user;
@@ -182,7 +182,7 @@ struct search_view {
 	const char *path, *data;
 	size_t len, pos; /* pos: begin of the first line not shown yet */
 	int64_t line;    /* its number */
-	size_t after;    /* context lines the last match still wants */
+	size_t after;    /* context lines still due after the last match */
 	size_t hits;     /* shown */
 	bool any;        /* a group was shown, in any file */
 };
@@ -194,7 +194,7 @@ static size_t search_line_end(const struct search_view *v, size_t at)
 	return nl != NULL ? (size_t)(nl - v->data) : v->len;
 }
 
-/* Show the line at pos; `at`: where in it the match is. */
+/* Show the line at pos; `at`: offset of the match. */
 static void search_show_line(struct search_view *v, size_t at)
 {
 	size_t end = search_line_end(v, v->pos), len = end - v->pos;
@@ -216,7 +216,7 @@ static void show_after(struct search_view *v, size_t before)
 		search_show_line(v, 0);
 }
 
-/* The match and its context; `start` is the begin of its line. */
+/* Show a match and its context; `start`: beginning of its line. */
 static void show_hit(struct search_view *v, size_t start, size_t at, size_t context)
 {
 	size_t begin = start;
@@ -241,7 +241,7 @@ static void show_hit(struct search_view *v, size_t start, size_t at, size_t cont
 	v->any = true;
 }
 
-/* The loaded file, until `limit` bytes of output. */
+/* Show the matches of the loaded file, until `limit` bytes of output. */
 static int show_data(struct search_reading *s, struct search_view *v, size_t limit,
 		     struct ava_error *err)
 {
@@ -270,7 +270,7 @@ static int show_file(struct search_reading *s, const struct ranked *f, size_t li
 	int fd = root_open_file(&s->scan.root, f->path, &st, err), rv;
 
 	if (fd < 0)
-		return 0; /* gone since; the counts still name it */
+		return 0; /* gone since; the counts still include it */
 	rv = scan_load(&s->scan, fd, &v.len);
 	close(fd);
 	if (rv == 1 && v.len != 0) {

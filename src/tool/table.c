@@ -28,8 +28,8 @@
 #define DECLARED(name) extern const struct tool tool_##name;
 TOOLS(DECLARED)
 
-/* A question to the person for whom the run works (TOOL_ASKS, agent/ask.c). Asked
- * again after a crash it is the same question. */
+/* Asks the person for whom the run works (TOOL_ASKS, agent/ask.c). Asked again after a crash it is
+ * the same question. */
 static void ask_activity(const json_t *args, struct buf *out)
 {
 	const char *question = json_get_str(args, "question");
@@ -60,8 +60,8 @@ const struct tool tool_ask_person = {
 	.activity = ask_activity,
 };
 
-/* How a run ends (TOOL_ENDS), and what its schema promises the machine: a summary, a
- * confidence from 0 to 1, any JSON as output, caveats as strings. */
+/* Ends a run (TOOL_ENDS). The schema promises the machine: a summary, a confidence from 0 to 1, any
+ * JSON as output, caveats as strings. */
 static void submit_activity(const json_t *args, struct buf *out)
 {
 	(void)args;

@@ -27,12 +27,12 @@
 #include "tool/copy.h"
 #include "tool/job.h"
 
-#define OWN_MB     16u /* who took less did not fill the disk */
+#define OWN_MB     16u /* a program that wrote less did not fill the disk */
 #define OWN_INODES 64u
-#define FOUND_MAX  100000 /* then it is looked through once more */
-#define DEPTH_MAX  100    /* a folder below is one thing */
+#define FOUND_MAX  100000 /* files listed at a time; then the folder is read again */
+#define DEPTH_MAX  100    /* a deeper folder counts as one file */
 #define SAID_MAX   10
-#define LARGE      ((uint64_t)1 << 20) /* of what was there before */
+#define LARGE      ((uint64_t)1 << 20) /* size from which files that existed before are removed */
 
 enum trim_kind { TRIM_MADE, TRIM_FOLDER, TRIM_CHANGED };
 
@@ -49,13 +49,13 @@ struct trimming {
 	size_t n, cap;
 	struct buf names;
 	char path[PATH_MAX];
-	uint64_t bytes;   /* found */
+	uint64_t bytes;   /* bytes found */
 	uint64_t removed; /* bytes */
 	size_t gone;
 	struct buf *said;
 };
 
-/* ---- is it time? */
+/* ---- when to trim */
 
 void trim_begin(struct trim *t, const char *work, const char *copy, uint64_t least_mb)
 {
@@ -78,7 +78,7 @@ static uint64_t own(uint64_t had, uint64_t most)
 	return MAX(MIN(had / 2, most), 1);
 }
 
-/* `times`: as much as must stay free, so often. */
+/* Is less free than `times` the least? */
 static bool trim_short(const struct trim *t, unsigned times)
 {
 	struct sys_room r;
@@ -94,13 +94,13 @@ bool trim_due(struct trim *t)
 
 	if (!trim_short(t, 1) || sys_room(t->fd, &r) != 0)
 		return false;
-	/* Room that others gave back meanwhile, but not enough, does not excuse it. */
+	/* Room that others freed meanwhile does not excuse the program. */
 	t->due = t->due || r.mb + own(t->had.mb, OWN_MB) <= t->had.mb ||
 		 r.inodes + own(t->had.inodes, OWN_INODES) <= t->had.inodes;
 	return t->due;
 }
 
-/* ---- what it wrote */
+/* ---- files it wrote */
 
 static bool trim_since(const struct trim *t, const struct statx_timestamp *at)
 {
@@ -189,7 +189,7 @@ static int trim_order(const void *a, const void *b)
 
 	if (x->kind != y->kind)
 		return (int)x->kind - (int)y->kind;
-	if (x->kind == TRIM_FOLDER) /* what is in them was found first */
+	if (x->kind == TRIM_FOLDER) /* inner folders were found first */
 		return (x->order > y->order) - (x->order < y->order);
 	if (x->bytes != y->bytes)
 		return x->bytes < y->bytes ? 1 : -1;
@@ -223,7 +223,7 @@ static bool trim_one(struct trimming *k, int root, const char *where, const stru
 
 	if (dir < 0)
 		return false;
-	/* Of a copy: 1 is nothing of the project's. */
+	/* In the copy, 1: the project has no such file. */
 	rv = where || f->kind == TRIM_FOLDER ? 1
 					     : copy_put_back(k->t->copy, path, f->bytes >= LARGE);
 	back = rv == 0;
@@ -241,8 +241,8 @@ static bool trim_one(struct trimming *k, int root, const char *where, const stru
 	return true;
 }
 
-/* One look through a folder. True: something was removed. `where`: how it is called inside,
- * with a slash; NULL: it is the copy. */
+/* Look through a folder once. true: something was removed. `where`: its name inside the sandbox,
+ * with a slash; NULL: the copy. */
 static bool trim_folder(struct trimming *k, int root, const char *where, bool *found)
 {
 	int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

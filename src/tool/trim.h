@@ -1,5 +1,5 @@
-/* What a program in the sandbox wrote is taken back when it filled the disk: the logs and all
- * other work are on it too. */
+/* Removing what a program in the sandbox wrote when it filled the disk, which also holds the logs
+ * and all other work. */
 #ifndef TOOL_TRIM_H
 #define TOOL_TRIM_H
 
@@ -12,22 +12,22 @@
 struct buf;
 
 struct trim {
-	const char *work, *copy; /* the folders that it may write to; copy (copy.h): may be NULL */
-	uint64_t least_mb;       /* that must stay free, and inodes; 0: nothing is looked at */
-	bool keeps;              /* what was there before stays, though it was changed */
-	bool due;                /* it was once */
+	const char *work, *copy; /* the folders it may write to; copy (copy.h) may be NULL */
+	uint64_t least_mb;       /* MB and inodes that must stay free; 0: no limit */
+	bool keeps;              /* files that existed before stay, though changed */
+	bool due;                /* the disk was filled once */
 	int fd;                  /* of `work` */
-	struct sys_room had;     /* when it began */
-	struct timespec since;   /* that, on the clock of files */
+	struct sys_room had;     /* free room at the beginning */
+	struct timespec since;   /* the beginning, on the clock of files */
 };
 
-/* Before it starts; all is *borrowed* until trim_end. */
+/* Begin before the program starts; all is *borrowed* until trim_end. */
 void trim_begin(struct trim *t, const char *work, const char *copy, uint64_t least_mb);
 void trim_end(struct trim *t);
-/* Too little is free, and much more was when it began. */
+/* Is too little free, and much less than at the beginning? */
 bool trim_due(struct trim *t);
-/* Remove what it wrote until there is room, the largest and newest first; best when it has ended,
- * with all of its processes. What was removed is said; false: nothing was. Blocks; any thread. */
+/* Remove what the program wrote until there is room, the largest and newest first; best when all of
+ * its processes have ended. `said` lists the removed files; false: none. Blocks; any thread. */
 bool trim_run(const struct trim *t, struct buf *said);
 
 #endif

@@ -79,7 +79,7 @@ static void ask_tavily(struct searching *s, const char *query, const char *key)
 
 static const struct service {
 	const char *name, *base_url;
-	const char *in; /* the object that has "results"; NULL: the answer itself */
+	const char *in; /* the object that has "results"; NULL: the whole answer */
 	const char *snippet, *date;
 	void (*ask)(struct searching *s, const char *query, const char *key);
 } searxng = {"SearXNG", NULL, NULL, "content", "publishedDate", ask_searxng},
@@ -87,7 +87,7 @@ static const struct service {
 	   ask_brave},
   tavily = {"Tavily", "https://api.tavily.com", NULL, "content", "published_date", ask_tavily};
 
-/* The one that is configured, its address and key; NULL: none is. */
+/* The configured service, its address and key; NULL: none. */
 static const struct service *find_service(const struct pages_options *o, const char **url,
 					  const char **key)
 {
@@ -113,7 +113,7 @@ const char *pages_search_service(const struct pages_options *o)
 
 /* ---- the answer */
 
-/* Marks around what was looked for, and the entities that services write. */
+/* Add a text without the highlighting marks and entities that services write. */
 static void web_search_add_text(struct buf *out, const char *s, size_t chars)
 {
 	static const struct {
@@ -144,7 +144,7 @@ static void web_search_add_text(struct buf *out, const char *s, size_t chars)
 	buf_fini(&plain);
 }
 
-/* false: its URL is none that could be read. */
+/* false: its URL cannot be read. */
 static bool web_search_add_result(struct searching *s, const json_t *v, unsigned n)
 {
 	struct buf *out = &s->call->out;

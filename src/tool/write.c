@@ -20,16 +20,16 @@
 #include "tool/job.h"
 #include "tool/root.h"
 
-#define LINES_NAMED 10  /* of the places where old_string stands */
+#define LINES_NAMED 10  /* most places of old_string that are named */
 #define HINT_CHARS  120 /* of the nearest line */
 
 struct write_change {
 	char path[PATH_MAX];
-	char *data; /* as it is; owned; NULL: it is not there */
+	char *data; /* the file's bytes; owned; NULL: not there */
 	size_t len;
-	char *flat; /* the same with LF for each CR LF; owned */
+	char *flat; /* the bytes with LF for each CR LF; owned */
 	size_t flat_len;
-	bool crlf; /* which is what most of its lines end in */
+	bool crlf; /* most of its lines end in CR LF */
 	struct stat st;
 };
 
@@ -64,7 +64,7 @@ static void write_add_lines(struct buf *out, const char *s, bool crlf)
 	buf_adds(out, s);
 }
 
-/* The place so many bytes of the flat text further on in the text as it is. */
+/* The place in the original text that is `flat` bytes of flat text behind `at`. */
 static const char *write_go_on(const char *at, const char *end, size_t flat)
 {
 	for (; flat > 0; flat--)
@@ -90,7 +90,7 @@ static size_t write_line_of(const char *data, const char *at)
 	return n;
 }
 
-/* Which file, and what is in it. */
+/* Find and read the file of a call. */
 static int change_open(struct write_change *m, const struct tool_call *c, struct ava_error *err)
 {
 	const struct tool_env *env = c->env;
@@ -197,7 +197,7 @@ static void write_trim(const char **s, size_t *len)
 		--*len;
 }
 
-/* How many of its pairs of neighbours `want` has in common with a line. */
+/* Number of character pairs of `want` that a line holds. */
 static size_t alike(const char *want, size_t n, const char *line, size_t m)
 {
 	size_t score = 0;
@@ -207,7 +207,7 @@ static size_t alike(const char *want, size_t n, const char *line, size_t m)
 	return score;
 }
 
-/* The line that is nearest to the first line of `old` with something in it. 0: none is. */
+/* The line nearest to the first line of `old` that is not blank. 0: none. */
 static size_t nearest(const struct write_change *m, const char *old, const char **text,
 		      size_t *text_len)
 {
@@ -270,8 +270,8 @@ static int several(const struct write_change *m, const struct edit *e, size_t n,
 		n, m->path, lines, n > LINES_NAMED ? ", …" : "");
 }
 
-/* The text with old replaced by new, in the line ends of what stands there, else of the file; how
- * often. */
+/* Write the text with old replaced by new, in the line ends of the replaced place, else of the
+ * file; returns how often. */
 static size_t write_replace(const struct write_change *m, const struct edit *e, struct buf *out)
 {
 	size_t n = 0, old = strlen(e->old);
