@@ -18,15 +18,15 @@
 #include "base/util.h"
 #include "codec/utf8.h"
 
-#define PRESCAN     4096 /* bytes in which a page says its charset */
+#define PRESCAN     4096 /* bytes that are searched for a charset's name */
 #define LABEL_MAX   40
 #define REPLACEMENT "\xef\xbf\xbd"
 
 struct charset {
 	const char *name;   /* of the standard */
 	const char *iconv;  /* glibc's; NULL: UTF-8 */
-	const char *labels; /* others that mean it, between blanks */
-	unsigned unit;      /* bytes that are left out after one that is no character */
+	const char *labels; /* other labels of the charset, between blanks */
+	unsigned unit;      /* bytes skipped after an invalid one */
 };
 
 static const struct charset charsets[] = {
@@ -117,8 +117,8 @@ static const struct charset *by_mark(const char *body, size_t len, size_t *skip)
 	return NULL;
 }
 
-/* `charset=NAME` of a meta element, `encoding="NAME"` of an XML declaration; none that stands
- * in a comment. What says UTF-16 in plain ASCII is not. */
+/* The charset by `charset=NAME` of a meta element or `encoding="NAME"` of an XML declaration
+ * outside of comments. A page that says UTF-16 in plain ASCII is not UTF-16. */
 static const struct charset *by_markup(const char *body, size_t len)
 {
 	const char *end = body + MIN(len, (size_t)PRESCAN);
@@ -169,7 +169,7 @@ static const struct charset *by_zeros(const char *body, size_t len)
 	return zeros[1] > 4 * zeros[0] ? UTF16LE : zeros[0] > 4 * zeros[1] ? UTF16BE : NULL;
 }
 
-/* Sequences of more than one byte that are valid, and bytes that are in none. */
+/* Count valid sequences of more than one byte, and bytes of invalid ones. */
 static void count_utf8(const char *s, size_t len, size_t *good, size_t *bad)
 {
 	uint32_t cp;
@@ -178,7 +178,7 @@ static void count_utf8(const char *s, size_t len, size_t *good, size_t *bad)
 	for (size_t i = 0, n; i < len; i += n) {
 		n = utf8_decode(s + i, len - i, &cp);
 		*good += n > 1;
-		*bad += n == 0 && len - i >= 4; /* cut at the end is no lie */
+		*bad += n == 0 && len - i >= 4; /* not if cut at the end */
 		n = n ? n : 1;
 	}
 }
@@ -209,7 +209,7 @@ static int charset_convert(struct buf *out, const struct charset *from, const ch
 	iconv_t cd = iconv_open("UTF-8", from->iconv);
 	char *in = (char *)body, *end = in + len, piece[8192];
 
-	if (cd == (iconv_t)-1) /* this machine has no such module */
+	if (cd == (iconv_t)-1) /* glibc's module is not installed */
 		return utf8_repair(out, body, len);
 	while (in < end && !out->failed) {
 		char *to = piece;
@@ -221,7 +221,7 @@ static int charset_convert(struct buf *out, const struct charset *from, const ch
 		if (rv == (size_t)-1 && why != E2BIG) {
 			buf_adds(out, REPLACEMENT);
 			in += MIN(left, (size_t)from->unit);
-			iconv(cd, NULL, NULL, NULL, NULL); /* no shift outlives a fault */
+			iconv(cd, NULL, NULL, NULL, NULL); /* reset shifts after an invalid byte */
 		}
 	}
 	iconv_close(cd);

@@ -1,4 +1,4 @@
-/* What a page's bytes mean as text. */
+/* Decoding the bytes of a page. */
 #ifndef PAGE_CHARSET_H
 #define PAGE_CHARSET_H
 
@@ -7,11 +7,11 @@
 
 struct buf;
 
-/* Decode `body` to UTF-8, appended to `out`; what is no character becomes U+FFFD. Which
- * charset: byte order mark, else `http` (of the Content-Type; NULL: none), else what the
- * first 4 KB of markup say (`markup`: look there), else UTF-8 where it is valid, else
- * windows-1252. A name that nobody knows counts as none. Returns the name it went by, as the
- * WHATWG Encoding Standard has it; NULL with out->error when memory ran out or it does not fit. */
+/* Decode `body` to UTF-8, appended to `out`; invalid bytes become U+FFFD. The charset is that of
+ * the byte order mark, else `http` (of the Content-Type; NULL: none), else of the first 4 KB of
+ * markup (`markup`: look there), else UTF-8 where it is valid, else windows-1252. Unknown names are
+ * ignored. Returns the charset's name in the WHATWG Encoding Standard; NULL with out->error when
+ * memory ran out or it does not fit. */
 const char *charset_decode(struct buf *out, const char *body, size_t len, const char *http,
 			   bool markup);
 

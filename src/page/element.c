@@ -16,9 +16,9 @@
 
 #define WORD_MAX   24
 #define NAMES_MAX  4096
-#define STYLES_MAX 2048 /* bytes of a style attribute that are looked at */
+#define STYLES_MAX 2048 /* bytes of a style attribute that are read */
 
-/* In the order of the alphabet. */
+/* Sorted by name. */
 /* clang-format off */
 static const struct element_name {
 	const char *name;
@@ -122,7 +122,7 @@ const char *element_get(const char *const *atts, const char *name)
 	return NULL;
 }
 
-/* Is it in the list, between blanks? */
+/* Is the word in the list, whose words are between blanks? */
 static bool is_listed(const char *list, const char *word, size_t len)
 {
 	for (const char *at = list; (at = memmem(at, strlen(at), word, len)) != NULL; at++)
@@ -145,7 +145,8 @@ static unsigned mark_of_word(const char *word, size_t len)
 	return 0;
 }
 
-/* Words end at what is no letter and before a capital behind a small letter. */
+/* Marks of the words in a name; a word ends at a non-letter and before a capital behind a small
+ * letter. */
 static unsigned marks_of_words(const char *s, size_t len)
 {
 	unsigned marks = 0;
@@ -199,7 +200,7 @@ static unsigned marks_of_classes(const struct hidden_names *h, const char *s)
 
 /* ---- style */
 
-/* The declarations without blanks and in small letters, ";" before each. */
+/* Copy declarations without blanks and in small letters, ";" before each. */
 static void squeeze(char *to, const char *s, size_t len)
 {
 	size_t n = 0;
@@ -212,7 +213,7 @@ static void squeeze(char *to, const char *s, size_t len)
 	to[n] = 0;
 }
 
-/* The value of a property, up to its ";"; NULL: it is not said. */
+/* The value of a property, up to its ";"; NULL: absent. */
 static const char *element_value_of(const char *squeezed, const char *property)
 {
 	size_t n = strlen(property);
@@ -231,7 +232,7 @@ static bool element_begins(const char *s, const char *with)
 	return s && strncmp(s, with, strlen(with)) == 0;
 }
 
-/* A number that is nought, whatever its unit. */
+/* Is the number zero, in any unit? */
 static bool is_zero(const char *s)
 {
 	char *end;
@@ -295,7 +296,7 @@ static unsigned marks_of_style(const char *style, size_t len)
 	return ground && !is_white(ground) ? MARK_LIT : 0;
 }
 
-/* Selectors of one rule whose declarations hide. */
+/* Remember the selectors of a rule whose declarations hide. */
 static void element_remember(struct hidden_names *h, const char *s, size_t len)
 {
 	while (len > 0) {
@@ -334,7 +335,7 @@ void element_style(struct hidden_names *h, const char *css, size_t len)
 		open = memchr(css, '{', (size_t)(end - css));
 		if (!open)
 			return;
-		if (*css == '@') { /* for another medium: all of its rules are passed over */
+		if (*css == '@') { /* skip the rules for another medium */
 			int depth = 1;
 
 			for (css = open + 1; css < end && depth > 0; css++)
@@ -397,7 +398,7 @@ unsigned element_of(const struct hidden_names *h, enum tag tag, const char *name
 		marks |= MARK_UNSAID;
 	if (prop && strcmp(prop, "articleBody") == 0)
 		marks |= MARK_BODY;
-	/* A class of what holds a page says what is in it somewhere ("has-sidebar"). */
+	/* A container's class tells what it holds ("has-sidebar"), not what it is. */
 	if (tag == TAG_MAIN || tag == TAG_ARTICLE || is_note(classes) || (marks & MARK_BODY))
 		marks &= ~(unsigned)(MARK_NAV | MARK_ASIDE | MARK_COMMENTS | MARK_NOTICE);
 	if (tag == TAG_PRE || tag == TAG_CODE || tag == TAG_TABLE)

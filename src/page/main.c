@@ -19,7 +19,7 @@
 #include "page/page.h"
 
 #define SECONDS_MAX 5
-#define MEMORY_MAX  536870912ul /* bytes; a page of 10 MB takes a fifth of it */
+#define MEMORY_MAX  536870912ul /* bytes; a page of 10 MB takes a fifth */
 
 #define NOT_UNDERSTOOD 3
 
@@ -37,7 +37,7 @@ static void on_time(int sig)
 
 	ssize_t n = write(STDERR_FILENO, said, sizeof(said) - 1);
 
-	(void)n; /* the code says it as well */
+	(void)n; /* the exit code tells it as well */
 	_exit(NOT_UNDERSTOOD);
 }
 
@@ -49,7 +49,7 @@ static void limit_self(void)
 	signal(SIGXCPU, on_time);
 	if (getrlimit(RLIMIT_CPU, &now) == 0 && now.rlim_max > seconds.rlim_max)
 		(void)setrlimit(RLIMIT_CPU, &seconds);
-	/* A sanitizer takes more for itself than any limit. */
+	/* A sanitizer needs more memory than the limit. */
 	if (!SANITIZED && getrlimit(RLIMIT_DATA, &now) == 0 && now.rlim_max > memory.rlim_max)
 		(void)setrlimit(RLIMIT_DATA, &memory);
 }
@@ -62,7 +62,7 @@ static int main_usage(void)
 	return 2;
 }
 
-/* False: usage. */
+/* false: wrong usage. */
 static bool read_options(struct page_in *in, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i += 2) {
@@ -94,7 +94,7 @@ static bool read_options(struct page_in *in, int argc, char **argv)
 	return true;
 }
 
-/* All of standard input; *more: there was more than fits. */
+/* Read standard input; *more: it has more than fits. */
 static int main_read_all(struct buf *body, bool *more)
 {
 	*more = false;

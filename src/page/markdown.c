@@ -20,31 +20,31 @@
 #include "page/tree.h"
 #include "page/url.h"
 
-#define COLUMNS_MAX 40  /* of a table; cells beyond are left out */
-#define CELL_MAX    600 /* bytes of a cell; a table with longer ones arranges a page */
-#define REPEAT_MAX  80  /* bytes of a cell over several rows that is said in each of them */
-#define CARD_MAX    300 /* bytes of a link with blocks in it that is one line of text */
+#define COLUMNS_MAX 40  /* of a table; further cells are left out */
+#define CELL_MAX    600 /* bytes of a cell; longer ones make a layout table */
+#define REPEAT_MAX  80  /* bytes of a cell over several rows that each row repeats */
+#define CARD_MAX    300 /* bytes of a link with blocks that becomes one line of text */
 #define CODE_MAX    1048576
 #define SUP_MAX     12
 
-/* The table of data that is being written. */
+/* The open table of data. */
 struct markdown_table {
 	uint32_t node; /* 0: none */
 	size_t columns, rows, column;
 	bool in_row;
 	struct {
-		unsigned rows; /* still to come */
+		unsigned rows; /* rows still to come */
 		char text[REPEAT_MAX + 1];
 	} over[COLUMNS_MAX]; /* cells that reach into the next rows */
-	size_t cell_at;      /* of the output */
+	size_t cell_at;      /* offset in the output */
 };
 
 struct open_node {
 	uint32_t node;
-	uint32_t items; /* of a list */
-	size_t written; /* of a list: where its last item ends in the output */
-	bool some;      /* of a list: an item of it has text */
-	uint8_t signs;  /* what it opened */
+	uint32_t items; /* items of a list */
+	size_t written; /* of a list: end of its last item in the output */
+	bool some;      /* of a list: an item has text */
+	uint8_t signs;  /* signs that the node opened */
 };
 enum { SIGN_LEVEL = 1, SIGN_SPAN = 2, SIGN_INLINE = 4, SIGN_WIDE = 8 };
 
@@ -70,7 +70,7 @@ static bool is_left_out(const struct markdown_walk *w, uint32_t i)
 
 /* ---- code */
 
-/* The text of `i` with its line ends, cleaned, without empty lines around it. */
+/* Take the text of `i` with its line ends, cleaned, without empty lines around it. */
 static void take_code(struct markdown_walk *w, uint32_t i)
 {
 	struct buf *b = &w->scratch;
@@ -97,7 +97,7 @@ static void take_code(struct markdown_walk *w, uint32_t i)
 	buf_drop(b, from);
 }
 
-/* Of the element, of a code element in it, or of what it stands in. */
+/* The node that names the language: the element, a code element in it, or its parent. */
 static const struct node *language_of(const struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
@@ -127,7 +127,7 @@ static void write_code(struct markdown_walk *w, uint32_t i)
 
 /* ---- links and images */
 
-/* A link around much of a page would make one line of it. */
+/* A link around much of a page is wide: as a link it would be one line. */
 static bool is_wide(const struct markdown_walk *w, uint32_t i)
 {
 	bool blocks = false;
@@ -144,7 +144,7 @@ static bool is_wide(const struct markdown_walk *w, uint32_t i)
 	return false;
 }
 
-/* The address of a link, in scratch; false: it leads nowhere that can be fetched. */
+/* Resolve a link's address into scratch; false: nothing that can be fetched. */
 static bool markdown_take_url(struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
@@ -153,7 +153,7 @@ static bool markdown_take_url(struct markdown_walk *w, uint32_t i)
 	return url_resolve(&w->scratch, w->m->base, node_text(w->t, n), n->len);
 }
 
-/* The sign behind a heading that leads to itself. */
+/* Is the link only a heading's sign for itself? */
 static bool is_anchor_sign(const struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
@@ -199,7 +199,7 @@ static void close_link(struct markdown_walk *w, const struct open_node *me)
 	bool good = markdown_take_url(w, me->node);
 
 	if (me->signs & SIGN_SPAN) {
-		/* It was one when it was opened. */
+		/* SIGN_SPAN: the node was a link when it was opened. */
 		w->m->links += out_close(&w->out, good ? w->scratch.data : "");
 	} else if ((me->signs & SIGN_WIDE) && good) {
 		out_space(&w->out);
@@ -227,7 +227,8 @@ static void write_image(struct markdown_walk *w, uint32_t i)
 
 /* ---- tables */
 
-/* Cells in rows, and rows in tables: what else there may be is a page in the form of a table. */
+/* Does the node stand where a table has it: a cell in a row, a row in a table? Others make a layout
+ * table. */
 static bool is_in_place(const struct markdown_walk *w, const struct node *n)
 {
 	enum tag up = node_at(w, n->parent)->tag;
@@ -237,7 +238,7 @@ static bool is_in_place(const struct markdown_walk *w, const struct node *n)
 	return n->tag != TAG_TR || up == TAG_TABLE || up == TAG_ROWS;
 }
 
-/* Rows of short cells; *columns: of the widest row. */
+/* Is it a table of data, of rows with short cells? *columns: of the widest row. */
 static bool is_data(const struct markdown_walk *w, uint32_t i, size_t *columns)
 {
 	const struct node *table = node_at(w, i);
@@ -282,7 +283,7 @@ static void write_bar(struct markdown_walk *w)
 	w->table.column++;
 }
 
-/* The places that cells of rows before reach into. */
+/* Skip the columns that cells of earlier rows reach into. */
 static void fill_over(struct markdown_walk *w)
 {
 	struct markdown_table *b = &w->table;
@@ -362,7 +363,7 @@ static void close_cell(struct markdown_walk *w, const struct node *n)
 	size_t len = w->out.to->len - b->cell_at;
 	size_t first = b->column;
 
-	if (len == 0 && w->out.to->len > 0 && !w->out.to->failed) /* the blank before it */
+	if (len == 0 && w->out.to->len > 0 && !w->out.to->failed) /* an empty cell's blank */
 		w->out.to->data[--w->out.to->len] = 0;
 	for (size_t i = 0; i < n->number && first + i < b->columns; i++) {
 		b->over[first + i].rows = n->number2 - 1u;
@@ -385,15 +386,14 @@ static void open_item(struct markdown_walk *w, struct open_node *me)
 	enum tag tag = TAG_BLOCK;
 	bool inside;
 
-	/* Its list, unless another item stands between. */
+	/* Find the item's list, unless another item is nearer. */
 	while (list > w->stack && tag != TAG_UL && tag != TAG_OL && tag != TAG_LI)
 		tag = node_at(w, (--list)->node)->tag;
 	inside = tag == TAG_UL || tag == TAG_OL;
 	if (tag == TAG_OL)
 		snprintf(sign, sizeof(sign), "%u. ", node_at(w, list->node)->number + list->items);
 	rest[strlen(sign)] = 0;
-	/* Behind another item it begins the next line, behind a text of the list's own a new list.
-	 */
+	/* An item follows another one in the next line; text of the list's own ends the list. */
 	out_break(&w->out, inside && list->written != w->out.to->len ? 2 : 1);
 	if (inside && list->some && list->written == w->out.to->len && w->out.inline_depth == 0)
 		w->out.breaks = 1;
@@ -404,7 +404,7 @@ static void open_item(struct markdown_walk *w, struct open_node *me)
 
 static void open_list(struct markdown_walk *w, const struct node *n, struct open_node *me)
 {
-	/* Behind a text only a list that begins with 1 is one without an empty line. */
+	/* Behind text only a list that begins with 1 needs no empty line. */
 	bool nested = false, first = n->tag == TAG_UL || n->number == 1;
 
 	for (size_t i = 0; i + 1 < w->depth; i++)
@@ -464,7 +464,7 @@ static void write_rule(struct markdown_walk *w)
 	out_break(&w->out, 2);
 }
 
-/* What comes before what is in it. */
+/* Write what precedes a node's contents. */
 static void open_node(struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
@@ -586,7 +586,7 @@ static void close_node(struct markdown_walk *w)
 		out_break(&w->out, 1);
 }
 
-/* Nodes that are written as a whole; false: it is none of them. */
+/* Write a node as a whole; false: a node with contents to walk. */
 static bool write_node(struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
@@ -601,7 +601,7 @@ static bool write_node(struct markdown_walk *w, uint32_t i)
 		return true;
 	case TAG_IMG:
 		write_image(w, i);
-		return false; /* libxml2 closes it; what a broken page has in it is shown */
+		return false; /* libxml2 closes it; contents of a broken page are shown */
 	case TAG_BR:
 		if (w->out.inline_depth > 0)
 			out_space(&w->out);
@@ -621,7 +621,7 @@ static bool write_node(struct markdown_walk *w, uint32_t i)
 	}
 }
 
-/* Bytes of a character that found no room as a whole. */
+/* Cut the first bytes of a character that did not fit whole. */
 static void markdown_trim(struct buf *b)
 {
 	size_t at = b->len;

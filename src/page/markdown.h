@@ -9,15 +9,14 @@ struct buf;
 struct tree;
 
 struct markdown {
-	const char *base;    /* what links are resolved against; "": none */
-	size_t links, words; /* that were written */
-	bool full;           /* `out` has no room: its end is missing */
+	const char *base;    /* links are resolved against it; "": none */
+	size_t links, words; /* counts of the output */
+	bool full;           /* `out` has no more room: the end is missing */
 };
 
-/* Append to `out`, without what is marked MARK_LEFT_OUT. Text of the page can make no heading,
- * fence, list, table, link or image: what would is escaped. Links are absolute http
- * and https URLs; images are their text alone, `![text]`. Ends with a newline, if there is
- * anything. 0 or AVA_ENOMEM. */
+/* Append the page to `out`, without nodes marked MARK_LEFT_OUT. Text of the page is escaped so that
+ * it makes no heading, fence, list, table, link or image. Links are absolute http and https URLs;
+ * images are their text alone, `![text]`. Ends with a newline, if not empty. 0 or AVA_ENOMEM. */
 int markdown_render(struct markdown *m, struct buf *out, const struct tree *t);
 
 #endif

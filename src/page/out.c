@@ -76,7 +76,7 @@ static void add_link_sign(struct out *o)
 	buf_addc(b, '[');
 }
 
-/* What is owed, before a character of text. */
+/* Write owed breaks, space and signs, before a character of text. */
 static void pay(struct out *o)
 {
 	if (o->breaks > 0 || o->to->len == o->begin)
@@ -87,7 +87,7 @@ static void pay(struct out *o)
 	for (size_t i = 0; i < MIN(o->n_spans, (size_t)OUT_SPANS); i++) {
 		if (o->spans[i].written)
 			continue;
-		/* Stars that close and stars that open would be read as one row of them. */
+		/* Closing and opening stars side by side would be read as one run. */
 		if (o->before == '*' && o->spans[i].kind <= SPAN_EM)
 			o->spans[i].kind = SPAN_NONE;
 		if (o->spans[i].kind == SPAN_LINK)
@@ -105,14 +105,14 @@ void out_break(struct out *o, unsigned breaks)
 		out_space(o);
 		return;
 	}
-	/* A span ends with its paragraph: around more than one it is layout. */
+	/* A span ends with its paragraph: a longer one is layout. */
 	for (size_t i = MIN(o->n_spans, (size_t)OUT_SPANS); i-- > 0;) {
 		if (o->spans[i].written)
 			buf_adds(o->to, sign_of(o->spans[i].kind));
 		o->spans[i].kind = SPAN_NONE;
 	}
 	o->before = ' ';
-	/* What comes first in an item stands on the item's line. */
+	/* The first text of an item stands on the item's line. */
 	if (o->depth == 0 || o->depth > OUT_LEVELS || o->levels[o->depth - 1].used)
 		o->breaks = MAX(o->breaks, breaks);
 }
@@ -185,7 +185,7 @@ static bool is_wordy(uint32_t c)
 	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
-/* An entity's form: what a reader would decode. */
+/* Does the text have the form of an entity, which a reader would decode? */
 static bool out_is_entity(const char *s, size_t len)
 {
 	for (size_t i = 1; i < len && i < 33; i++) {
@@ -197,7 +197,7 @@ static bool out_is_entity(const char *s, size_t len)
 	return false;
 }
 
-/* A digit behind the sign: a number, no item of a list. */
+/* Does a digit follow the sign? Then it is a number, not an item of a list. */
 static bool out_is_digit(const char *s, size_t len)
 {
 	return len > 1 && s[1] >= '0' && s[1] <= '9';
@@ -290,7 +290,7 @@ void out_text(struct out *o, const char *s, size_t len)
 		/* Chinese and Japanese have no blanks: a sign is a word. */
 		o->words += (is_wordy(c) && !is_wordy(o->before)) || (c >= 0x3040 && c <= 0x9fff);
 		o->line = c >= '0' && c <= '9' && o->line != LINE_TEXT ? LINE_DIGITS : LINE_TEXT;
-		/* A `]` of the page is escaped: it closes nothing. */
+		/* The page's own `]` is escaped and closes nothing. */
 		o->before = c == ']' ? '}' : c;
 	}
 }
@@ -346,7 +346,8 @@ void out_code(struct out *o, const char *s, size_t len, const char *language, si
 	out_break(o, 2);
 }
 
-/* Blanks are one, as in text; `|` is escaped in a table, where even code is cut by it. */
+/* Runs of blanks are one, as in text; `|` is escaped in a table, which it would cut even within
+ * code. */
 void out_code_span(struct out *o, const char *s, size_t len)
 {
 	size_t ticks = longest_run(s, len, '`'), at;
@@ -356,7 +357,7 @@ void out_code_span(struct out *o, const char *s, size_t len)
 		return;
 	pad = s[0] == '`' || s[len - 1] == '`';
 	pay(o);
-	/* A tick of ours behind one of ours would make a longer one of both. */
+	/* Two ticks of ours side by side would be read as one run. */
 	if (o->before == '`')
 		buf_addc(o->to, ' ');
 	ticks = ticks == 0 ? 1 : ticks + 1;

@@ -1,6 +1,6 @@
-/* Markdown as it is written: lines with what stands before them, blanks and breaks that are
- * owed, marks of spans that are open, and the one place where text is escaped. It knows no
- * HTML; page/markdown.c says what comes next. */
+/* Markdown as it is written: lines with their prefixes, owed blanks and breaks, signs of open
+ * spans, and the one place where text is escaped. It knows no HTML; page/markdown.c decides the
+ * order. */
 #ifndef PAGE_OUT_H
 #define PAGE_OUT_H
 
@@ -10,11 +10,11 @@
 
 struct buf;
 
-#define OUT_LEVELS 12 /* of lists and quotes; deeper ones have no sign of their own */
+#define OUT_LEVELS 12 /* levels of lists and quotes with a sign; deeper ones have none */
 #define OUT_SPANS  16
 
 struct out_level {
-	char first[12], rest[12]; /* before its first line, and before the others */
+	char first[12], rest[12]; /* prefix of its first line, and of the others */
 	bool used;
 };
 
@@ -24,36 +24,36 @@ struct out {
 	struct buf *to;
 	size_t begin; /* of to->len */
 	struct out_level levels[OUT_LEVELS];
-	size_t depth; /* of levels, also of those that have no place in them */
+	size_t depth; /* levels, counting those beyond OUT_LEVELS */
 	struct {
 		enum out_span kind;
 		bool written;
 	} spans[OUT_SPANS];
-	size_t n_spans;        /* also of those that have no place */
-	unsigned breaks;       /* owed: 1, the line ends; 2, an empty line as well */
-	bool space;            /* owed, unless the line ends before */
+	size_t n_spans;        /* spans, counting those beyond OUT_SPANS */
+	unsigned breaks;       /* owed: 1: a line end; 2: and an empty line */
+	bool space;            /* owed, unless the line ends first */
 	unsigned inline_depth; /* in a heading, a link, a cell: a break is a space there */
 	unsigned cells;        /* in a table: | is escaped */
 	enum { LINE_FRESH, LINE_DIGITS, LINE_TEXT } line;
-	uint32_t before; /* the character that was written last; ' ' between words */
+	uint32_t before; /* the last written character; ' ' between words */
 	size_t words;
 };
 
 void out_init(struct out *o, struct buf *to);
-/* Text of the page: one space for any blanks, what is not text dropped, the rest escaped. */
+/* Write text of the page: one space for any blanks, hidden characters dropped, the rest escaped. */
 void out_text(struct out *o, const char *s, size_t len);
 void out_break(struct out *o, unsigned breaks); /* a space, within a line */
 void out_space(struct out *o);
-/* What is owed is written, and then signs of ours, as they are. */
+/* Write owed breaks and spaces, then the sign as it is. */
 void out_sign(struct out *o, const char *sign);
 /* Lines of code (cleaned, no newline at the end) between fences, or a span of code. */
 void out_code(struct out *o, const char *s, size_t len, const char *language, size_t language_len);
 void out_code_span(struct out *o, const char *s, size_t len);
 
 void out_push(struct out *o, const char *first, const char *rest);
-bool out_pop(struct out *o); /* was anything written in it? */
+bool out_pop(struct out *o); /* true: the level has text */
 void out_open(struct out *o, enum out_span kind);
-/* `url` for a link, else NULL. False: it had no text, and nothing was written. */
+/* `url` for a link, else NULL. false: the span had no text, and nothing was written. */
 bool out_close(struct out *o, const char *url);
 
 #endif

@@ -26,7 +26,7 @@
 
 enum page_kind { KIND_HTML, KIND_TEXT, KIND_NONE };
 
-/* ---- what it is */
+/* ---- kind of the body */
 
 static bool looks_like_html(const char *s, size_t len)
 {
@@ -42,7 +42,7 @@ static bool looks_like_html(const char *s, size_t len)
 	return false;
 }
 
-/* Control characters that no text has; UTF-16 has its zeros in pairs with others. */
+/* Does it hold control characters that no text has? UTF-16 has its zeros in pairs with others. */
 static bool looks_binary(const char *s, size_t len)
 {
 	size_t odd = 0, zeros = 0;
@@ -84,9 +84,9 @@ static enum page_kind page_kind_of(const char *type, const char *body, size_t le
 	return KIND_NONE;
 }
 
-/* ---- what it says of itself */
+/* ---- title, date and refresh */
 
-/* 2026-11-24, or with a time and a zone; anything else is no date for a program. */
+/* Is it 2026-11-24, maybe with a time and a zone? Other forms are no date for a program. */
 static bool is_date(const char *s, size_t len)
 {
 	static const char shape[] = "dddd-dd-dd";
@@ -117,7 +117,7 @@ static void page_take_said(struct page *p, const struct tree *t)
 	}
 }
 
-/* Without a title of its own a page has that of its first heading. */
+/* The first heading is the title of a page without one. */
 static void take_heading(struct page *p, const struct tree *t)
 {
 	struct buf words;
@@ -134,7 +134,7 @@ static void take_heading(struct page *p, const struct tree *t)
 	}
 }
 
-/* "0; url='/next'", in all the ways that browsers take. */
+/* Read "0; url='/next'", in all the ways that browsers do. */
 static void take_refresh(struct page *p, const struct tree *t, const char *base)
 {
 	const char *s = t->refresh.data;
@@ -187,7 +187,8 @@ static int render(struct page *p, const struct tree *t, const char *base)
 	return rv;
 }
 
-/* libxml2 ends at a NUL, and takes the definitions in a document type for text. */
+/* Replace NULs, at which libxml2 ends, and definitions in a document type, which it takes for
+ * text. */
 static void mend(struct buf *utf8)
 {
 	char *s = utf8->data, *open, *close;

@@ -16,12 +16,12 @@
 #include "base/util.h"
 #include "page/tree.h"
 
-#define ENOUGH 500 /* letters that are a text of their own, whatever else goes */
-#define LITTLE 80  /* letters that are worth keeping beside the main text */
-#define TITLE  400 /* letters of a header that a title may stand in */
+#define ENOUGH 500 /* letters that are a text by themselves */
+#define LITTLE 80  /* letters worth keeping beside the main text */
+#define TITLE  400 /* most letters of a header with the title */
 
 struct pick_count {
-	uint32_t plain, linked; /* characters but blanks, outside of links and in them */
+	uint32_t plain, linked; /* characters but blanks, outside of links and in links */
 };
 
 static uint32_t letters(const char *s, size_t len)
@@ -38,7 +38,7 @@ static uint32_t all_of(const struct pick_count *c)
 	return c->plain + c->linked;
 }
 
-/* Counts of what is not left out, for each node with all that is below it. */
+/* Count the characters that are not left out, for each node with all below it. */
 static void count_all(struct tree *t, struct pick_count *counts)
 {
 	memset(counts, 0, t->n * sizeof(*counts));
@@ -65,7 +65,7 @@ static void count_all(struct tree *t, struct pick_count *counts)
 	}
 }
 
-/* Leave out what has the mark, if a page stays: enough of a text, or half of `all` letters. */
+/* Leave out marked nodes, if a page remains: enough text, or half of `all` letters. */
 static void leave_kind(struct tree *t, struct pick_count *counts, unsigned mark, uint32_t all)
 {
 	struct pick_count gone = {0}, left;
@@ -90,7 +90,7 @@ static void leave_kind(struct tree *t, struct pick_count *counts, unsigned mark,
 	count_all(t, counts);
 }
 
-/* The node of that kind below `root` with the most text; 0: none. */
+/* The node of that tag or mark below `root` with the most text; 0: none. */
 static uint32_t largest(const struct tree *t, const struct pick_count *counts, uint32_t root,
 			enum tag tag, unsigned mark)
 {
@@ -124,7 +124,7 @@ static bool has_heading(const struct tree *t, uint32_t i, enum tag least)
 	return false;
 }
 
-/* Sentences that stand in the element itself, with the links and words in bold among them. */
+/* Does the element itself hold sentences, with links and bold words among them? */
 static bool is_paragraph(const struct tree *t, const struct pick_count *counts, uint32_t up)
 {
 	uint32_t own = 0;
@@ -134,8 +134,8 @@ static bool is_paragraph(const struct tree *t, const struct pick_count *counts, 
 	return own >= LITTLE;
 }
 
-/* Of the children of `up` all but `kept` are left out; `generous`: what reads like text, and
- * headings, stay as well. */
+/* Leave out all children of `up` but `kept`; `generous`: keep headings and nodes that read like
+ * text. */
 static void leave_others(struct tree *t, const struct pick_count *counts, uint32_t up,
 			 uint32_t kept, bool generous)
 {
@@ -156,7 +156,7 @@ static void leave_others(struct tree *t, const struct pick_count *counts, uint32
 	}
 }
 
-/* From `up` straight down to `to`, which stands below it. */
+/* Leave out all beside the way from `up` down to `to`. */
 static void go_to(struct tree *t, const struct pick_count *counts, uint32_t up, uint32_t to)
 {
 	while (up != to) {
@@ -170,7 +170,7 @@ static void go_to(struct tree *t, const struct pick_count *counts, uint32_t up, 
 	}
 }
 
-/* The child that has four fifths of what the page has; 0: none. */
+/* The child with four fifths of `all`'s text; 0: none. */
 static uint32_t dominant(const struct tree *t, const struct pick_count *counts, uint32_t up,
 			 uint32_t all)
 {
@@ -203,7 +203,7 @@ static void pick_choose(struct tree *t, const struct pick_count *counts)
 		go_to(t, counts, at, to);
 		at = to;
 	}
-	/* Of a page that has little text in sentences, such as a list of links, all is wanted. */
+	/* Keep all of a page with few sentences, such as a list of links. */
 	start = at;
 	if (counts[at].plain < ENOUGH || counts[at].linked > counts[at].plain)
 		return;

@@ -21,15 +21,15 @@
 #include "base/util.h"
 
 #define NODES_MAX  500000
-#define NESTED_MAX 2000    /* elements in each other, as they stand in the page */
+#define NESTED_MAX 2000    /* depth of elements in the source */
 #define NAMES_MAX  8388608 /* bytes of libxml2's table of names */
-#define VALUE_MAX  4000    /* of a link or an image's text */
-#define SCRIPT_MAX 65536   /* of a script or style that is looked into */
+#define VALUE_MAX  4000    /* bytes of a link or an image's text */
+#define SCRIPT_MAX 65536   /* bytes read of a script or style */
 #define NONE       UINT32_MAX
 
 struct open {
-	const char *name; /* libxml2's, one pointer a name */
-	uint32_t node;    /* its own, or the one that it counts as */
+	const char *name; /* libxml2's, one pointer for equal names */
+	uint32_t node;    /* its own node, or the ancestor's that it counts as */
 	bool own, skipped;
 };
 
@@ -40,7 +40,7 @@ struct tree_parse {
 	struct open *stack; /* NESTED_MAX + 1 */
 	size_t depth;       /* of the stack; [0] is the page */
 	size_t nodes_deep;
-	struct buf script; /* of the open script or style element that is looked into */
+	struct buf script; /* text of the open script or style element */
 	bool in_script, in_title, failed;
 };
 
@@ -48,7 +48,7 @@ static enum tag tag_of(const char *name, const struct node *parent)
 {
 	bool titled = (parent->tag >= TAG_H1 && parent->tag <= TAG_H6) || parent->tag == TAG_DT;
 
-	/* The question of a list of questions is often a button. */
+	/* In a list of questions a question is often a button. */
 	return titled && strcmp(name, "button") == 0 ? TAG_INLINE : element_tag(name);
 }
 
@@ -87,7 +87,7 @@ static void tree_set_value(struct tree_parse *p, struct node *n, const char *val
 		tree_stop(p, p->t->text.error == AVA_ENOMEM ? NULL : "its text is too long");
 }
 
-/* ---- what the head says */
+/* ---- the head */
 
 static void keep_first(struct buf *to, const char *value)
 {
@@ -121,7 +121,7 @@ static void take_meta(struct tree *t, const char *const *atts)
 		keep_first(&t->refresh, content);
 }
 
-/* Of structured data only the date is wanted: the first value of that name. */
+/* Take the first date of that name from structured data. */
 static void take_json_date(struct tree_parse *p)
 {
 	const char *s = p->script.data ? strstr(p->script.data, "\"datePublished\"") : NULL;
@@ -166,7 +166,7 @@ static void tree_take_said(struct tree_parse *p, const char *name, const char *c
 	}
 }
 
-/* ---- what libxml2 says */
+/* ---- callbacks of libxml2 */
 
 static unsigned span_of(const char *const *atts, const char *name, long most)
 {
@@ -176,7 +176,7 @@ static unsigned span_of(const char *const *atts, const char *name, long most)
 	return (unsigned)(n < 1 ? 1 : n > most ? most : n);
 }
 
-/* The one thing of its attributes that is shown, and the numbers. */
+/* Take the one attribute that is shown, and the numbers. */
 static void tree_take_value(struct tree_parse *p, struct node *n, const char *const *atts)
 {
 	const char *value = NULL, *language, *classes = element_get(atts, "class");
@@ -200,7 +200,8 @@ static void tree_take_value(struct tree_parse *p, struct node *n, const char *co
 	case TAG_PRE:
 	case TAG_CODE:
 	case TAG_BLOCK:
-		/* Of a block around code only where it says that this is what it is. */
+		/* A block around code gives a language only where its class says that it holds
+		 * code. */
 		if (classes && (n->tag != TAG_BLOCK || strstr(classes, "highlight-")))
 			len = element_language(classes, &language);
 		if (len > 0)
@@ -215,7 +216,7 @@ static void tree_take_value(struct tree_parse *p, struct node *n, const char *co
 		tree_set_value(p, n, value, strlen(value));
 }
 
-/* The outermost elements are the page itself, whatever they say of themselves. */
+/* The outermost elements are the page itself, whatever their attributes say. */
 static bool is_page(const char *name)
 {
 	return strcmp(name, "html") == 0 || strcmp(name, "body") == 0 || strcmp(name, "head") == 0;

@@ -13,11 +13,11 @@
 
 struct ava_error;
 
-#define TREE_DEPTH_MAX 512 /* of nodes; what is deeper counts as its 512th ancestor's */
+#define TREE_DEPTH_MAX 512 /* depth of nodes; deeper text counts as the 512th ancestor's */
 
 struct node {
-	uint32_t end;     /* the first node behind it and all below it */
-	uint32_t parent;  /* of the first node, which is the page: itself */
+	uint32_t end;     /* the first node behind it and its descendants */
+	uint32_t parent;  /* the first node, the page, is its own parent */
 	uint32_t at, len; /* in tree.text: a text, or an element's one value */
 	uint16_t number, number2;
 	uint16_t marks;
@@ -28,10 +28,10 @@ struct tree {
 	struct node *nodes;
 	size_t n, cap;
 	struct buf text;
-	struct buf title, og_title, lang, base; /* as they stand there; title may have newlines */
+	struct buf title, og_title, lang, base; /* as in the source; title may have newlines */
 	struct buf refresh;                     /* content of the first meta of that name */
 	struct buf dates[3];                    /* of meta, of JSON-LD, of the first time element */
-	const char *cut; /* why the end of the page is missing; NULL: it is not */
+	const char *cut; /* why the end of the page is missing; NULL: complete */
 };
 
 /* Parse UTF-8 without NUL. On error (AVA_ENOMEM, with a sentence) there is nothing to free. */

@@ -41,7 +41,7 @@ static bool is_web(const char *s, size_t n)
 	       (n == 6 && strncasecmp(s, "https:", 6) == 0);
 }
 
-/* Of `//host/path?query`, the scheme before it left out. */
+/* Split `//host/path?query`, without its scheme. */
 static bool url_split(const char *s, struct parts *p)
 {
 	if (s[0] != '/' || s[1] != '/')
@@ -67,7 +67,7 @@ static void add_encoded(struct buf *out, const char *s, size_t len)
 	}
 }
 
-/* A path without its dot segments; `start` is where it begins in `out`. */
+/* Append a path without its dot segments. */
 static void url_add_path(struct buf *out, const char *s, size_t len)
 {
 	size_t start = out->len;
@@ -93,7 +93,7 @@ static void url_add_path(struct buf *out, const char *s, size_t len)
 		out->data[out->len] = 0;
 }
 
-/* What browsers leave out of a reference, and back slashes made plain ones before the query. */
+/* Copy a reference without what browsers ignore; back slashes before the query become slashes. */
 static bool tidy(char *to, const char *ref, size_t len)
 {
 	size_t n = 0;
@@ -126,7 +126,7 @@ static void url_put(struct buf *out, const char *scheme, size_t scheme_n, const 
 		char c = host->host[i];
 
 		c = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
-		/* The brackets of an IPv6 address end no link: none was begun. */
+		/* An IPv6 address keeps its brackets: no link is open that they could end. */
 		if (strchr("[]:", c))
 			buf_addc(out, c);
 		else
