@@ -34,8 +34,8 @@ static const struct {
 	unsigned bits;
 	enum address_kind kind;
 } v4_ranges[] = {
-	{V4(0, 0, 0, 0), 8, ADDRESS_NEVER}, /* this host, and whatever a kernel makes of it */
-	/* what tells a machine of a cloud its keys, beside 169.254/16 and 192.0.0/24 */
+	{V4(0, 0, 0, 0), 8, ADDRESS_NEVER}, /* this host, in the sense of the kernel */
+	/* metadata services of clouds, which hold keys, beside 169.254/16 and 192.0.0/24 */
 	{V4(100, 100, 100, 200), 32, ADDRESS_NEVER},
 	{V4(168, 63, 129, 16), 32, ADDRESS_NEVER},
 	{V4(10, 0, 0, 0), 8, ADDRESS_INSIDE},
@@ -61,7 +61,7 @@ static enum address_kind judge_v4(uint32_t addr)
 	return ADDRESS_PUBLIC;
 }
 
-/* Of 2000::/3. */
+/* The parts of 2000::/3 that are not public. */
 static const struct {
 	uint8_t net[4];
 	unsigned bits;
@@ -72,7 +72,7 @@ static const struct {
 	{{0x3f, 0xff, 0x00, 0x00}, 20}, /* documents */
 };
 
-/* Clouds tell a machine its keys there: fd00:ec2::254, fd20:ce::254, fd00:42::42. */
+/* Metadata services of clouds, which hold keys: fd00:ec2::254, fd20:ce::254, fd00:42::42. */
 static const uint8_t v6_metadata[][4] = {
 	{0xfd, 0x00, 0x0e, 0xc2}, {0xfd, 0x20, 0x00, 0xce}, {0xfd, 0x00, 0x00, 0x42}};
 
@@ -169,7 +169,7 @@ bool address_same_origin(const struct address_url *a, const struct address_url *
 	return a->tls == b->tls && a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-/* Bytes that no URL has as they are; readers disagree about what they mean. */
+/* Refuse bytes that no URL has raw: readers disagree about their meaning. */
 static int address_check_text(const char *text, struct ava_error *err)
 {
 	size_t len = strlen(text);
@@ -189,7 +189,7 @@ static int address_check_text(const char *text, struct ava_error *err)
 	return 0;
 }
 
-/* A part as our own memory, or NULL; false: no memory. */
+/* Copy a part of the URL, or NULL; false: no memory. */
 static bool url_part(const struct address_url *u, CURLUPart which, unsigned flags, char **out)
 {
 	char *s = NULL;
@@ -212,7 +212,7 @@ static bool has_part(const struct address_url *u, CURLUPart which)
 	return there;
 }
 
-/* Names that are never of the public network. */
+/* Is the name never one of the public network? */
 static bool is_inside_name(const char *host)
 {
 	static const char *const tops[] = {"localhost",   "local",     "internal",
@@ -230,7 +230,7 @@ static bool is_inside_name(const char *host)
 	return false;
 }
 
-/* As an address, when it is one. */
+/* Read the host as an address, when it is one. */
 static bool literal(const char *host, struct sockaddr_storage *sa)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -245,7 +245,7 @@ static bool literal(const char *host, struct sockaddr_storage *sa)
 	return true;
 }
 
-/* The host in the one form in which it is compared, also within the handle. */
+/* Take the host in its one compared form, also into the handle. */
 static int take_host(struct address_url *u, struct ava_error *err)
 {
 	size_t len;
@@ -276,8 +276,8 @@ static int take_host(struct address_url *u, struct ava_error *err)
 	return 0;
 }
 
-/* libcurl looks for an IPv4 address in the host before it decodes percents there; take_host
- * left none, so that it now sees what it is. */
+/* Parse again: libcurl looks for an IPv4 address before it decodes percents in the host; take_host
+ * left none, so that it now finds the address. */
 static int read_again(struct address_url *u, struct ava_error *err)
 {
 	char *text = NULL;
@@ -291,7 +291,7 @@ static int read_again(struct address_url *u, struct ava_error *err)
 					    : err_set(err, AVA_EINVAL, "that is no URL");
 }
 
-/* Scheme, port and text. */
+/* Take scheme, port and text. */
 static int take_rest(struct address_url *u, struct ava_error *err)
 {
 	char *scheme = NULL, *port = NULL;

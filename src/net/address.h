@@ -1,6 +1,6 @@
-/* What may be fetched on behalf of a model: addresses of the network, and URLs. Pure; no name
- * is looked up and nothing is connected here. A URL that passes says nothing about where its
- * name leads: that is judged on the address that is about to be connected (web_fetch_host.c). */
+/* Rules for what may be fetched on behalf of a model: network addresses, and URLs. Pure; no name is
+ * looked up and nothing is connected here. A URL that passes says nothing about where its name
+ * leads: the address is judged when it is connected (web_fetch_host.c). */
 #ifndef NET_ADDRESS_H
 #define NET_ADDRESS_H
 
@@ -22,25 +22,25 @@ enum address_kind address_judge(const struct sockaddr *sa);
 #define ADDRESS_URL_MAX 4096 /* bytes of a URL */
 
 struct address_url {
-	struct Curl_URL *handle; /* what is fetched is this, not a text that is read again */
+	struct Curl_URL *handle; /* fetched as it is, so that no text is parsed twice */
 	char *text;              /* without fragment, as libcurl writes it */
 	char *host;              /* small letters, no brackets, no dot at its end */
 	uint16_t port;
 	bool tls;
 };
 
-/* http or https, read once by libcurl's own parser; `base` (or NULL) is what a relative one is
- * relative to. AVA_EINVAL (no such URL), AVA_EDENIED (a login in it, a port or a name that is
- * not of the public network), AVA_ENOMEM; *u is then empty. `inside` ("host:port", NULL ends it;
- * or NULL) are services that a person allowed by the configuration: for those alone names and
- * ports are free. */
+/* Parse an http or https URL once, by libcurl's own parser; `base` (or NULL): what a relative URL
+ * is resolved against. AVA_EINVAL (no such URL), AVA_EDENIED (a login in it, a port or a name that
+ * is not of the public network), AVA_ENOMEM; *u is then empty. `inside` ("host:port", NULL ends it;
+ * or NULL) lists services that a person allowed by the configuration: only their names and ports
+ * are free. */
 int address_url_parse(struct address_url *u, const char *text, const struct address_url *base,
 		      const char *const *inside, struct ava_error *err);
 void address_url_fini(struct address_url *u); /* an empty one is fine */
 
-/* Does `inside` list its host and port? */
+/* Does `inside` list the URL's host and port? */
 bool address_is_listed(const char *const *inside, const struct address_url *u);
-/* Can it stand in such a list? "host:port", "[::1]:8080". */
+/* Is the text a valid entry of such a list: "host:port", "[::1]:8080"? */
 bool address_is_entry(const char *entry);
 bool address_same_origin(const struct address_url *a, const struct address_url *b);
 

@@ -36,33 +36,33 @@
 
 #include "base/error.h"
 
-#define BUFFER_BYTES 1024  /* libcurl's least; a call that waits holds it */
-#define VALUE_MAX    256   /* of a header that is kept */
+#define BUFFER_BYTES 1024  /* libcurl's least; each waiting call holds one */
+#define VALUE_MAX    256   /* bytes of a kept header */
 #define SESSION_MAX  4096  /* of mcp-session-id, which may be a token with claims in it */
-#define SILENT_MS    1000  /* a connection that was silent for so long may be dead */
-#define HOLD_MS      5000  /* until then that has shown */
+#define SILENT_MS    1000  /* a connection silent for so long may be dead */
+#define HOLD_MS      5000  /* time after which a dead connection has shown */
 #define HOLD_NEW_MS  1000  /* on HTTP/2: whether a new stream may begin shows at once */
-#define AMISS_MS     60000 /* no name is looked up for so long after one that was not found */
-#define NAMES_S      10    /* seconds that the addresses of a name are kept */
+#define AMISS_MS     60000 /* time without look-ups after a failed one */
+#define NAMES_S      10    /* seconds that a name's addresses are kept */
 #define TUNE_MS      50
 
 enum fault {
 	FAULT_NONE,
 	FAULT_LOST,    /* the connection died and the request cannot be repeated */
-	FAULT_CUT,     /* ended amid the headers: libcurl takes that for a success */
+	FAULT_CUT,     /* ended within the headers, which libcurl calls a success */
 	FAULT_HEADERS, /* more than HTTP_HEADERS_MAX */
 	FAULT_BODY,    /* more than HTTP_RESPONSE_MAX */
-	FAULT_SWITCH,  /* 101: nobody asked for another protocol */
+	FAULT_SWITCH,  /* 101: another protocol, unasked */
 	FAULT_MEMORY,
 };
 
 struct http_sock {
 	struct http_multi *multi;
-	struct os_poll *poll; /* NULL: libcurl waits for nothing on it */
-	struct list node;     /* multi->socks, when its local port is known */
+	struct os_poll *poll; /* NULL: libcurl waits for no event */
+	struct list node;     /* multi->socks, once its local port is known */
 	int fd, port;
-	int64_t used_ms; /* when something last happened on it */
-	bool counted;    /* a connection, not something inside libcurl */
+	int64_t used_ms; /* time of its last event */
+	bool counted;    /* a connection, not a socket inside libcurl */
 };
 
 static int64_t now_of(const struct http_pool *p)
@@ -85,8 +85,7 @@ static void timer_arm(struct http_call_impl *im)
 	os_timer_set(im->timer, im->timer_at - now_of(im->pool));
 }
 
-/* A later end than that of the timer is looked at when the timer comes up, so that progress
- * costs nothing. */
+/* A later deadline is found when the timer fires, so that progress costs nothing. */
 static void phase_until(struct http_call_impl *im, int64_t ms)
 {
 	im->phase_at = now_of(im->pool) + ms;
@@ -100,7 +99,8 @@ static void phase_set(struct http_call_impl *im, enum http_phase phase, int64_t 
 	phase_until(im, ms);
 }
 
-/* An answer has begun, or the connection has lived for long enough. */
+/* Stop keeping the request for a repetition: an answer began, or the connection has lived for long
+ * enough. */
 static void hold_end(struct http_call_impl *im)
 {
 	im->hold_at = 0;
@@ -167,7 +167,7 @@ static struct http_sock *sock_new(struct http_multi *m, int fd)
 	struct http_sock *s = http_call_sock_of(c, fd);
 
 	if (s)
-		http_call_sock_free(c, s); /* libcurl closed that one silently */
+		http_call_sock_free(c, s); /* libcurl closed the old socket silently */
 	if (socks_grow(c, (size_t)fd) != 0)
 		return NULL;
 	s = calloc(1, sizeof(*s));
@@ -219,8 +219,7 @@ static int http_call_close_cb(void *multi, curl_socket_t fd)
 	return close(fd);
 }
 
-/* Its request goes out from this local port: how long that connection had been silent.
- * 0: it is new, or unknown. */
+/* Silent time of the connection with this local port, before its request; 0: new, or unknown. */
 static int64_t silent_ms(struct http_call_impl *im, int port)
 {
 	struct http_multi *m = im->multi;
@@ -240,9 +239,8 @@ static int64_t silent_ms(struct http_call_impl *im, int port)
 	return 0;
 }
 
-/* libcurl waits for nothing on it any more. It may have closed it already,
- * without a word when it was never connected; so the poll goes at once, before
- * the number can mean something else on this loop. */
+/* libcurl waits for no more events of the socket, and may have closed it silently when it was never
+ * connected; so the poll goes at once, before the number means another file on this loop. */
 static void sock_rest(struct http_client *c, struct http_sock *s)
 {
 	os_poll_free(s->poll);
@@ -280,7 +278,7 @@ static int http_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void *use
 	}
 	/* An error returned here would end every other call as well. */
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&im);
-	/* libcurl cannot go on with it for want of memory; it ends in the next turn. */
+	/* Without memory the call cannot go on; end it in the next turn. */
 	if (im) {
 		im->fault = FAULT_MEMORY;
 		im->phase_at = im->total_at = 0;
@@ -309,7 +307,7 @@ static void tune_later(struct http_multi *m)
 	os_timer_set(m->tune, TUNE_MS);
 }
 
-/* Its request can be written. */
+/* The call's request can be written. */
 static void call_sent(struct http_multi *m, struct http_call_impl *im)
 {
 	m->nsent++;
@@ -320,7 +318,7 @@ static void call_sent(struct http_multi *m, struct http_call_impl *im)
 		tune_later(m);
 }
 
-/* Hand those that wait inside libcurl in again. */
+/* Hand waiting calls to libcurl again. */
 static void kick(struct http_multi *m)
 {
 	LIST_EACH (&m->calls, n, tmp) {
@@ -329,7 +327,7 @@ static void kick(struct http_multi *m)
 		if (im->phase != HTTP_DIALING || im->dialled)
 			continue;
 		curl_multi_remove_handle(m->curl, im->easy);
-		/* It was in a moment ago and needs no memory to come back. */
+		/* The handle was in a moment ago, so this needs no memory. */
 		(void)curl_multi_add_handle(m->curl, im->easy);
 	}
 }
@@ -342,7 +340,7 @@ static void tune_fire(void *user)
 	m->tuning = false;
 	if (queued == 0 || m->nsent == 0 || m->nsocks == 0 || m->cap == m->pool->connections_max)
 		return;
-	if (m->ndialled > 0 || m->nsent != m->tune_sent) { /* still on its way */
+	if (m->ndialled > 0 || m->nsent != m->tune_sent) { /* calls are still being connected */
 		tune_later(m);
 		return;
 	}
@@ -361,7 +359,7 @@ static int http_call_prereq_cb(void *user, char *remote, char *local, int remote
 
 	(void)remote, (void)local, (void)remote_port;
 	if (im->body_len && !im->body.data) {
-		im->fault = FAULT_LOST; /* a second try, and the body is gone */
+		im->fault = FAULT_LOST; /* a repetition, but the body is gone */
 		return CURL_PREREQFUNC_ABORT;
 	}
 	im->sent = 0;
@@ -392,11 +390,11 @@ static size_t read_cb(char *to, size_t size, size_t n, void *user)
 		if (!im->hold_at)
 			http_call_forget(im);
 		im->upload = to;
-		list_del(&im->unsent); /* of a first try */
+		list_del(&im->unsent); /* left by a first try */
 		if (http_is_upload(to))
 			list_add(&im->multi->unsent, &im->unsent);
 	}
-	/* A slow line that takes the request is not a service that is silent. */
+	/* A line that takes the request slowly is a sign of life. */
 	http_call_lives(im->call);
 	return len;
 }
@@ -419,7 +417,7 @@ static const char *const kept_names[] = {
 	"mcp-session-id", "location",
 };
 
-/* Those, and what services say of their limits, each in its own names. */
+/* Is the header kept: one of these, or a limit of the service under any name? */
 static bool http_call_is_kept(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kept_names); i++)
@@ -428,18 +426,18 @@ static bool http_call_is_kept(const char *name, size_t len)
 	return memmem(name, len, "imit-", 5) != NULL; /* ratelimit-, RateLimit- */
 }
 
-/* "Name: value\r\n" into im->kept, when it is one of ours. */
+/* Keep "Name: value\r\n" in im->kept, when the header is kept. */
 static int keep_header(struct http_call_impl *im, const char *line, size_t len)
 {
 	const char *colon = memchr(line, ':', len), *end = line + len, *s;
 
 	if (!colon || !http_call_is_kept(line, (size_t)(colon - line)))
 		return 0;
-	s = colon + 1 + strspn(colon + 1, " \t"); /* a line has its end */
+	s = colon + 1 + strspn(colon + 1, " \t"); /* ends at the line's end */
 	while (end > s && strchr("\r\n \t", end[-1]))
 		end--;
 	if (end - s > ((*line | 32) == 'm' ? SESSION_MAX : VALUE_MAX) || memchr(s, 0, end - s))
-		return 0; /* of no use to anyone */
+		return 0; /* an empty value */
 	return buf_addf(&im->kept, "%.*s%c%.*s%c", (int)(colon - line), line, 0, (int)(end - s), s,
 			0);
 }
@@ -470,7 +468,7 @@ static size_t http_call_header_cb(char *line, size_t size, size_t n, void *user)
 		return 0;
 	if (im->hold_at)
 		hold_end(im);
-	im->head_bytes += len; /* those of every 1xx and trailers too */
+	im->head_bytes += len; /* also of each 1xx, and trailers */
 	if (im->head_bytes > HTTP_HEADERS_MAX)
 		im->fault = FAULT_HEADERS;
 	else if (im->heads_over)
@@ -513,7 +511,7 @@ static size_t http_call_write_cb(char *data, size_t size, size_t n, void *user)
 	if (!c->data && c->answer)
 		(void)buf_add(c->answer, data, len);
 	progress = c->data ? c->data(c, data, len) : true;
-	if (!im->call) /* stopped; c may be gone */
+	if (!im->call) /* stopped; c may be freed */
 		return CURL_WRITEFUNC_ERROR;
 	if (progress)
 		phase_set(im, HTTP_FLOWING, im->timers.idle_ms);
@@ -533,7 +531,7 @@ int http_easy_init(const struct http_pool *p, CURL *easy)
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_PROTOCOLS_STR, p->target.tls ? "https" : "http");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
-	SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* what comes packed all the same is unpacked */
+	SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* a packed body is unpacked all the same */
 	SET(CURLOPT_HTTP_VERSION,
 	    (long)(p->http2 && p->target.tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
 	SET(CURLOPT_FRESH_CONNECT, p->once ? 1L : 0L);
@@ -543,11 +541,11 @@ int http_easy_init(const struct http_pool *p, CURL *easy)
 	SET(CURLOPT_UPLOAD_BUFFERSIZE, (long)HTTP_UPLOAD_BYTES);
 	SET(CURLOPT_TCP_KEEPALIVE, 1L);
 	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	SET(CURLOPT_CONNECTTIMEOUT_MS, 0L); /* ours come first */
-	SET(CURLOPT_QUICK_EXIT, 1L);        /* a lookup that hangs is left to itself */
+	SET(CURLOPT_CONNECTTIMEOUT_MS, 0L); /* own timers end a call first */
+	SET(CURLOPT_QUICK_EXIT, 1L);        /* a hanging look-up is not waited for */
 	SET(CURLOPT_DNS_CACHE_TIMEOUT, (long)NAMES_S);
 	SET(CURLOPT_PROXY, p->target.proxy ? p->target.proxy : "");
-	SET(CURLOPT_NOPROXY, ""); /* judged already */
+	SET(CURLOPT_NOPROXY, ""); /* the proxy is chosen already */
 	SET(CURLOPT_USERAGENT, "ava/" AVA_VERSION);
 	SET(CURLOPT_PREREQFUNCTION, http_call_prereq_cb);
 	SET(CURLOPT_READFUNCTION, read_cb);
@@ -568,8 +566,8 @@ int http_easy_init(const struct http_pool *p, CURL *easy)
 	return 0;
 }
 
-/* ---- addresses that are known: where a look-up hangs or fails, the calls after it go to the
- * address of the newest connection. Who answers there has to show its certificate as ever. */
+/* ---- known addresses: after a look-up that hangs or fails, calls go to the address of the newest
+ * connection. The server there must show its certificate as always. */
 
 static void known_learn(struct http_call_impl *im)
 {
@@ -638,7 +636,7 @@ static int wrong_certificate(struct http_call_impl *im, struct ava_error *err)
 			       "the certificate of %s %s: check this machine's clock; if it is "
 			       "right, the service must renew its certificate",
 			       t->host, why == 10 ? "has expired" : "is not valid yet");
-	if (strstr(im->text, "subject name")) /* the chain was good: `why` says nothing */
+	if (strstr(im->text, "subject name")) /* the chain was good, so `why` says nothing */
 		return err_set(err, AVA_EDENIED,
 			       "the certificate shown by %s is for another host: check the "
 			       "address (%.100s)",
@@ -685,7 +683,7 @@ static int not_connected(struct http_call_impl *im, const char *text, struct ava
 		       t->proxy ? " through the proxy in https_proxy or all_proxy" : "", text);
 }
 
-/* libcurl's code as ours, with a sentence. */
+/* Translate libcurl's code, with a sentence. */
 static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error *err)
 {
 	const char *host = im->pool->target.host;
@@ -717,14 +715,14 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 				       "100 KB at most",
 				       host);
 		return err_set(err, AVA_ENOMEM, "call to %s: out of memory", host);
-	default: /* sockets that broke, a body that ended early, a stream that was reset */
-		if (im->phase == HTTP_DIALING) /* a proxy that refuses, too */
+	default:                               /* broken sockets, short bodies, reset streams */
+		if (im->phase == HTTP_DIALING) /* also a refusing proxy */
 			return not_connected(im, text, err);
 		return err_set(err, AVA_EIO, "the connection to %s broke off: %s", host, text);
 	}
 }
 
-/* Which timer ran out, in a sentence. */
+/* The sentence for the timer that ran out. */
 static int timer_error(const struct http_call_impl *im, struct ava_error *err)
 {
 	const char *host = im->pool->target.host;
@@ -750,7 +748,7 @@ static int timer_error(const struct http_call_impl *im, struct ava_error *err)
 
 /* ---- calls leaving libcurl */
 
-/* libcurl is not running. It stays the caller's. */
+/* Take a call out while libcurl is not running; its memory stays the caller's. */
 static void call_take(struct http_multi *m, struct http_call_impl *im)
 {
 	assert(m->inside == 0);
@@ -784,7 +782,8 @@ void http_call_late(void *impl)
 	struct ava_error err;
 	int rv;
 
-	/* Not dialling itself while others get through: it waits for its turn. */
+	/* A call without a connection of its own, while others get through, waits for its turn:
+	 * begin its time anew. */
 	if (now >= im->phase_at && im->phase == HTTP_DIALING && !im->dialled &&
 	    im->multi->nsent > 0 && !im->fault)
 		im->phase_at = now + im->timers.connect_ms;
@@ -810,10 +809,9 @@ void http_call_late(void *impl)
 	http_pool_leave(p);
 }
 
-/* A server that shuts down says GOAWAY: what runs goes on, nothing new may begin
- * there. libcurl 7.88 hands new calls to that connection all the same, as long
- * as it stands, and each fails at once. So that multi is left alone from now on,
- * and the call goes to another, if its request is still here. */
+/* GOAWAY from a server that shuts down: old streams go on, new ones may not begin. libcurl 7.88
+ * still hands new calls to that connection, and each fails at once. So retire the multi and move
+ * the call to another, if its request is still here. */
 static bool move_on(struct http_call_impl *im, CURLcode code)
 {
 	char *url = NULL;
@@ -836,8 +834,8 @@ static bool move_on(struct http_call_impl *im, CURLcode code)
 	return true;
 }
 
-/* The end of its body is a chunk's or a length's, not the connection's. Of HTTP/2 libcurl 7.88 does
- * not tell. */
+/* Does a chunk or a length, not the connection's end, end the body? Unknown for HTTP/2 in libcurl
+ * 7.88. */
 static bool is_framed(CURL *easy)
 {
 	long version = 0;
@@ -849,7 +847,7 @@ static bool is_framed(CURL *easy)
 		curl_easy_header(easy, "content-length", 0, CURLH_HEADER, -1, &h) == CURLHE_OK);
 }
 
-/* libcurl is done with it. */
+/* libcurl has finished the call. */
 static void call_finish(struct http_call_impl *im, CURLcode code)
 {
 	struct ava_error err = {.code = AVA_OK};
@@ -862,7 +860,7 @@ static void call_finish(struct http_call_impl *im, CURLcode code)
 	else if (code == CURLE_COULDNT_CONNECT)
 		im->pool->known[0] = '\0';
 	else if (code == CURLE_OK ||
-		 !im->pool->known[0]) /* a wrong certificate teaches no better */
+		 !im->pool->known[0]) /* a wrong certificate does not replace a known address */
 		known_learn(im);
 	if (code == CURLE_OK && !im->heads_over)
 		im->fault = FAULT_CUT;

@@ -22,21 +22,21 @@ struct os_loop;
 
 /* NULL with err. Cheap: libcurl wakes up with the first pool. */
 struct http_client *http_client_new(struct os_loop *loop, struct ava_error *err);
-/* Every pool was freed. NULL is fine. */
+/* Free the client after all its pools. NULL is fine. */
 void http_client_free(struct http_client *c);
-/* Starts libcurl, with memory that is wiped: before anything else of it is used. AVA_ENOMEM. */
+/* Start libcurl with memory that is wiped, before its first use. AVA_ENOMEM. */
 int http_client_start(struct http_client *c, struct ava_error *err);
 /* The file of CA certificates of this machine; NULL: none was found. */
 const char *http_client_ca(void);
 
 struct http_pool_options {
 	const char *base_url;     /* "https://api.example.com/v1"; http only to loopback */
-	unsigned connections_max; /* 0: 100 with http2, else 10,000; calls above it wait */
-	bool http2;               /* over TLS only; falls back to what the server speaks */
+	unsigned connections_max; /* 0: 100 with http2, else 10,000; further calls wait */
+	bool http2;               /* over TLS only; falls back to the server's version */
 	const char *ca_file;      /* NULL: $SSL_CERT_FILE, else the system's */
-	int64_t idle_ms;          /* 0: 90,000; without calls connections are closed then */
-	/* A request may have an effect: each has a connection of its own, since one that died of
-	 * old age as the request went out would make libcurl send it again. */
+	int64_t idle_ms;          /* 0: 90,000; without calls for so long connections are closed */
+	/* Requests have effects: each gets a connection of its own, as libcurl repeats a request
+	 * whose kept connection died as it went out. */
 	bool once;
 };
 
@@ -46,14 +46,14 @@ struct http_pool_options {
  * AVA_ENOENT (no CA certificates) or AVA_ENOMEM. */
 struct http_pool *http_pool_new(struct http_client *c, const struct http_pool_options *o,
 				struct ava_error *err);
-/* Every call is done or stopped. Connections are closed. NULL is fine; safe
+/* Free a pool whose calls are all done or stopped, and close its connections. NULL is fine; safe
  * inside a callback of its calls. */
 void http_pool_free(struct http_pool *p);
 
 struct http_pool_stats {
-	unsigned calls, waiting; /* started and not over; of those: not yet handed to libcurl */
-	unsigned connections;    /* sockets open now, idle ones too */
-	uint64_t opened;         /* since the pool is there */
+	unsigned calls, waiting; /* started and not over; of these not yet in libcurl */
+	unsigned connections;    /* open sockets, with idle ones */
+	uint64_t opened;         /* since the pool was made */
 };
 void http_pool_stats(const struct http_pool *p, struct http_pool_stats *out);
 
@@ -68,20 +68,20 @@ struct http_timers {
 #define HTTP_HEADERS_MAX  (64 * 1024)        /* bytes of a response's headers */
 #define HTTP_RESPONSE_MAX (64 * 1024 * 1024) /* bytes of a response's body */
 
-/* The caller's; zero what is not used. Lives until `done` is called or
- * http_call_stop returned. */
+/* The caller's; zero unused fields. Lives until `done` is called or http_call_stop returned. */
 struct http_call {
 	const char *path;           /* "/v1/messages", after the pool's base_url; copied */
 	const char *method;         /* NULL: "POST"; else "GET" or "POST" */
-	const char *const *headers; /* "Name: value"; copied, wiped as soon as they are sent */
+	const char *const *headers; /* "Name: value"; copied, wiped once sent */
 	unsigned nheaders;
 	struct buf body; /* taken by http_call_start when it succeeds; freed once sent */
 	struct http_timers timers;
-	/* All headers arrived (of the response itself, not of a 1xx). May be NULL. */
+	/* All headers of the response arrived (not of a 1xx). May be NULL. */
 	void (*head)(struct http_call *c, int status);
-	/* Bytes of the body. true: this was progress. NULL: they go into `answer`. */
+	/* Bytes of the body. Returns whether they are progress. NULL: the bytes go into
+	 * `answer`. */
 	bool (*data)(struct http_call *c, const char *s, size_t n);
-	/* *Borrowed*; buf_check says whether all fitted. NULL: the body is dropped. */
+	/* *Borrowed*; buf_check tells whether all fitted. NULL: drop the body. */
 	struct buf *answer;
 	/* Exactly once, unless stopped. 0: the whole response arrived, whatever
 	 * its status; libcurl 7.88 says that of some reset HTTP/2 streams too, so
@@ -92,9 +92,9 @@ struct http_call {
 	 * which timer. */
 	void (*done)(struct http_call *c, int rv, const struct ava_error *err);
 	void *user;
-	/* Set here, not by the caller: */
+	/* Results, not set by the caller: */
 	int status;                  /* 0 until `head` */
-	bool framed;                 /* in `done`: the body had an end of its own, and it came */
+	bool framed;                 /* in `done`: the body's own end came (a chunk or a length) */
 	struct http_call_impl *impl; /* NULL: not started, or over */
 	const char *kept;            /* see http_call_header */
 };
@@ -102,17 +102,15 @@ struct http_call {
 /* On error nothing was started, `body` is still the caller's and `done` is not
  * called: AVA_EINVAL (a header or path with a control character), AVA_ENOMEM. */
 int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *err);
-/* Closes the stream; no callback comes any more. A call that is not running
- * is left alone. */
+/* Close the stream; no callback follows. Nothing for a call that is not running. */
 void http_call_stop(struct http_call *c);
-/* In `data`: the body is about to end; from now on it may be silent for so long only. */
+/* In `data`: the body is about to end; silence is allowed for `ms` only from now on. */
 void http_call_ends(struct http_call *c, int64_t ms);
-/* In `data`: no progress, but a sign of life; before the first progress its wait begins anew. */
+/* In `data`: a sign of life without progress; before the first progress its wait begins anew. */
 void http_call_lives(struct http_call *c);
-/* From `head` until `done` returns: a header of the response, of those that
- * are kept: request-id, x-request-id, x-generation-id, retry-after,
- * retry-after-ms, x-should-retry, content-type, date, mcp-session-id, location, and those with
- * "ratelimit-" in their name. NULL: absent. */
+/* From `head` until `done` returns: a header of the response, if it is a kept one: request-id,
+ * x-request-id, x-generation-id, retry-after, retry-after-ms, x-should-retry, content-type, date,
+ * mcp-session-id, location, and those with "ratelimit-" in their name. NULL: absent. */
 const char *http_call_header(const struct http_call *c, const char *name);
 
 #endif

@@ -44,7 +44,7 @@ bool http_head_is_whole(const char *target, size_t len, const char *version)
 {
 	uintptr_t begin = (uintptr_t)target, end = (uintptr_t)version;
 
-	/* A request without a version has one that stands elsewhere. */
+	/* Without a version the string is empty and stands elsewhere. */
 	return !*version || end <= begin || end - begin == len + 1;
 }
 
@@ -57,8 +57,8 @@ static int hex(char c)
 	return -1;
 }
 
-/* As libmicrohttpd's own, but %00 stays as it is: decoded it would end the
- * string, and "/a%00b" would be taken for "/a". */
+/* Decode percents as libmicrohttpd does, but leave %00: decoded it would end the string, and
+ * "/a%00b" would be taken for "/a". */
 size_t http_head_unescape(void *cls, struct MHD_Connection *conn, char *s)
 {
 	char *out = s;

@@ -1,4 +1,4 @@
-/* What is wanted of the head of a request beyond what libmicrohttpd checks. */
+/* Checks of a request's head beyond those of libmicrohttpd. */
 #ifndef NET_HTTP_HEAD_H
 #define NET_HTTP_HEAD_H
 
@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is there one way to read it? False: a Host is missing (libmicrohttpd's own answer to that has
- * a second one inside), or fields contradict each other. */
+/* Can the head be read in one way only? false: a Host is missing (libmicrohttpd's own answer to
+ * that has a second one inside), or fields contradict each other. */
 bool http_head_is_plain(struct MHD_Connection *conn, const char *version);
 
-/* Is the target all of what stood before the version? A raw NUL in it ends the string, and what
- * follows would be dropped unseen. `len`: its bytes when it came (MHD_OPTION_URI_LOG_CALLBACK);
- * both stand where libmicrohttpd read them, one behind the other. */
+/* Does the target reach to the version? A raw NUL ends the string early, and the rest would be
+ * dropped unseen. `len`: its bytes when it came (MHD_OPTION_URI_LOG_CALLBACK); both stand where
+ * libmicrohttpd read them, one behind the other. */
 bool http_head_is_whole(const char *target, size_t len, const char *version);
 
 /* For MHD_OPTION_UNESCAPE_CALLBACK. */

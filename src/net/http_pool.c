@@ -27,7 +27,7 @@
 #define CONNECTIONS_HTTP1 10000
 #define CONNECTIONS_HTTP2 100
 #define POOL_IDLE_MS      90000
-#define HAND_OVERS        64 /* a turn: a burst of calls must not stall the loop */
+#define HAND_OVERS        64 /* a turn: many new calls must not stall the loop */
 
 #define CONNECT_MS 5000
 #define FIRST_MS   120000
@@ -43,16 +43,16 @@
  * keep their pages. */
 
 #define UPLOADS      16384 /* 256 MB of addresses; pages come when touched */
-#define UPLOADS_WARM 32    /* free ones that keep their pages */
+#define UPLOADS_WARM 32    /* free buffers that keep their pages */
 #define WIPE_MAX     (64 * 1024)
 
 static struct {
 	pthread_mutex_t lock;
 	char *base;    /* NULL: no range */
-	unsigned used; /* ever handed out */
+	unsigned used; /* buffers handed out so far */
 	unsigned nfree;
-	uint16_t free[UPLOADS]; /* the last freed is the first taken */
-	bool empty[UPLOADS];    /* its owner gave its pages back already */
+	uint16_t free[UPLOADS]; /* a stack: the last freed is taken first */
+	bool empty[UPLOADS];    /* the pages were given back while in use */
 } uploads = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool http_is_upload(const void *at)
@@ -66,7 +66,7 @@ void http_upload_empty(void *at)
 {
 	size_t i = (size_t)((char *)at - uploads.base) / HTTP_UPLOAD_BYTES;
 
-	/* Fails only for addresses that are not ours. */
+	/* madvise fails only for addresses outside of the range. */
 	(void)madvise(uploads.base + i * HTTP_UPLOAD_BYTES, HTTP_UPLOAD_BYTES, MADV_DONTNEED);
 	uploads.empty[i] = true;
 }
@@ -100,7 +100,7 @@ static void mem_free(void *p)
 	i = (size_t)((char *)p - uploads.base) / HTTP_UPLOAD_BYTES;
 	if (!uploads.empty[i] && uploads.nfree >= UPLOADS_WARM) /* a guess without the lock */
 		http_upload_empty(p);
-	else if (!uploads.empty[i]) /* over TLS the headers go through it, too */
+	else if (!uploads.empty[i]) /* TLS headers pass through it, too */
 		explicit_bzero(p, HTTP_UPLOAD_BYTES);
 	pthread_mutex_lock(&uploads.lock);
 	uploads.empty[i] = false;
@@ -201,7 +201,7 @@ void http_pool_free(struct http_pool *p)
 	http_pool_leave(p);
 }
 
-/* ---- a call's things */
+/* ---- memory of a call */
 
 static void headers_wipe(struct http_call_impl *im)
 {
@@ -240,7 +240,7 @@ static void easy_put(struct http_call_impl *im)
 
 	if (!im->easy)
 		return;
-	/* It outlives what its last call pointed it to. */
+	/* The easy handle is kept: clear its pointers into the finished call. */
 	curl_easy_setopt(im->easy, CURLOPT_ERRORBUFFER, NULL);
 	curl_easy_setopt(im->easy, CURLOPT_PRIVATE, NULL);
 	curl_easy_setopt(im->easy, CURLOPT_HTTPHEADER, NULL);
@@ -276,7 +276,7 @@ void http_call_over(struct http_call_impl *im, int rv, const struct ava_error *e
 
 	im->call = NULL;
 	if (c) {
-		c->impl = NULL; /* c may be freed or started again in there */
+		c->impl = NULL; /* `done` may free c or start it again */
 		c->done(c, rv, err);
 	}
 	http_call_free(im);
@@ -480,14 +480,14 @@ static int call_check(const struct http_call *c, struct ava_error *err)
 		return err_set(err, AVA_EINVAL, "method %.20s: only GET and POST", c->method);
 	for (unsigned i = 0; i < c->nheaders; i++)
 		if (has_control(c->headers[i]) || !strchr(c->headers[i], ':'))
-			return err_set(err, AVA_EINVAL, /* the value may be a key: not shown */
+			return err_set(err, AVA_EINVAL, /* it may hold a key: not shown */
 				       "header %u of a call is not \"Name: value\" or holds a "
 				       "control character",
 				       i + 1);
 	return 0;
 }
 
-/* All nodes and strings in one block, so that one wipe reaches all. */
+/* Put all nodes and strings into one block, which one wipe clears. */
 static int copy_headers(struct http_call_impl *im, const struct http_call *c)
 {
 	/* Without this libcurl waits a second for a 100 before large bodies. */

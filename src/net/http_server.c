@@ -41,28 +41,28 @@
 #define CONNECTIONS_MAX 1200
 #define IDLE_MS         60000
 #define HEARTBEAT_MS    15000
-/* One allocation a connection, held as long as it: the request head and what is being
- * sent. Most of what an idle stream costs (bench/http.c, bench/sse.py). */
+/* Memory of libmicrohttpd a connection, for its whole life: request head and bytes to send. The
+ * most of an idle stream's cost (bench/http.c, bench/sse.py). */
 #define POOL_BYTES (7 * 1024)
-/* Loopback TCP otherwise swallows megabytes for a peer that does not read. */
+/* Loopback TCP would buffer megabytes for a peer that does not read. */
 #define SEND_BUFFER_BYTES (64 * 1024)
 
 enum request_state {
 	REQUEST_RECEIVING,
 	REQUEST_KEPT,     /* the handler has it */
-	REQUEST_ANSWERED, /* a response is ready to be queued, or was */
+	REQUEST_ANSWERED, /* a response is ready, or queued */
 	REQUEST_DROPPED,  /* close the connection */
 };
 
 struct http_server_request {
-	struct http_request pub; /* first: the handler's pointer is ours */
+	struct http_request pub; /* first, so that the handler's pointer is ours */
 	struct http_server *server;
 	struct MHD_Connection *conn;
 	struct list node;
-	struct os_task task; /* tells `gone` */
+	struct os_task task; /* calls `gone` */
 	struct buf body;
-	size_t discarded; /* bytes of a body that is not kept */
-	int refuse;       /* status to answer instead of calling the handler */
+	size_t discarded; /* bytes dropped of a refused body */
+	int refuse;       /* status that answers instead of the handler */
 	enum request_state state;
 	bool suspended, queued, watched, hung_up;
 	struct MHD_Response *response;
@@ -75,7 +75,7 @@ struct http_server_request {
 struct http_server {
 	struct os_loop *loop;
 	struct MHD_Daemon *daemon;
-	struct os_task run; /* libmicrohttpd has work that no descriptor shows */
+	struct os_task run; /* runs libmicrohttpd for work that no descriptor shows */
 	struct os_poll *poll, *watch_poll;
 	struct os_timer *timer, *beat;
 	struct http_server_options options;
@@ -84,35 +84,35 @@ struct http_server {
 	int watch; /* epoll set for hang-ups */
 	int listen_fd;
 	bool is_unix, quiesced, running, stopping, beating;
-	int64_t timer_at; /* when `timer` fires; INT64_MAX: it does not */
+	int64_t timer_at; /* when `timer` fires; INT64_MAX: unset */
 	size_t body_bytes;
 	unsigned nrequests;
-	struct list requests; /* whose body has waited longest first */
+	struct list requests; /* the longest wait for a body first */
 	struct list streams;
-	struct list idle; /* peers without a whole request, the longest so first */
+	struct list idle; /* peers without a whole request, the longest wait first */
 	unsigned npeers;  /* connections */
 };
 
-/* A connection. Where nearly all are taken, those that wait for a request, or for the rest of one,
+/* A connection. When nearly all are taken, peers that wait for a request, or for the rest of one,
  * make room before a newcomer is turned away. */
 struct peer {
-	struct list node; /* in server.idle; alone while a request is worked on */
+	struct list node; /* in server.idle; unlinked while a request is handled */
 	struct MHD_Connection *conn;
 	size_t target; /* bytes of the request's target, up to its first NUL */
 	unsigned char target_sha256[32];
 };
 
-/* It has two owners: whoever writes it (until http_stream_end or the `gone` hook) and the
- * connection (until libmicrohttpd is done with it), and is freed when both have let go. */
+/* A stream has two owners: its writer (until http_stream_end or the `gone` hook) and the connection
+ * (until libmicrohttpd is done with it); freed when both have let go. */
 struct http_stream {
 	struct list node; /* in the server's list while the writer owns it */
 	struct http_server *server;
 	struct MHD_Connection *conn; /* NULL: the connection let go */
 	struct http_stream_hooks hooks;
-	struct os_task task; /* tells `drained` and `gone` */
-	struct buf queue;    /* bytes from `head` on still have to be sent */
+	struct os_task task; /* calls `drained` and `gone` */
+	struct buf queue;    /* bytes from `head` on are to be sent */
 	size_t head;         /* bytes */
-	int64_t sent_ms;     /* when bytes were last taken from the queue */
+	int64_t sent_ms;     /* when bytes last left the queue */
 	bool writer;         /* the writer has not let go */
 	bool suspended;      /* the connection sleeps until something is written */
 	bool hung_up;        /* the peer is gone, or is to be dropped */
@@ -162,7 +162,7 @@ static void stream_let_go(struct http_stream *st)
 
 static void stream_tell_gone(struct http_stream *st)
 {
-	st->writer = false; /* a hook that writes or ends now is a bug */
+	st->writer = false; /* `gone` must not write to the stream or end it */
 	if (st->hooks.gone)
 		st->hooks.gone(st, st->hooks.user);
 	stream_let_go(st);
@@ -196,7 +196,7 @@ static struct http_stream *stream_new(struct http_server_request *r,
 	st->writer = true;
 	st->sent_ms = os_now_ms(st->server->loop);
 	os_task_init(&st->task, stream_task);
-	buf_init(&st->queue, 2 * HTTP_STREAM_MAX); /* sent bytes may stand in front */
+	buf_init(&st->queue, 2 * HTTP_STREAM_MAX); /* sent bytes may precede the waiting ones */
 	list_add(&st->server->streams, &st->node);
 	return st;
 }
@@ -211,14 +211,13 @@ int http_stream_write(struct http_stream *st, const void *data, size_t len)
 	assert(st->writer);
 	if (len > HTTP_STREAM_MAX - http_stream_waiting(st))
 		return AVA_ETOOBIG;
-	/* Moving at most as many bytes as were sent since the last move keeps
-	 * this linear. */
+	/* Move at most as many bytes as were sent since the last move: linear in all. */
 	if (st->head >= http_stream_waiting(st)) {
 		buf_drop(&st->queue, st->head);
 		st->head = 0;
 	}
 	if (buf_add(&st->queue, data, len) != 0) {
-		st->queue.failed = false; /* what it holds is whole */
+		st->queue.failed = false; /* the queue itself is whole */
 		st->queue.error = 0;
 		return AVA_ENOMEM;
 	}
@@ -261,9 +260,8 @@ static ssize_t stream_read_cb(void *cls, uint64_t pos, char *out, size_t max)
 	return (ssize_t)n;
 }
 
-/* What the reader callback breaks off, libmicrohttpd 0.9.75 closes only when it
- * looks at the connection once more, which it does in the same run for those
- * that have a time limit of their own; others wait behind whoever is idle. */
+/* libmicrohttpd 0.9.75 closes a broken-off connection only when it looks at it again: in the same
+ * run if it has a time limit of its own, else behind all idle ones. */
 static void stream_break_off(struct http_stream *st)
 {
 	st->hung_up = true;
@@ -304,7 +302,7 @@ static void server_timer(struct http_server *s)
 		return;
 	at = os_now_ms(s->loop) + (int64_t)MIN(wait, 3600000ull);
 	if (at >= s->timer_at)
-		return; /* firing early is harmless, and arming it costs */
+		return; /* an early timer is harmless, and setting one costs */
 	s->timer_at = at;
 	os_timer_set(s->timer, at - os_now_ms(s->loop));
 }
@@ -339,7 +337,7 @@ static void http_server_timer_cb(void *user)
 static void beat_arm(struct http_server *s)
 {
 	if (s->beating)
-		return; /* set anew by every stream it would never fire */
+		return; /* reset by every stream it would never fire */
 	s->beating = true;
 	os_timer_set(s->beat, MAX(s->options.heartbeat_ms / 4, 1));
 }
@@ -425,7 +423,7 @@ static void gone_cb(struct os_task *t)
 		tell_gone(r);
 }
 
-/* NULL: there was no memory for it; then it is never asked to leave. */
+/* NULL: no memory for the peer, which is then never asked to leave. */
 static struct peer *peer_of(struct MHD_Connection *conn)
 {
 	const union MHD_ConnectionInfo *info =
@@ -482,7 +480,7 @@ static void peer_idle(struct http_server *s, struct MHD_Connection *conn)
 	list_add(&s->idle, &p->node);
 }
 
-/* At once, whatever it goes on sending. */
+/* Close the connection at once, whatever the peer still sends. */
 static void peer_leave(struct peer *p)
 {
 	const union MHD_ConnectionInfo *info =
@@ -499,8 +497,8 @@ static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
 	struct peer *p = *context;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		/* At its limit libmicrohttpd does not listen, and looks for who waits
-		 * when it runs once more. */
+		/* At its limit libmicrohttpd does not listen; it accepts waiting peers in its next
+		 * run. */
 		if (s->npeers-- >= s->options.connections_max && !s->stopping)
 			os_defer(s->loop, &s->run);
 		if (p)
@@ -538,7 +536,7 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 		return;
 	peer_idle(s, conn);
 	*con_cls = NULL;
-	assert(r->state != REQUEST_KEPT); /* such a connection is suspended */
+	assert(r->state != REQUEST_KEPT); /* a kept request's connection is suspended */
 	request_unwatch(r);
 	if (r->stream) {
 		r->stream->conn = NULL;
@@ -556,8 +554,8 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 	free(r);
 }
 
-/* Fields that two parsers could read differently, and bodies that say beforehand that they are
- * too big. Status, or 0. */
+/* Refuse fields that two parsers could read differently, and bodies announced as too big. Status,
+ * or 0. */
 static int refuse_head(struct http_server_request *r, const char *target, const char *version)
 {
 	const char *length = http_header(&r->pub, "Content-Length");
@@ -571,8 +569,8 @@ static int refuse_head(struct http_server_request *r, const char *target, const 
 	return 0;
 }
 
-/* Room for `len` more bytes of `r`: bodies that wait for their rest give way, the one that has
- * waited longest first, so that peers that send half of theirs keep nobody out. */
+/* Make room for `len` more bytes of `r`: incomplete bodies give way, the longest wait first, so
+ * that peers that send half a body keep nobody out. */
 static bool http_server_make_room(struct http_server_request *r, size_t len)
 {
 	struct http_server *s = r->server;
@@ -607,7 +605,7 @@ static enum MHD_Result http_server_take_body(struct http_server_request *r, cons
 		list_add(&s->requests, &r->node);
 		return MHD_YES;
 	}
-	/* Read on so that the answer can be read, but not for ever. */
+	/* Read on, so that the peer can read the answer, but not for ever. */
 	r->discarded += len;
 	return r->discarded > s->options.body_max ? MHD_NO : MHD_YES;
 }
@@ -626,7 +624,7 @@ static bool add_fields(struct MHD_Response *response, const struct http_answer *
 	return true;
 }
 
-/* The request is answered with `response` (taken; NULL: out of memory). */
+/* Answer the request with `response` (taken; NULL: out of memory). */
 static void request_answer(struct http_server_request *r, const struct http_answer *a,
 			   struct MHD_Response *response)
 {
@@ -672,7 +670,7 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 	if (st && head->len)
 		rv = http_stream_write(st, head->body, head->len);
 	if (st &&
-	    rv >= 0) /* a block is held all the time, and only used without chunks (HTTP/1.0) */
+	    rv >= 0) /* the block is held all the time, and only used without chunks (HTTP/1.0) */
 		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 128, stream_read_cb,
 							     st, NULL);
 	request_answer(r, head, response);
@@ -753,7 +751,7 @@ static enum MHD_Result http_server_go_on(struct http_server_request *r)
 	return MHD_YES;
 }
 
-/* The target before it is taken apart. What this gives is the access handler's con_cls. */
+/* The raw target, before it is parsed. Returns the access handler's con_cls. */
 static void *target_cb(void *cls, const char *target, struct MHD_Connection *conn)
 {
 	const struct http_server *s = cls;
@@ -776,7 +774,7 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 
 	if (s->stopping)
 		return MHD_NO;
-	if (!r) { /* the head is there, the body is not */
+	if (!r) { /* first call: head without body */
 		r = request_new(s, conn, method, path);
 		*con_cls = r;
 		if (!r)
@@ -793,8 +791,8 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 
 /* ---- life */
 
-/* What libmicrohttpd complains about (a request whose head does not fit) it closes only when
- * it runs once more. */
+/* After a complaint (a request head that does not fit) libmicrohttpd closes the connection only in
+ * its next run. */
 static void __attribute__((format(printf, 2, 0))) log_cb(void *cls, const char *fmt, va_list ap)
 {
 	struct http_server *s = cls;
@@ -821,7 +819,7 @@ static int http_server_start_daemon(struct http_server *s, struct ava_error *err
 		target_cb, s, MHD_OPTION_END);
 	if (!s->daemon)
 		return err_set(err, AVA_EIO, "cannot start the HTTP server");
-	s->listen_fd = -1; /* libmicrohttpd's now */
+	s->listen_fd = -1; /* taken by libmicrohttpd */
 	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	s->poll = os_poll_new(s->loop, info->epoll_fd, http_server_poll_cb, s);
 	s->watch_poll = os_poll_new(s->loop, s->watch, watch_cb, s);
@@ -831,7 +829,7 @@ static int http_server_start_daemon(struct http_server *s, struct ava_error *err
 		return err_set(err, AVA_ENOMEM, "HTTP server: out of memory");
 	os_poll_set(s->poll, OS_READ);
 	os_poll_set(s->watch_poll, OS_READ);
-	server_run(s); /* puts the listening socket into the epoll set */
+	server_run(s); /* adds the listening socket to the epoll set */
 	return 0;
 }
 
@@ -904,7 +902,7 @@ void http_server_quiesce(struct http_server *s)
 	s->quiesced = true;
 	fd = MHD_quiesce_daemon(s->daemon);
 	if (fd >= 0)
-		close(fd); /* ours again; left open, clients would wait in its queue */
+		close(fd); /* given back; left open, clients would wait in its queue */
 }
 
 unsigned http_server_connections(const struct http_server *s)

@@ -22,11 +22,10 @@ struct http_request {       /* read only; valid until it is answered or gone */
 	const char *path;   /* decoded, without the query; %00 stays undecoded */
 	const char *body;   /* NUL-terminated; "" when none */
 	size_t body_len;
-	bool has_peer; /* who connected is known; of TCP (uid_t)-1 when nobody holds the other end
-			*/
+	bool has_peer; /* its user is known; over TCP (uid_t)-1 once the other end is closed */
 	uid_t peer_uid;
 	pid_t peer_pid;                     /* Unix sockets only */
-	const unsigned char *target_sha256; /* TCP: of the target as it was sent; NULL: no memory */
+	const unsigned char *target_sha256; /* TCP: of the raw target; NULL: no memory */
 	void *user;                         /* the handler's own; NULL at first */
 };
 
@@ -37,7 +36,7 @@ typedef void (*http_handler_fn)(struct http_request *req, void *user);
 
 struct http_server_options {      /* 0: the default */
 	size_t body_max;          /* 2 MB; above: 413 */
-	unsigned connections_max; /* 1,200; above: they wait to be accepted */
+	unsigned connections_max; /* 1,200; further ones wait to be accepted */
 	int64_t idle_ms;          /* 60,000: a connection without progress is closed */
 	int64_t heartbeat_ms;     /* 15,000 */
 };
@@ -47,28 +46,28 @@ struct http_server_options {      /* 0: the default */
 struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
 				    const struct http_server_options *options,
 				    http_handler_fn handler, void *user, struct ava_error *err);
-/* New connections are refused from now on; those that are open go on. */
+/* Refuse new connections from now on; open ones go on. */
 void http_server_quiesce(struct http_server *s);
-/* Open connections, idle ones and streams too. */
+/* Number of open connections, with idle ones and streams. */
 unsigned http_server_connections(const struct http_server *s);
-/* Requests being received or not yet answered to the last byte, and streams. */
+/* Number of requests not yet answered to the last byte, and streams. */
 unsigned http_server_busy(const struct http_server *s);
-/* Tells every kept request and stream that it is gone, closes everything and
- * frees `s`. Not from inside a handler or callback of `s`; NULL is fine. */
+/* Tell every kept request and stream that it is gone, close all and free `s`. Not from inside a
+ * handler or callback of `s`; NULL is fine. */
 void http_server_stop(struct http_server *s);
 
 /* ---- requests. Names are compared without case for headers, exactly for the
  * query. NULL when absent (a query key without "=": ""). Valid like `req`. */
 const char *http_header(const struct http_request *req, const char *name);
 const char *http_query(const struct http_request *req, const char *name);
-/* Each query argument in order; a non-zero return of `each` stops and is
- * returned. For routes that refuse arguments they do not know. */
+/* Call `each` for each query argument in order; its non-zero return stops and is returned. For
+ * routes that refuse arguments they do not know. */
 int http_query_each(const struct http_request *req,
 		    int (*each)(const char *name, const char *value, void *user), void *user);
 
-/* For a request that is kept: called once if the peer hangs up (or the server
- * stops) before it is answered; `req` is invalid afterwards. NULL: not told;
- * an answer to a request whose peer has gone is then dropped. */
+/* Set the hook of a kept request: called once if the peer hangs up (or the server stops) before the
+ * answer; `req` is invalid afterwards. NULL: no hook; an answer to a peer that has gone is then
+ * dropped. */
 void http_on_gone(struct http_request *req, void (*gone)(struct http_request *req, void *user),
 		  void *user);
 
@@ -114,9 +113,9 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
  * AVA_ETOOBIG or AVA_ENOMEM: nothing of it was taken. */
 int http_stream_write(struct http_stream *st, const void *data, size_t len);
 size_t http_stream_waiting(const struct http_stream *st); /* bytes in the queue */
-/* What waits is still sent, then the stream ends; `st` is invalid at once. */
+/* Send the waiting bytes, then end the stream; `st` is invalid at once. */
 void http_stream_end(struct http_stream *st);
-/* Break it off: the peer sees that it is not the end. Calls `gone`. */
+/* Break the stream off, which the peer can tell from an end. Calls `gone`. */
 void http_stream_abort(struct http_stream *st);
 
 #endif

@@ -27,7 +27,7 @@ void http_target_fini(struct http_target *t)
 	*t = (struct http_target){0};
 }
 
-/* A part as our own memory; NULL: absent or no memory. */
+/* Copy a part of the URL; NULL: absent or no memory. */
 static char *http_target_part(CURLU *u, CURLUPart which)
 {
 	char *s, *copy;
@@ -48,7 +48,7 @@ static bool http_target_has(CURLU *u, CURLUPart which)
 	return there;
 }
 
-/* "[::1]" -> "::1" */
+/* Turn "[::1]" into "::1". */
 static void unbracket(char *host)
 {
 	size_t len = strlen(host);
@@ -125,7 +125,7 @@ static const char *from_env(const char *lower, const char *upper)
 	return s && *s ? s : NULL;
 }
 
-/* Plain http is loopback only, which takes no proxy: http_proxy has no say. */
+/* Plain http goes to loopback only, without a proxy, so http_proxy is not read. */
 static const char *proxy_of(const char *host)
 {
 	const char *none = from_env("no_proxy", "NO_PROXY");
@@ -159,7 +159,7 @@ static int set_proxy(struct http_target *t, struct ava_error *err)
 	return rv;
 }
 
-/* What the address must not have, and whether http may be used. */
+/* Refuse an address with parts it must not have, and http to elsewhere. */
 static int http_target_judge(const struct http_target *t, CURLU *u, struct ava_error *err)
 {
 	if (http_target_has(u, CURLUPART_USER) || http_target_has(u, CURLUPART_PASSWORD))

@@ -1,5 +1,5 @@
-/* Where a pool sends its calls: the base address taken apart and judged, and
- * the proxy the environment asks for. No connection is made here. */
+/* The target of a pool's calls: the base address taken apart and judged, and the proxy of the
+ * environment. No connection is made here. */
 #ifndef NET_HTTP_TARGET_H
 #define NET_HTTP_TARGET_H
 
@@ -20,9 +20,9 @@ struct http_target {
 int http_target_init(struct http_target *t, const char *base_url, struct ava_error *err);
 void http_target_fini(struct http_target *t);
 
-/* Does `list` (no_proxy) name `host`? Entries are separated by commas or
- * blanks; "*" names all, "example.com" and ".example.com" that name and those
- * below it, an address itself; a ":port" is cut off. */
+/* Does `list` (no_proxy) name `host`? Entries are separated by commas or blanks; "*" names all;
+ * "example.com" and ".example.com" name it and its subdomains; an address names itself; a ":port"
+ * is cut off. */
 bool http_target_no_proxy(const char *list, const char *host);
 
 #endif

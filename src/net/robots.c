@@ -15,11 +15,11 @@
 
 #define RULES_MAX   2000
 #define PATTERN_MAX 500
-#define STEPS_MAX   1000000 /* of one question; a file that wants more forbids everything */
+#define STEPS_MAX   1000000 /* of one question; a longer one is answered with no */
 #define DELAY_MAX_S 30
 
 struct robots_rule {
-	const char *pattern; /* in `text`, not terminated */
+	const char *pattern; /* into `text`, not terminated */
 	size_t len;
 	bool allow;
 };
@@ -46,7 +46,7 @@ static void robots_trim(const char **s, size_t *len)
 		(*len)--;
 }
 
-/* The next "key: value" from *at on; false: there is none. */
+/* Read the next "key: value" from *at on; false: none. */
 static bool robots_next_line(const char **at, const char *end, struct robots_line *l)
 {
 	while (*at < end) {
@@ -74,7 +74,7 @@ static bool key_is(const struct robots_line *l, const char *name)
 	return l->key_len == strlen(name) && strncasecmp(l->key, name, l->key_len) == 0;
 }
 
-/* "Ava/1.0" names ava. */
+/* Does the line name the agent? "Ava/1.0" names ava. */
 static bool robots_names(const struct robots_line *l, const char *agent)
 {
 	size_t n = 0;
@@ -94,7 +94,7 @@ static void add_rule(struct robots *r, const struct robots_line *l, bool allow)
 		r->rules[r->n++] = (struct robots_rule){l->value, l->value_len, allow};
 }
 
-/* The rules of all groups that name it; false: none does. */
+/* Take the rules of all groups that name the agent; false: none does. */
 static bool take_groups(struct robots *r, size_t len, const char *agent)
 {
 	const char *at = r->text;
@@ -144,8 +144,8 @@ void robots_free(struct robots *r)
 	free(r);
 }
 
-/* Does `path` begin with the pattern, in which * is any bytes and a $ at its end the end? Of
- * several stars only the last one is ever moved: what the ones before took is settled. */
+/* Does `path` begin with the pattern, in which * is any bytes and a $ at its end the end? Only the
+ * last star tried is moved: the match before it is settled. */
 static bool matches(const struct robots_rule *rule, const char *path, size_t *steps)
 {
 	const char *p = rule->pattern, *end = p + rule->len, *star = NULL, *from = NULL;

@@ -7,16 +7,16 @@
 
 struct robots; /* the rules for one robot; immutable */
 
-#define ROBOTS_MAX (512u << 10) /* bytes that are read; the rest is not looked at */
+#define ROBOTS_MAX (512u << 10) /* bytes that are read */
 
-/* The rules of `text` for `agent` ("ava"), else those for everybody. NULL: out of memory.
- * Whatever is no rule is skipped, as the RFC wants it. */
+/* The rules of `text` for `agent` ("ava"), else those for everybody. NULL: out of memory. Other
+ * lines than rules are skipped, as the RFC wants it. */
 struct robots *robots_parse(const char *text, size_t len, const char *agent);
 void robots_free(struct robots *r); /* NULL is fine */
 
-/* `path` begins with / and has the query, if there is one. */
+/* `path` begins with / and includes the query. */
 bool robots_allow(const struct robots *r, const char *path);
-/* Seconds that it wants between two requests; 0: it does not say. */
+/* Seconds that the site wants between two requests; 0: not given. */
 int robots_delay(const struct robots *r);
 
 #endif

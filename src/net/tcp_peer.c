@@ -24,7 +24,7 @@ struct peer_question {
 	struct inet_diag_req_v2 ask;
 };
 
-/* 0, and what is known of the socket of `here` and `there`; else an errno. */
+/* Ask for the socket of `here` and `there`; 0 with what is known of it, else an errno. */
 static int peer_ask(int table, const struct sockaddr_in *here, const struct sockaddr_in *there,
 		    struct inet_diag_msg *found)
 {
@@ -71,7 +71,7 @@ int tcp_peer_uid(int fd, uid_t *uid)
 	if (getpeername(fd, (struct sockaddr *)&there, &nthere) != 0)
 		return errno == ENOTCONN ? 0 : AVA_EUNSUPPORTED;
 	table = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	if (table < 0) /* having no room to look is no word of the kernel's */
+	if (table < 0) /* a lack of room is no answer of the kernel */
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? 0 : AVA_EUNSUPPORTED;
 	rv = peer_ask(table, &there, &here, &found);
 	if (rv == 0 && found.idiag_inode != 0)

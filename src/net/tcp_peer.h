@@ -1,4 +1,4 @@
-/* Whose is the other end of a connection within this machine? */
+/* The user at the other end of a connection within this machine. */
 #ifndef NET_TCP_PEER_H
 #define NET_TCP_PEER_H
 

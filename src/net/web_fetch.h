@@ -27,8 +27,8 @@ struct fetcher;
 struct http_client;
 struct os_loop;
 
-/* How it went: the only thing about a failure that a model is told, since what stands where in
- * a network is nobody's business. Name, class, sentence that says what to do. */
+/* Outcomes: name, class, sentence that says what to do. A model is told no more about a failure, so
+ * that it does not learn what stands where in a network. */
 #define FETCH_FAULTS(X)                                                                            \
 	X(FETCH_OK, "", "")                                                                        \
 	X(FETCH_BAD_URL, "bad_url", "that is no URL that can be fetched")                          \
@@ -67,55 +67,56 @@ const char *web_fetch_class(enum web_fetch_fault fault); /* static, as is the ne
 const char *web_fetch_sentence(enum web_fetch_fault fault);
 
 struct web_fetch_limits {   /* 0: the default */
-	int64_t connect_ms; /* 5,000: name, TCP, TLS */
+	int64_t connect_ms; /* 30,000: one URL from its turn on, with redirects */
 	int64_t total_ms;   /* 30,000: one URL, from when it is its turn, redirects too */
 	int64_t slow_s;     /* 15: seconds under 1 KB/s */
 	size_t head_max;    /* 64 KB of headers */
 };
 
 struct fetcher_options {
-	const char *const *inside; /* services that may be fetched although they are not public:
-				    * "host:port"; *copied*; NULL ends it; or NULL */
+	const char *const *inside; /* "host:port" of services that may be fetched although they are
+				      not public; *copied*; NULL ends it; or NULL */
 	bool robots;               /* keep to robots.txt */
 	unsigned parallel;         /* at once; 0: 64 */
-	unsigned per_host;         /* of one host; 0: 4 */
+	unsigned per_host;         /* at one host; 0: 4 */
 	int64_t host_gap_ms;       /* between two starts at one host */
 	const char *ca_file;       /* NULL: as http_client.h finds it */
 	struct web_fetch_limits limits;
-	/* For tests: addresses of names, rows as of CURLOPT_RESOLVE; *copied*; NULL: asked for. */
+	/* For tests: addresses of names, rows as of CURLOPT_RESOLVE; *copied*; NULL: look names
+	 * up. */
 	const char *const *resolve;
 };
 
-/* `client` (*borrowed* until fetcher_free) starts libcurl; nothing of its connections is
- * shared. NULL with err: AVA_ENOMEM, AVA_EINVAL (an entry of `inside`). */
+/* `client` (*borrowed* until fetcher_free) starts libcurl; its connections are not shared. NULL
+ * with err: AVA_ENOMEM, AVA_EINVAL (an entry of `inside`). */
 struct fetcher *fetcher_new(struct http_client *client, struct os_loop *loop,
 			    const struct fetcher_options *o, struct ava_error *err);
 void fetcher_free(struct fetcher *f); /* every fetch is done or stopped; NULL is fine */
 
-/* The caller's, zero what is not used; lives until `done` is called or web_fetch_stop returned. */
+/* The caller's; zero unused fields; lives until `done` is called or web_fetch_stop returned. */
 struct web_fetch {
 	const char *url;          /* *copied* */
-	const char *accept;       /* NULL: anything; a header of this host alone; *copied* */
+	const char *accept;       /* NULL: anything; not sent to other hosts; *copied* */
 	const char *language;     /* Accept-Language, likewise */
 	const char *const *types; /* content types taken: "text/" a beginning, "+xml" an end, else
 				   * the word; NULL ends it; NULL: all. *Borrowed*. */
 	size_t body_max;          /* bytes, unpacked; 0: 2 MB */
-	const char *big_type;     /* of this type it may be big_max; NULL: none; *borrowed* */
+	const char *big_type;     /* a type that may have big_max bytes; NULL: none; *borrowed* */
 	size_t big_max;
-	int64_t wait_ms; /* for its turn and for all of it; 0: 60,000 */
+	int64_t wait_ms; /* wait and fetch together; 0: 60,000 */
 	void (*done)(struct web_fetch *f);
 	void *user;
-	/* Set here, from `done` on: */
+	/* Results, from `done` on: */
 	enum web_fetch_fault fault;
-	int status;       /* of HTTP; FETCH_OK says nothing about it */
-	char *final_url;  /* malloc'd; where it came from, or how far it got; NULL: nowhere */
-	char type[80];    /* "text/html", small letters; "": none was said */
-	char charset[40]; /* as it was said; "" */
-	struct buf body;  /* the caller's to buf_fini; with FETCH_TOO_LARGE what fitted */
-	/* Inside: */
-	bool plain; /* not by robots.txt: it is one itself */
-	/* Redirects so far, when it was its turn (0: not yet), and what it was given to send
-	 * back: of all of a fetch that goes on. */
+	int status;       /* of HTTP, of any class with FETCH_OK */
+	char *final_url;  /* malloc'd; URL of the body or of the failure; NULL: nowhere */
+	char type[80];    /* "text/html", small letters; "": none */
+	char charset[40]; /* the server's word; "" */
+	struct buf body;  /* the caller's to buf_fini; with FETCH_TOO_LARGE the beginning */
+	/* Private: */
+	bool plain; /* fetches robots.txt itself, without its rules */
+	/* Redirects so far, time of its first turn (0: not yet), and cookies to send back: kept
+	 * while the fetch goes on. */
 	int hops;
 	int64_t began_ms;
 	struct curl_slist *cookies;
@@ -125,12 +126,12 @@ struct web_fetch {
 /* On error nothing was started: AVA_EINVAL and AVA_EDENIED with a sentence about the URL,
  * AVA_ENOMEM. f->final_url is its URL in the form that is fetched, also when it fails later. */
 int web_fetch_start(struct fetcher *fr, struct web_fetch *f, struct ava_error *err);
-/* `f` is done, and its page says that it leads on to `to` (an absolute URL): the fetch goes on
- * there as by a redirect, and `done` comes again. Else why not, and it did not. */
+/* `f` is done, and its page leads on to `to` (an absolute URL): continue there as after a redirect;
+ * `done` comes again. Else returns why not, without `done`. */
 enum web_fetch_fault web_fetch_follow(struct fetcher *fr, struct web_fetch *f, const char *to);
-/* No `done` comes any more; what it had is freed. One that is not running: only that. */
+/* Stop: `done` does not come, and f's memory is freed, also of a fetch that is not running. */
 void web_fetch_stop(struct web_fetch *f);
-/* Frees final_url, body and cookies. */
+/* Free final_url, body and cookies. */
 void web_fetch_fini(struct web_fetch *f);
 
 #endif

@@ -27,13 +27,13 @@
 #define AGENT         "Mozilla/5.0 (compatible; ava/" AVA_VERSION ")"
 #define REDIRECT_BODY (64u << 10)
 #define SLOW_BYTES    1024
-#define OWN_MS        10000 /* how long the list of our own addresses is good */
+#define OWN_MS        10000 /* time that the list of our own addresses is good */
 
 struct web_fetch_sock {
 	struct list node;
 	struct fetcher *fetcher;
 	int fd;
-	struct os_poll *poll; /* NULL: libcurl waits for nothing on it */
+	struct os_poll *poll; /* NULL: libcurl waits for no event */
 };
 
 /* ---- addresses */
@@ -47,7 +47,8 @@ static void read_own(struct fetcher *fr)
 	if (getifaddrs(&all) != 0)
 		return;
 	for (struct ifaddrs *i = all; i && fr->nown < FETCH_OWN_MAX; i = i->ifa_next) {
-		/* The others are refused whose ever they are; a machine may have hundreds. */
+		/* Addresses that are not public are refused anyway, and a machine may have
+		 * hundreds. */
 		if (!i->ifa_addr || address_judge(i->ifa_addr) != ADDRESS_PUBLIC)
 			continue;
 		memcpy(&fr->own[fr->nown++], i->ifa_addr,
@@ -69,7 +70,8 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr_storage
 	return memcmp(&v6->sin6_addr, &w6->sin6_addr, sizeof(v6->sin6_addr)) == 0;
 }
 
-/* What listens here on all interfaces is not of the public network, although its address is. */
+/* Is it a public address of this machine? A service listening here on all interfaces is not of the
+ * public network. */
 static bool web_fetch_call_is_own(struct fetcher *fr, const struct sockaddr *sa)
 {
 	if (web_fetch_now(fr) >= fr->own_until)
@@ -136,8 +138,7 @@ static curl_socket_t web_fetch_call_open_cb(void *impl, curlsocktype purpose,
 	fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
 	if (fd < 0)
 		return CURL_SOCKET_BAD;
-	web_fetch_call_sock_free(web_fetch_call_sock_of(
-		im->fetcher, fd)); /* libcurl closed one of that number silently */
+	web_fetch_call_sock_free(web_fetch_call_sock_of(im->fetcher, fd)); /* closed silently */
 	return fd;
 }
 
@@ -162,7 +163,7 @@ static int web_fetch_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void
 	if (!s) {
 		s = calloc(1, sizeof(*s));
 		if (!s)
-			return 0; /* the fetch runs into its time */
+			return 0; /* without memory the fetch ends by its time limit */
 		*s = (struct web_fetch_sock){.fetcher = fr, .fd = fd};
 		list_add(&fr->socks, &s->node);
 		s->poll = os_poll_new(fr->loop, fd, sock_ready, s);
@@ -172,7 +173,7 @@ static int web_fetch_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void
 	return 0;
 }
 
-/* ---- libcurl's other questions */
+/* ---- other callbacks of libcurl */
 
 static int web_fetch_call_prereq_cb(void *impl, char *remote, char *local, int remote_port,
 				    int local_port)
@@ -190,7 +191,7 @@ static int web_fetch_call_prereq_cb(void *impl, char *remote, char *local, int r
 	return may_connect(impl, sa) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
-/* The value of "Name: value", when it is that header. */
+/* Take the value of "Name: value", if the header has that name. */
 static bool header_is(const char *line, size_t len, const char *name, struct slice *value)
 {
 	size_t n = strlen(name);
@@ -206,7 +207,7 @@ static bool header_is(const char *line, size_t len, const char *name, struct sli
 	return true;
 }
 
-/* "text/html; charset=utf-8" */
+/* Take "text/html; charset=utf-8" apart. */
 static void take_type(struct web_fetch *f, struct slice v)
 {
 	static const char name[] = "charset=";
@@ -282,7 +283,7 @@ static size_t web_fetch_call_header_cb(char *line, size_t size, size_t n, void *
 	size_t len = size * n;
 	struct slice value;
 
-	im->head_bytes += len; /* those of a 1xx and trailers too */
+	im->head_bytes += len; /* also of each 1xx, and trailers */
 	if (im->head_bytes > im->fetcher->limits.head_max)
 		im->fault = FETCH_TOO_LARGE;
 	else if (im->heads_over)
@@ -292,11 +293,11 @@ static size_t web_fetch_call_header_cb(char *line, size_t size, size_t n, void *
 	else if (header_is(line, len, "content-type", &value))
 		take_type(im->fetch, value);
 	else if (header_is(line, len, "transfer-encoding", &value)) {
-		/* libcurl unpacks there too, asked or not. */
+		/* libcurl also unpacks transfer encodings, unasked. */
 		if (value.len != 7 || strncasecmp(value.s, "chunked", 7) != 0)
 			im->fault = FETCH_BROKEN;
 	} else if (header_is(line, len, "content-encoding", &value)) {
-		/* Packed twice, a few bytes keep us busy for long. */
+		/* A body packed twice may be tiny and take long to unpack. */
 		if (im->encoded || memchr(value.s, ',', value.len))
 			im->fault = FETCH_BROKEN;
 		im->encoded = true;
@@ -320,7 +321,7 @@ static size_t web_fetch_call_write_cb(char *data, size_t size, size_t n, void *i
 	return CURL_WRITEFUNC_ERROR;
 }
 
-/* Bytes as they were sent: of those that unpack to nothing write_cb hears nothing. */
+/* Count bytes as sent: write_cb does not see those that unpack to nothing. */
 static int progress_cb(void *impl, curl_off_t total, curl_off_t now, curl_off_t up_total,
 		       curl_off_t up)
 {
@@ -349,7 +350,7 @@ static int set_rules(struct fetcher *fr, CURL *easy)
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	SET(CURLOPT_HTTP09_ALLOWED, 0L);
-	SET(CURLOPT_PROXY, ""); /* whatever the environment says: it would hide the address */
+	SET(CURLOPT_PROXY, ""); /* never a proxy: it would hide the address */
 	SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	SET(CURLOPT_UNRESTRICTED_AUTH, 0L);
 	SET(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
@@ -357,14 +358,14 @@ static int set_rules(struct fetcher *fr, CURL *easy)
 	SET(CURLOPT_CONNECTTIMEOUT_MS, (long)fr->limits.connect_ms);
 	SET(CURLOPT_LOW_SPEED_LIMIT, (long)SLOW_BYTES);
 	SET(CURLOPT_LOW_SPEED_TIME, (long)fr->limits.slow_s);
-	SET(CURLOPT_QUICK_EXIT, 1L); /* a look-up that hangs is left to itself */
+	SET(CURLOPT_QUICK_EXIT, 1L); /* a hanging look-up is not waited for */
 	SET(CURLOPT_NOPROGRESS, 0L);
 	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	SET(CURLOPT_RESOLVE, fr->resolve);
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (fr->ca_file)
 		SET(CURLOPT_CAINFO, fr->ca_file);
-	SET(CURLOPT_CAPATH, NULL); /* as in http_call.c: else no certificate is kept */
+	SET(CURLOPT_CAPATH, NULL); /* as in http_call.c: else certificates are not cached */
 	SET(CURLOPT_PREREQFUNCTION, web_fetch_call_prereq_cb);
 	SET(CURLOPT_HEADERFUNCTION, web_fetch_call_header_cb);
 	SET(CURLOPT_WRITEFUNCTION, web_fetch_call_write_cb);
@@ -400,7 +401,7 @@ static int set_call(struct web_fetch_impl *im, CURL *easy, int64_t left_ms)
 	SET(CURLOPT_OPENSOCKETDATA, im);
 	SET(CURLOPT_ERRORBUFFER, im->text);
 	SET(CURLOPT_TIMEOUT_MS, (long)left_ms);
-	SET(CURLOPT_COOKIEFILE, ""); /* none, but those of this fetch */
+	SET(CURLOPT_COOKIEFILE, ""); /* no cookies but those of this fetch */
 	for (struct curl_slist *c = im->fetch->cookies; c; c = c->next)
 		SET(CURLOPT_COOKIELIST, c->data);
 	if (web_fetch_call_add_header(im, "Accept", im->accept) != 0 ||
@@ -495,7 +496,7 @@ static enum web_fetch_fault fault_of(const struct web_fetch_impl *im, CURLcode c
 	case CURLE_SSL_CONNECT_ERROR:
 	case CURLE_SSL_ISSUER_ERROR:
 		return FETCH_TLS;
-	case CURLE_OUT_OF_MEMORY: /* libcurl's own bound of a header line, too */
+	case CURLE_OUT_OF_MEMORY: /* also libcurl's bound of a header line */
 		return im->head_bytes > 0 && !im->heads_over ? FETCH_TOO_LARGE : FETCH_NO_MEMORY;
 	default:
 		return FETCH_BROKEN;

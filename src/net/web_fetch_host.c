@@ -21,7 +21,7 @@
 #define ROBOT          "ava" /* as robots.txt names it */
 #define PARALLEL       64
 #define PER_HOST       4
-#define HOSTS_MAX      256 /* whose rules are remembered */
+#define HOSTS_MAX      256 /* hosts whose rules are remembered */
 #define HOPS_MAX       5
 #define BODY_MAX       (2u << 20)
 #define HEAD_MAX       (64u << 10)
@@ -29,8 +29,8 @@
 #define TOTAL_MS       30000
 #define CONNECT_MS     5000
 #define SLOW_S         15
-#define HAND_OVERS     16    /* a turn: a burst must not stall the loop */
-#define IDLE_MS        30000 /* then connections are closed */
+#define HAND_OVERS     16    /* a turn: many new fetches must not stall the loop */
+#define IDLE_MS        30000 /* idle time after which connections are closed */
 #define ROBOTS_GOOD_MS 3600000
 #define ROBOTS_BAD_MS  60000
 
@@ -52,7 +52,7 @@ const char *web_fetch_sentence(enum web_fetch_fault fault)
 	return faults[fault].sentence;
 }
 
-/* ---- hosts: who waits, how many at once, robots.txt */
+/* ---- hosts: their queues, limits and robots.txt */
 
 static void pump_later(struct fetcher *fr)
 {
@@ -74,7 +74,7 @@ static bool host_is_idle(const struct web_fetch_host *h)
 	return h->running == 0 && list_empty(&h->waiting) && !h->asked.impl;
 }
 
-/* The one that was not used for the longest, if it is nobody's now. */
+/* Free idle hosts, the longest unused first, while there are too many. */
 static void hosts_shrink(struct fetcher *fr)
 {
 	for (struct list *n = fr->hosts.prev; n != &fr->hosts && fr->nhosts >= HOSTS_MAX;) {
@@ -114,8 +114,8 @@ static struct web_fetch_host *host_get(struct fetcher *fr, const struct address_
 	return h;
 }
 
-/* Nothing of the host itself is forbidden by an answer of 4xx; one that cannot be had forbids
- * everything (RFC 9309, 2.3.1). */
+/* Take robots.txt: an answer of 4xx forbids nothing; a failure forbids everything (RFC 9309,
+ * 2.3.1). */
 static void robots_done(struct web_fetch *f)
 {
 	struct web_fetch_host *h = f->user;
@@ -152,7 +152,7 @@ static void robots_ask(struct web_fetch_host *h)
 	robots_done(&h->asked);
 }
 
-/* FETCH_OK: it may be fetched. */
+/* FETCH_OK: the rules allow the fetch. */
 static enum web_fetch_fault host_refuses(const struct web_fetch_impl *im)
 {
 	const struct web_fetch_host *h = im->host;
@@ -173,7 +173,7 @@ static int host_enter(struct web_fetch_impl *im)
 		return AVA_ENOMEM;
 	im->host = h;
 	im->listed = address_is_listed((const char *const *)im->fetcher->listed, &im->url);
-	if (im->fetch->plain) /* the others wait for it */
+	if (im->fetch->plain) /* first, as the others wait for it */
 		list_add_front(&h->waiting, &im->node);
 	else
 		list_add(&h->waiting, &im->node);
@@ -222,7 +222,7 @@ static void web_fetch_host_finish(struct web_fetch_impl *im, enum web_fetch_faul
 	f->done(f);
 }
 
-/* To its next URL; that counts as its own, with its host's rules. */
+/* Go on at the next URL, under its own host's rules. */
 static enum web_fetch_fault redirect(struct web_fetch_impl *im)
 {
 	struct fetcher *fr = im->fetcher;
@@ -243,7 +243,7 @@ static enum web_fetch_fault redirect(struct web_fetch_impl *im)
 			address_url_fini(&next);
 		return FETCH_BAD_REDIRECT;
 	}
-	if (!address_same_origin(&im->url, &next)) { /* they were for that host */
+	if (!address_same_origin(&im->url, &next)) { /* they were for the first host */
 		free(im->accept);
 		free(im->language);
 		im->accept = im->language = NULL;
@@ -259,7 +259,7 @@ static enum web_fetch_fault redirect(struct web_fetch_impl *im)
 
 void web_fetch_call_over(struct web_fetch_impl *im, enum web_fetch_fault fault)
 {
-	/* Of a redirect only where it leads counts, however its body goes on. */
+	/* The body of a redirect does not count, even cut. */
 	if (im->heads_over && web_fetch_is_redirect(im->fetch->status) &&
 	    (fault == FETCH_OK || fault == FETCH_TOO_LARGE)) {
 		im->fault = FETCH_OK;
@@ -277,8 +277,8 @@ static void web_fetch_host_late(void *impl)
 
 /* ---- the pump */
 
-/* The first one that waits at `h` is started or ends; false: it goes on waiting, *at says until
- * when at the least. */
+/* Start or end the first fetch that waits at `h`; false: it must wait, at least until *at if that
+ * is set. */
 static bool host_next(struct web_fetch_host *h, int64_t *at)
 {
 	struct web_fetch_impl *im = LIST_FIRST(&h->waiting, struct web_fetch_impl, node);
@@ -319,12 +319,12 @@ static bool host_next(struct web_fetch_host *h, int64_t *at)
 	return true;
 }
 
-/* false: nobody could be started; *at says when at the earliest. */
+/* false: none could start; *at says when at the earliest. */
 static bool pump_one(struct fetcher *fr, int64_t *at)
 {
 	LIST_EACH (&fr->hosts, n, tmp)
 		if (host_next(LIST_ENTRY(n, struct web_fetch_host, node), at))
-			return true; /* the list may be another one now */
+			return true; /* the list may have changed */
 	return false;
 }
 
@@ -337,7 +337,7 @@ static void web_fetch_host_pump_run(struct os_task *t)
 		at = INT64_MAX;
 		if (!pump_one(fr, &at))
 			break;
-		at = web_fetch_now(fr); /* there may be more, for the next turn */
+		at = web_fetch_now(fr); /* more may be left for the next turn */
 	}
 	if (at != INT64_MAX)
 		os_timer_set(fr->again, MAX(at - web_fetch_now(fr), 0));
@@ -358,7 +358,7 @@ static void web_fetch_idle(void *fetcher)
 
 /* ---- the face */
 
-/* A value that stands in a header as it is. */
+/* Copy a value that can stand in a header. */
 static char *copy_value(const char *s)
 {
 	char *copy = s && *s && strlen(s) < 300 ? strdup(s) : NULL;

@@ -1,5 +1,5 @@
-/* What the two rooms of the guarded fetcher share: hosts, their queues and rules
- * (web_fetch_host.c), and what is inside libcurl (web_fetch_call.c). web_fetch.h is the face. */
+/* Shared by the two parts of the guarded fetcher: hosts, their queues and rules (web_fetch_host.c),
+ * and calls inside libcurl (web_fetch_call.c). web_fetch.h is the public header. */
 #ifndef NET_WEB_FETCH_HOST_H
 #define NET_WEB_FETCH_HOST_H
 
@@ -23,17 +23,17 @@ struct web_fetch_host {
 	struct address_url root;
 	struct list waiting; /* web_fetch_impl.node */
 	unsigned running;
-	int64_t next_at; /* no start before */
+	int64_t next_at; /* earliest next start */
 	enum host_rules rules;
-	enum web_fetch_fault robots_fault; /* the host itself cannot be fetched from */
+	enum web_fetch_fault robots_fault; /* why nothing of the host may be fetched */
 	struct robots *robots;             /* NULL with RULES_HAVE: everything is allowed */
 	int64_t rules_until;
-	struct web_fetch asked; /* for robots.txt */
+	struct web_fetch asked; /* the fetch of robots.txt */
 };
 
 struct fetcher {
 	struct os_loop *loop;
-	CURLM *curl; /* NULL: none is needed now */
+	CURLM *curl; /* NULL: not needed now */
 	struct os_timer *timer, *again, *idle;
 	struct list socks, hosts;
 	struct list running; /* web_fetch_impl.node: inside libcurl */
@@ -47,7 +47,7 @@ struct fetcher {
 	const char *ca_file;
 	char **listed; /* "host:port", NULL ends it */
 	struct curl_slist *resolve;
-	struct sockaddr_storage own[FETCH_OWN_MAX]; /* this machine's public ones */
+	struct sockaddr_storage own[FETCH_OWN_MAX]; /* public addresses of this machine */
 	size_t nown;
 	int64_t own_until;
 };
@@ -55,10 +55,10 @@ struct fetcher {
 struct web_fetch_impl {
 	struct web_fetch *fetch;
 	struct fetcher *fetcher;
-	struct web_fetch_host *host; /* NULL: between two */
+	struct web_fetch_host *host; /* NULL: between two hosts */
 	struct list node;            /* host->waiting or fetcher->running */
 	struct address_url url;
-	CURL *easy; /* NULL: it waits */
+	CURL *easy; /* NULL: waiting */
 	struct os_timer *timer;
 	struct curl_slist *headers;
 	char *accept, *language;
@@ -82,18 +82,18 @@ static inline bool web_fetch_is_redirect(int status)
 
 /* ---- web_fetch_host.c */
 
-/* libcurl is done with it. The fetch is gone or waits again when it returns. */
+/* libcurl has finished the call: free the fetch, or let it wait again. */
 void web_fetch_call_over(struct web_fetch_impl *im, enum web_fetch_fault fault);
 
 /* ---- web_fetch_call.c */
 
-/* Hand it to libcurl; FETCH_OK, or what is wrong, and nothing was done. */
+/* Hand a fetch to libcurl; FETCH_OK, or a fault and nothing was done. */
 enum web_fetch_fault web_fetch_call_start(struct web_fetch_impl *im);
-/* Take it out, wherever it is; nothing when it is not in there. Not from inside libcurl. */
+/* Take a fetch out of libcurl; nothing when it is not inside. Not from inside libcurl. */
 void web_fetch_call_end(struct web_fetch_impl *im);
-/* Something is due at libcurl. */
+/* A timer of libcurl is due. */
 void web_fetch_call_timer(void *fetcher);
-/* No call is inside: close all connections. */
+/* Close all connections; no call may be inside. */
 void web_fetch_call_close(struct fetcher *fr);
 
 #endif
