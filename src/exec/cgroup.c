@@ -23,7 +23,7 @@
 
 #include "base/util.h"
 
-#define PREFIX "ava-" /* of a command's group */
+#define PREFIX "ava-" /* prefix of a command's group */
 #define OURS   "avad"
 
 static struct {
@@ -44,7 +44,7 @@ static bool cgroup_put(int dir, const char *name, const char *text)
 	return done;
 }
 
-/* Is the word in that file? */
+/* Does the file hold the word? */
 static bool cgroup_has(int dir, const char *name, const char *word)
 {
 	char text[1024], *save = NULL;
@@ -60,7 +60,7 @@ static bool cgroup_has(int dir, const char *name, const char *word)
 	return false;
 }
 
-/* The line of `file` in which `find` finds something, which it cuts out. */
+/* Find the line of `file` that `find` accepts, and what it cuts out of it. */
 static bool cgroup_look(const char *file, bool (*find)(char *line, char out[PATH_MAX]),
 			char out[PATH_MAX])
 {
@@ -77,7 +77,7 @@ static bool cgroup_look(const char *file, bool (*find)(char *line, char out[PATH
 	return found;
 }
 
-/* "36 25 0:31 / /sys/fs/cgroup rw,… - cgroup2 cgroup2 rw" */
+/* The mount point out of "36 25 0:31 / /sys/fs/cgroup rw,… - cgroup2 cgroup2 rw". */
 static bool find_mount(char *line, char out[PATH_MAX])
 {
 	char root[PATH_MAX];
@@ -86,7 +86,7 @@ static bool find_mount(char *line, char out[PATH_MAX])
 	       sscanf(line, "%*d %*d %*s %4095s %4095s", root, out) == 2 && strcmp(root, "/") == 0;
 }
 
-/* "0::/user.slice/…" */
+/* The group out of "0::/user.slice/…". */
 static bool find_own(char *line, char out[PATH_MAX])
 {
 	if (strncmp(line, "0::/", 4) != 0)
@@ -95,7 +95,7 @@ static bool find_own(char *line, char out[PATH_MAX])
 	return true;
 }
 
-/* Is who made the group of this name alive? Then nobody may be in it yet, and it is needed. */
+/* Is the process alive that made this group, and may still need it empty? */
 static bool has_maker(const char *name)
 {
 	long pid = strtol(name + strlen(PREFIX), NULL, 10);
@@ -104,7 +104,7 @@ static bool has_maker(const char *name)
 	       (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
 }
 
-/* Those that an avad left which was killed; one that is in use cannot be removed. */
+/* Remove groups that a killed avad left; a group with processes cannot be removed. */
 static void cgroup_sweep(void)
 {
 	int fd = openat(all.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -131,7 +131,8 @@ static void go_back(void)
 	all.moved = false;
 }
 
-/* Limits for the groups below ours: only one that has no process gives them out. */
+/* Enable limits for the groups below ours, which the kernel allows only in a group without
+ * processes. */
 static void give_out(void)
 {
 	char pid[24];
@@ -215,7 +216,7 @@ static bool cgroup_limit(int dir)
 		return false;
 	if (!all.memory)
 		return true;
-	(void)cgroup_put(dir, "memory.swap.max", "0"); /* a machine without swap has no such file */
+	(void)cgroup_put(dir, "memory.swap.max", "0"); /* a machine without swap lacks the file */
 	return cgroup_put(dir, "memory.max", CGROUP_MEMORY) &&
 	       cgroup_put(dir, "memory.oom.group", "1");
 }

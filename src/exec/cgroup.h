@@ -1,8 +1,8 @@
-/* A control group (version 2) for each sandboxed command, where this process may make groups
- * with limits: they hold for all of its processes together, whoever runs it, and a kill reaches
- * all. Where it may not, commands go without; cgroup_what says why. To go into a group takes the
- * kernel some 10 ms (every processor has to notice), so one that limits nothing is not used: a
- * process namespace can be killed as well. One set of groups a process; loop thread only. */
+/* A control group (version 2) for each sandboxed command, where this process may make groups with
+ * limits: they hold for all of its processes together, under any user, and a kill reaches all.
+ * Otherwise commands go without; cgroup_what says why. Entering a group takes the kernel some 10 ms
+ * (every processor has to notice), so a group without limits is not used: a process namespace can
+ * be killed as well. One set of groups a process; loop thread only. */
 #ifndef EXEC_CGROUP_H
 #define EXEC_CGROUP_H
 
@@ -12,7 +12,7 @@
 #define CGROUP_MEMORY    "4294967296"
 
 struct cgroup {
-	int dir, procs; /* -1: none. Who writes "0" to `procs` goes in */
+	int dir, procs; /* -1: none. A process enters by writing "0" to `procs` */
 	char name[48];
 };
 #define CGROUP_NONE                                                                                \
@@ -20,10 +20,10 @@ struct cgroup {
 		.dir = -1, .procs = -1                                                             \
 	}
 
-/* Once, by a program that owns its process (avad): it may move itself into a group below its
- * own, which the kernel wants before limits can be given out. `mount` and `own`: where groups
- * are mounted, and this process's own below it; NULL: as the kernel says. `only_limits`: else
- * (tests) also groups that can only be killed. */
+/* Called once, by a program that owns its process (avad): it may move itself into a group below its
+ * own, which the kernel wants before limits can be given out. `mount` and `own`: where groups are
+ * mounted, and this process's own below it; NULL: as the kernel says. `only_limits`: no groups that
+ * can only be killed (tests use those). */
 void cgroup_open(const char *mount, const char *own, bool only_limits);
 void cgroup_close(void);
 /* "processes, memory, kill", "kill", or "none: …". */
@@ -31,7 +31,7 @@ const char *cgroup_what(void);
 
 void cgroup_make(struct cgroup *g); /* stays CGROUP_NONE where there can be none */
 void cgroup_kill(const struct cgroup *g);
-/* All in it are dead, or are killed now. */
+/* Kill what is left in the group, and remove it. */
 void cgroup_remove(struct cgroup *g);
 
 #endif

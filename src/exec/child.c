@@ -31,30 +31,29 @@
 #include "os/loop.h"
 
 #define KILL_WAIT_MS 1000
-/* What a model starts comes after the loop, which all other runs wait for, and after what the
- * person does on this machine: a hundred commands at once held the loop for many of their slices.
- */
+/* Commands run at lower priority than the loop, which all other runs wait for, and than the
+ * person's programs: a hundred commands at once held the loop for many of their slices. */
 #define NICER      10
 #define READ_BLOCK 4096
 
 struct exec_child {
 	struct os_loop *loop;
 	struct os_poll *out, *end;
-	struct os_timer *timer; /* its time; when it is killed, a second for its tree */
+	struct os_timer *timer; /* time limit; after a kill, a second for its tree */
 	pid_t pid;
 	int pidfd, pipe;
-	/* one that is talked with; else -1 and NULL */
+	/* a child with a talk; else -1 and NULL */
 	int to, from; /* our ends */
 	struct os_poll *reads, *says;
 	struct buf unread;
 	void (*said)(const char *bytes, size_t len, void *user);
-	int told; /* of a sandbox: its second pipe; -1 */
+	int told; /* a sandbox's second pipe; -1 */
 	struct cgroup group;
-	uint64_t written, kept_of; /* of the latter the first and the last are kept */
+	uint64_t written, kept_of; /* output so far; bytes offered to `kept` and `tail` */
 	size_t output_max, keep_tail;
 	struct buf kept, tail;
 	bool killed;
-	enum exec_how why; /* when killed */
+	enum exec_how why; /* reason of a kill */
 	void (*output)(const char *bytes, size_t len, void *user);
 	exec_done_fn done;
 	void *user;
@@ -92,7 +91,7 @@ static void child_free(struct exec_child *c)
 	free(c);
 }
 
-/* Before it is reaped: until then nobody else can have its number. A sandbox has its own way. */
+/* Kill before reaping, while no other process can have its number. A sandbox ends its own tree. */
 static void kill_group(struct exec_child *c)
 {
 	cgroup_kill(&c->group);
@@ -133,7 +132,7 @@ static void child_take(struct exec_child *c, const char *bytes, size_t len)
 		child_stop(c, EXEC_OUTPUT);
 }
 
-/* A few blocks of either pipe; false: there is no more for ever. */
+/* Read a few blocks of a pipe; false: the pipe has ended. */
 static bool child_read_some(struct exec_child *c, int fd)
 {
 	char block[READ_BLOCK];
@@ -211,7 +210,7 @@ static void child_finish(struct exec_child *c, bool left)
 	if (c->from >= 0)
 		(void)child_read_some(c, c->from);
 	if (c->told >= 0 && read(c->told, told, sizeof(told) - 1) < 0)
-		told[0] = 0; /* it has said nothing */
+		told[0] = 0; /* nothing was told */
 	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
 	if (c->tail.len > c->keep_tail)
 		buf_drop(&c->tail, c->tail.len - c->keep_tail);
@@ -236,13 +235,13 @@ static void child_ended(int events, void *user)
 {
 	struct exec_child *c = user;
 
-	kill_group(c); /* what it left behind */
+	kill_group(c); /* processes left in its group */
 	child_finish(c, false);
 }
 
-/* Its time is up; or the second that a kill has is. One that cannot die yet (a dead network
- * disk) is left to whoever reaps us. After a pause of ours one that has ended may be told later
- * than its time. */
+/* The time limit, or the second after a kill, is over. A child that cannot die yet (a dead network
+ * disk) is left to whoever reaps us. After a pause of this process the end may be noticed later
+ * than the limit. */
 static void time_up(void *user)
 {
 	struct exec_child *c = user;
@@ -263,7 +262,7 @@ void exec_stop(struct exec_child *c)
 
 /* ---- starting */
 
-/* Where the child's own 0 to 2 go, none of ours may stand. */
+/* Move a descriptor out of 0 to 2, which the child's own will take. */
 static int move_up(int *fd)
 {
 	int up;
@@ -296,7 +295,7 @@ static int make_input(const struct exec_options *o, int *fd, struct ava_error *e
 	return 0;
 }
 
-/* `input` and `said` are its ends. */
+/* Make the pipes of a talk; `input` and `said` are the child's ends. */
 static int make_talk(struct exec_child *c, const struct exec_options *o, int *input, int *said,
 		     struct ava_error *err)
 {
@@ -311,7 +310,7 @@ static int make_talk(struct exec_child *c, const struct exec_options *o, int *in
 	return made ? 0 : err_sys(err, "pipes for %.300s", o->argv[0]);
 }
 
-/* Its 0, 1, 2 and 3. */
+/* Start the program with its descriptors 0 to 3. */
 static int child_spawn(struct exec_child *c, const struct exec_options *o, int input, int said,
 		       int output, int told)
 {
@@ -362,7 +361,7 @@ static int not_run(struct ava_error *err, const char *program)
 	return err_sys(err, "run %.300s", program);
 }
 
-/* Kill it and wait, a second at the most. */
+/* Kill the child and wait, a second at the most. */
 static void end_now(struct exec_child *c)
 {
 	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
@@ -374,7 +373,7 @@ static void end_now(struct exec_child *c)
 	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
 }
 
-/* It runs; what is missing to watch it ends it. */
+/* Watch a running child; without memory for that, end it. */
 static int child_watch(struct exec_child *c, const struct exec_options *o, struct ava_error *err)
 {
 	c->pidfd = pidfd_open(c->pid, 0);

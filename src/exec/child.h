@@ -28,18 +28,18 @@ struct exec_options {
 	const char *const *env;  /* all of its environment */
 	const void *input;       /* *copied* */
 	size_t input_len;
-	/* It is talked with: it reads what exec_say says, what it writes to 1 comes here, and its
-	 * output is what it writes to 2. NULL: it is not. */
+	/* Talk: the child reads what exec_say sends, writes to 1 come here, and its output is what
+	 * it writes to 2. NULL: no talk. */
 	void (*said)(const char *bytes, size_t len, void *user);
-	size_t unread_max;  /* bytes that it has not read yet */
-	int64_t timeout_ms; /* 0: as long as it likes */
-	size_t output_max;  /* bytes it may write; more ends it */
-	size_t keep;        /* of its first output this much is told */
-	size_t keep_tail;   /* and of what follows the last this much */
+	size_t unread_max;  /* bytes that may wait to be read by it */
+	int64_t timeout_ms; /* 0: no limit */
+	size_t output_max;  /* most bytes it may write; more ends it */
+	size_t keep;        /* bytes kept of the beginning of its output */
+	size_t keep_tail;   /* bytes kept of its end */
 	/* Output as it comes, and 0 bytes at its end; calls exec_keep. NULL: all is kept. */
 	void (*output)(const char *bytes, size_t len, void *user);
-	/* argv is of exec/sandbox.h: 3 is a pipe on which it says which of the rules hold, 4,
-	 * where it is open, its control group. */
+	/* argv is of exec/sandbox.h: 3 is a pipe that tells which rules hold, 4, where it is open,
+	 * the control group. */
 	bool sandboxed;
 };
 
@@ -50,31 +50,29 @@ struct exec_end {
 	int code;           /* exit status, or the signal */
 	const char *output; /* *borrowed* during the call */
 	size_t output_len;
-	const char *tail; /* likewise, the last of what came behind `output` */
+	const char *tail; /* likewise, the end of the output behind `output` */
 	size_t tail_len;
-	uint64_t written; /* bytes to be kept; what is in neither was left out */
-	const char *told; /* in a sandbox: what stands on 3; else "" */
-	bool left;        /* killed, and a second later not gone: a dead disk holds it */
+	uint64_t written; /* bytes offered to be kept; the middle may be left out */
+	const char *told; /* in a sandbox: text from descriptor 3; else "" */
+	bool left;        /* killed, but not gone a second later: a dead disk holds it */
 };
 typedef void (*exec_done_fn)(const struct exec_end *end, void *user);
 
-/* 0: `done` follows once, from the loop, and *child is gone after it. Else it
- * never ran: AVA_ENOENT, AVA_EDENIED (no such program, or no right), AVA_EIO,
- * AVA_ENOMEM. */
+/* 0: `done` follows once, from the loop, and *child is freed after it. Else it never ran:
+ * AVA_ENOENT, AVA_EDENIED (no such program, or no right), AVA_EIO, AVA_ENOMEM. */
 int exec_start(struct exec_child **child, struct os_loop *loop, const struct exec_options *o,
 	       exec_done_fn done, void *user, struct ava_error *err);
-/* These bytes are told as its output, as far as `keep` and `keep_tail` reach. From inside of
- * `output`. */
+/* Keep bytes as its output, as far as `keep` and `keep_tail` reach. From inside of `output`. */
 void exec_keep(struct exec_child *child, const char *bytes, size_t len);
-/* To one that is talked with. AVA_ETOOBIG: it does not read, AVA_ENOMEM; nothing was said then. */
+/* Send text to a child with a talk. AVA_ETOOBIG: it does not read, AVA_ENOMEM; then nothing was
+ * sent. */
 int exec_say(struct exec_child *child, const char *text, size_t len);
-/* Its input ends, nothing that it writes is read any more, and it is killed when it has not ended
- * after `ms`. Not from inside of `said`; nothing is said after it. */
+/* End the talk: close its input, read nothing more, and kill it when it has not ended after `ms`.
+ * Not from inside of `said`, which is not called again. */
 void exec_hang_up(struct exec_child *child, int64_t ms);
-/* Kill it and all of its own; `done` follows, with EXEC_STOPPED. */
+/* Kill the child and its group; `done` follows, with EXEC_STOPPED. */
 void exec_stop(struct exec_child *child);
-/* Kill its group and forget it; `done` is not called. Waits a second at the
- * most until it is gone. */
+/* Kill the child and its group without `done`. Waits a second at the most until it is gone. */
 void exec_kill(struct exec_child *child);
 
 #endif

@@ -41,19 +41,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TOLD   3           /* where the layers are said */
+#define TOLD   3           /* descriptor on which the layers are told */
 #define CGROUP 4           /* cgroup.procs of the group to go into; may be closed */
-#define INFO   5           /* where bubblewrap says who leads the namespace */
-#define APART  "/ava/work" /* what WORK is in namespaces of our own */
+#define INFO   5           /* bubblewrap names the namespace's first process here */
+#define APART  "/ava/work" /* path of WORK in namespaces of our own */
 
 #define GB               (1ull << 30)
 #define LIMIT_PROCESSES  256      /* of a user in this namespace */
-#define LIMIT_MEMORY     (2 * GB) /* a process may write to */
+#define LIMIT_MEMORY     (2 * GB) /* writable bytes of a process */
 #define LIMIT_ADDRESSES  (64 * GB)
 #define LIMIT_FILE       GB
 #define LIMIT_OPEN_FILES 1024
 #define LIMIT_CPU        7200 /* s a process */
-#define NICER            10   /* as exec/child.c, which may come late for bubblewrap */
+#define NICER            10   /* as in exec/child.c, which may be too late for bubblewrap */
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -65,7 +65,7 @@ static _Noreturn void inside_fail(const char *what)
 
 /* ---- limits */
 
-/* `apart`: else the processes of the whole machine would count. */
+/* `apart`: in a namespace of its own; else the whole machine's processes would count. */
 static void inside_set_limits(bool apart)
 {
 	const struct {
@@ -84,7 +84,7 @@ static void inside_set_limits(bool apart)
 	};
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
-	/* Who goes first when memory runs out: one of these, never the daemon. */
+	/* Without memory the kernel kills a command first, never the daemon. */
 	if (fd < 0 || write(fd, "1000", 4) != 4)
 		inside_fail("oom_score_adj");
 	close(fd);
@@ -133,7 +133,7 @@ static void allow(int set, const char *path, uint64_t what)
 	close(rule.parent);
 }
 
-/* A file has fewer rights than a folder. */
+/* Allow writing to a path; a file has fewer rights than a folder. */
 static void allow_written(int set, const char *path, uint64_t handled)
 {
 	struct stat st;
@@ -143,17 +143,17 @@ static void allow_written(int set, const char *path, uint64_t handled)
 	allow(set, path, (folder ? FS_READ | FS_WRITE : file) & handled);
 }
 
-/* What may be written beside WORK, and whether there is a network. */
+/* Grants beside WORK: writable paths and the network. */
 struct given {
 	char *const *writes; /* pairs: "--writes", a path */
 	int nwrites;
 	bool network;
 };
 
-/* The version of its interface; 0: this kernel has none. */
+/* Returns the version of Landlock's interface; 0: the kernel has none. */
 static int set_landlock(const char *work, const struct given *g, bool apart)
 {
-	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* which version */);
+	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* asks for the version */);
 	struct rules rules = {.handled_fs = (1ull << 13) - 1};
 	size_t size = sizeof(rules.handled_fs);
 	int set;
@@ -178,7 +178,7 @@ static int set_landlock(const char *work, const struct given *g, bool apart)
 	allow(set, work, (FS_READ | FS_WRITE) & rules.handled_fs);
 	for (int i = 0; i < g->nwrites; i++)
 		allow_written(set, g->writes[2 * i + 1], rules.handled_fs);
-	if (apart) { /* else they are the machine's */
+	if (apart) { /* else they are the machine's own folders */
 		allow(set, "/tmp", (FS_READ | FS_WRITE) & rules.handled_fs);
 		allow(set, "/dev/shm", (FS_READ | FS_WRITE) & rules.handled_fs);
 	}
@@ -193,14 +193,14 @@ static int set_landlock(const char *work, const struct given *g, bool apart)
 
 #define CALL(name) SCMP_SYS(name)
 
-/* A network, or a socket of another's. */
+/* Calls for a network, or for other processes' sockets. */
 static const int refused_network[] = {CALL(socket), CALL(connect), CALL(bind),
 				      CALL(listen), CALL(accept),  CALL(accept4)};
 
 static const int refused[] = {
-	/* makes sockets, too */
+	/* io_uring makes sockets, too */
 	CALL(io_uring_setup), CALL(io_uring_enter), CALL(io_uring_register),
-	/* another process */
+	/* access to other processes */
 	CALL(ptrace), CALL(process_vm_readv), CALL(process_vm_writev), CALL(process_madvise),
 	CALL(kcmp), CALL(pidfd_getfd), CALL(perf_event_open),
 	/* the kernel's insides */
@@ -223,17 +223,17 @@ static int inside_refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_ar
 	return rv == -EDOM ? 0 : rv; /* no such call on this machine */
 }
 
-/* Files that give whoever runs them another's rights stay in the work folder behind the command:
- * no mode may have such a bit. Where `flags` counts, only what makes a file has a mode. To chmod a
- * file of set-group-ID is what a folder of a shared project is, which git, cp and tar make; no
- * filter tells the two apart, so that a mode with that bit alone changes nothing, and no error
- * is said: POSIX lets a system ignore it. mkdir ignores both by itself. */
-#define FCHMODAT2 452 /* of all machines; older headers do not know it */
+/* No mode with set-user-ID or set-group-ID: such files stay in the work folder behind the command
+ * and give their user another's rights. Where `flags` counts, only a call that creates a file has a
+ * mode. Git, cp and tar chmod files with set-group-ID alone, as a shared project's folder makes
+ * them; no filter tells the two apart, so such a mode changes nothing and gives no error: POSIX
+ * lets a system ignore it. mkdir ignores both by itself. */
+#define FCHMODAT2 452 /* on all machines; older headers lack it */
 
 static const struct mode_call {
 	int call;
 	unsigned mode, flags; /* arguments; flags 0: none */
-	int group;            /* what is answered to set-group-ID alone */
+	int group;            /* result for set-group-ID alone */
 } mode_calls[] = {
 	{CALL(chmod), 1, 0, 0},      {CALL(fchmod), 1, 0, 0},    {CALL(fchmodat), 2, 0, 0},
 	{FCHMODAT2, 2, 0, 0},        {CALL(creat), 1, 0, EPERM}, {CALL(open), 2, 1, EPERM},
@@ -274,12 +274,12 @@ static void set_seccomp(bool network)
 	for (size_t i = 0; rv == 0 && !network && i < ARRAY_LEN(refused_network); i++)
 		rv = inside_refuse(f, refused_network[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
 	rv = rv ? rv : inside_refuse(f, CALL(socketpair), 1, SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
-	/* One of datagrams (or raw, which is the same) sends to any socket of the file system
-	 * whose path it names: streams and SOCK_SEQPACKET do not have this bit. */
+	/* A datagram socket (or raw, which is the same) can send to any socket of the file system
+	 * by its path: types of streams and SOCK_SEQPACKET lack this bit. */
 	rv = rv ? rv
 		: inside_refuse(f, CALL(socketpair), 1,
 				SCMP_A1_64(SCMP_CMP_MASKED_EQ, SOCK_DGRAM, SOCK_DGRAM));
-	/* The kernel looks at the lower half of the request only. */
+	/* The kernel reads the lower half of the request only. */
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(type_in); i++)
 		rv = inside_refuse(f, CALL(ioctl), 1,
 				   SCMP_A1_64(SCMP_CMP_MASKED_EQ, UINT32_MAX, type_in[i]));
@@ -294,7 +294,8 @@ static void set_seccomp(bool network)
 		rv = refuse_modes(f, c, EPERM, S_ISUID, S_ISUID);
 		rv = rv ? rv : refuse_modes(f, c, c->group, S_ISUID | S_ISGID, S_ISGID);
 	}
-	/* Theirs stand in memory, which no filter reads; clone and openat are taken then. */
+	/* Flags of these calls are in memory, which no filter reads; programs then fall back to
+	 * clone and openat. */
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(unread); i++)
 		rv = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(ENOSYS), unread[i], 0, NULL);
 	rv = rv ? rv : seccomp_load(f);
@@ -307,8 +308,8 @@ static void set_seccomp(bool network)
 
 /* ---- outside */
 
-/* bubblewrap, or what stands in its place: it leads a group, which its child is in until it has
- * said who that is. */
+/* Start bubblewrap, or a test's program, as the leader of a group that its child is in until it is
+ * named. */
 static pid_t inside_start(char *const *argv, int info)
 {
 	posix_spawn_file_actions_t fa;
@@ -331,7 +332,7 @@ static pid_t inside_start(char *const *argv, int info)
 	return pid;
 }
 
-/* It writes before its child goes on, and has ended. */
+/* The first process of the namespace. bubblewrap names it before it goes on, and has ended now. */
 static pid_t who_leads(int info)
 {
 	static const char key[] = "\"child-pid\":";
@@ -365,11 +366,11 @@ static int inside_outside(char *const *argv)
 	while (ends[0].fd >= 0 && ends[1].fd >= 0 && poll(ends, ARRAY_LEN(ends), -1) < 0 &&
 	       errno == EINTR)
 		;
-	(void)kill(-pid, SIGKILL); /* before it is reaped: until then the number is its */
+	(void)kill(-pid, SIGKILL); /* before reaping: until then nobody else has the number */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	leader = who_leads(info[0]);
-	/* Ours by now, where bubblewrap has not reaped it. */
+	/* A process that bubblewrap has not reaped is our child now. */
 	if (leader > 0 && waitpid(leader, NULL, WNOHANG) == 0) {
 		(void)kill(leader, SIGKILL);
 		(void)waitpid(leader, NULL, 0);
@@ -403,7 +404,7 @@ int main(int argc, char **argv)
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		inside_fail("no_new_privs");
-	/* bubblewrap sees to it, where there is one. */
+	/* bubblewrap does it in its namespace. */
 	if (!apart && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 		inside_fail("pdeathsig");
 	grouped = write(CGROUP, "0", 1) == 1;

@@ -21,14 +21,13 @@
 
 #define FILE_MAX (256u << 10)
 
-/* Folders of keys, wherever they are; and of the top, where a sandbox has its own or the machine
- * has its. */
+/* Folders of keys, at any depth; folders of the top that a sandbox or the machine has itself. */
 static const char *const closed[] = {"/.ssh/",  "/.gnupg/", "/.aws/",    "/.azure/",
 				     "/.kube/", "/.pki/",   "/.docker/", "/.password-store/",
 				     "/etc/",   "/proc/",   "/sys/",     "/dev/",
 				     "/run/",   "/boot/",   "/ava/"};
 
-/* `name` of `folder`, or where it leads from there. */
+/* Canonical path of `name` in `folder`. */
 static bool repository_join(char out[PATH_MAX], const char *folder, const char *name)
 {
 	bool whole = name[0] == '/';
@@ -37,7 +36,7 @@ static bool repository_join(char out[PATH_MAX], const char *folder, const char *
 	       PATH_MAX;
 }
 
-/* The user's own, and no link. */
+/* Is the file the user's own, and no link? */
 static bool repository_has(const char *folder, const char *name, mode_t type)
 {
 	char path[PATH_MAX];
@@ -47,8 +46,8 @@ static bool repository_has(const char *folder, const char *name, mode_t type)
 	       (st.st_mode & S_IFMT) == type && st.st_uid == geteuid();
 }
 
-/* The path behind `key` of a file's line, canonical. 0: there is no such line; -1: it leads
- * nowhere. */
+/* The path behind `key` in a file's line, canonical. 0: no such line; -1: the path does not
+ * exist. */
 static int read_path(const char *folder, const char *file, const char *key, char out[PATH_MAX])
 {
 	char path[PATH_MAX], *data, *rest = NULL;
@@ -71,7 +70,7 @@ static int read_path(const char *folder, const char *file, const char *key, char
 	return found;
 }
 
-/* The folder that the `.git` file of the work tree names, when that speaks of it. */
+/* The folder that the `.git` file of the work tree names, if it is this tree's. */
 static bool repository_follow(const struct repository *r, const char *git, char out[PATH_MAX])
 {
 	char dir[PATH_MAX], back[PATH_MAX];
@@ -131,7 +130,7 @@ void repository_find(struct repository *r, const char *folder, const char *const
 		(home && strcmp(r->tree, home) == 0) ||
 		(S_ISREG(st.st_mode) ? !repository_follow(r, git, dir) : !S_ISDIR(st.st_mode)) ||
 		!may_show(dir, folder, keep_out);
-	if (S_ISREG(st.st_mode) && sandbox_below(dir, folder)) /* it is there anyway */
+	if (S_ISREG(st.st_mode) && sandbox_below(dir, folder)) /* already visible in the project */
 		r->refused = false;
 	else if (!r->refused)
 		memcpy(r->folder, dir, PATH_MAX);

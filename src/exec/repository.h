@@ -1,6 +1,6 @@
-/* The place of a folder's history, when git keeps it outside of the folder: the repository
- * is that of a folder above, or the folder is a worktree, a submodule, or has a `.git` file that
- * names another place. Found without git, which would do what a configuration says. */
+/* The folder of a folder's history, when git keeps it outside: the repository of a folder above, or
+ * of a worktree, a submodule, or a `.git` file that names another place. Found without git, which
+ * would obey its configuration. */
 #ifndef EXEC_REPOSITORY_H
 #define EXEC_REPOSITORY_H
 
@@ -8,11 +8,11 @@
 #include <stdbool.h>
 
 struct repository {
-	char tree[PATH_MAX];   /* the top of the work tree; "": there is no repository */
+	char tree[PATH_MAX];   /* top of the work tree; "": no repository */
 	char folder[PATH_MAX]; /* git's, canonical, to be shown read-only; "": none outside */
-	char file[PATH_MAX];   /* the `.git` file above that leads there, likewise */
-	bool refused;          /* there is one outside, which may not be shown */
-	bool part;             /* what is shown is the history of more than the folder */
+	char file[PATH_MAX];   /* the `.git` file above that leads to it, likewise */
+	bool refused;          /* a folder outside may not be shown */
+	bool part;             /* the history is of more than the folder */
 };
 
 /* `folder` is canonical, or "". Nothing below `keep_out` (as of struct sandbox) is shown. A few

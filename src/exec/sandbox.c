@@ -18,7 +18,7 @@
 #include "base/util.h"
 
 #define INSIDE    "/ava/sandbox"
-#define TMP_BYTES "268435456" /* of /tmp and of /dev/shm, which are memory */
+#define TMP_BYTES "268435456" /* size of /tmp and of /dev/shm, which are memory */
 #define ENV_MAX   96
 #define ARGS_MAX  1600 /* 64 folders to read and 64 to write are 1,200 */
 
@@ -30,8 +30,7 @@ const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games
 				   "PYTHONDONTWRITEBYTECODE=1",
 				   NULL};
 
-/* 5 is INFO of exec/inside.c. /usr merged, as on every Debian since 12, or not: both are shown as
- * they are. */
+/* 5 is INFO of exec/inside.c. /usr is shown as it is, merged (Debian 12 and later) or not. */
 static const char *const fixed[] = {"--unshare-user",
 				    "--unshare-pid",
 				    "--unshare-ipc",
@@ -49,25 +48,25 @@ static const char *const fixed[] = {"--unshare-user",
 				    "/usr",
 				    "/usr"};
 static const char *const top[] = {"/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"};
-/* Of ssl not all: /etc/ssl/private has the keys of this machine's servers. */
+/* Not all of ssl: /etc/ssl/private has the keys of this machine's servers. */
 static const char *const etc[] = {"/etc/alternatives",   "/etc/group",        "/etc/ld.so.cache",
 				  "/etc/ld.so.conf",     "/etc/ld.so.conf.d", "/etc/localtime",
 				  "/etc/nsswitch.conf",  "/etc/passwd",       "/etc/ssl/certs",
 				  "/etc/ssl/openssl.cnf"};
-/* What names of the network are looked up by. */
+/* Files for looking up names of the network. */
 static const char *const etc_net[] = {"/etc/gai.conf", "/etc/hosts", "/etc/resolv.conf"};
 static const char *const made[] = {
 	"--proc",       "/proc", "--dev",  "/dev",    "--size",  TMP_BYTES, "--tmpfs", "/dev/shm",
 	"--remount-ro", "/dev",  "--size", TMP_BYTES, "--tmpfs", "/tmp",    "--dir",   "/ava",
 };
 
-/* What root reads there of the whole machine. */
+/* Files with which root reads the state of the whole machine. */
 static const char *const hidden[] = {"/proc/keys",        "/proc/key-users",   "/proc/timer_list",
 				     "/proc/sched_debug", "/proc/vmallocinfo", "/proc/slabinfo",
 				     "/proc/config.gz"};
 
 struct args {
-	const char **v; /* and behind them the texts of links */
+	const char **v; /* followed by the texts of links */
 	size_t n;
 	char *text;
 };
@@ -87,7 +86,7 @@ static void add_all(struct args *a, const char *const *v, size_t n)
 		sandbox_add(a, v[i], NULL, NULL);
 }
 
-/* A folder of the top: a link, on a merged /usr, or what it is. */
+/* Add a folder of the top: as a link, on a merged /usr, or as it is. */
 static void add_top(struct args *a, const char *path)
 {
 	char to[PATH_MAX];
@@ -110,7 +109,7 @@ bool sandbox_below(const char *path, const char *folder)
 	return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* What is not to be there at all cannot be all that is. */
+/* Refuse a shown path that is the whole file system, the sandbox's own, or ava's. */
 static int check_shown(const struct sandbox *s, const char *path, struct ava_error *err)
 {
 	static const char *const taken[] = {"/ava", "/proc", "/dev", "/sys"};
@@ -142,7 +141,7 @@ static int check_all(const struct sandbox *s, struct ava_error *err)
 	return rv;
 }
 
-/* Of what is shown: what is ava's in it is empty. */
+/* Empty ava's folders within a shown one. */
 static void add_hidden(struct args *a, const struct sandbox *s, const char *shown)
 {
 	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
@@ -150,7 +149,7 @@ static void add_hidden(struct args *a, const struct sandbox *s, const char *show
 			sandbox_add(a, "--tmpfs", s->keep_out[i], NULL);
 }
 
-/* What a person named, each under its own path. */
+/* Add the folders that a person named, each under its own path. */
 static void sandbox_add_named(struct args *a, const struct sandbox *s)
 {
 	for (size_t i = 0; s->reads && s->reads[i]; i++)
@@ -163,8 +162,8 @@ static void sandbox_add_named(struct args *a, const struct sandbox *s)
 		add_hidden(a, s, s->writes[i]);
 }
 
-/* The copy has no .git: the project's own can be read in its place, where it is no link and so
- * leads nowhere else. */
+/* The copy has no .git: show the project's own read-only, unless it is a link, which could lead
+ * elsewhere. */
 static void add_copy(struct args *a, const struct sandbox *s)
 {
 	struct stat st;
@@ -193,7 +192,7 @@ static const char **bare_argv(const struct sandbox *s, struct ava_error *err)
 	bool in_work = strcmp(s->start, SANDBOX_WORK) == 0;
 	struct args a;
 
-	if (s->copy) { /* which only a mount shows under the project's path */
+	if (s->copy) { /* only a mount can show the copy under the project's path */
 		err_set(err, AVA_EUNSUPPORTED,
 			"a run that may change files runs commands in the sandbox only");
 		return NULL;
@@ -316,7 +315,7 @@ static char *sandbox_found(const char *folder, const char *name)
 	return strdup(path);
 }
 
-/* Beside us, as it is built; where it is installed. */
+/* The program beside this one, as it is built, or where it is installed. */
 char *sandbox_find_tool(const char *name)
 {
 	static const char *const at[] = {"", "/../libexec/ava"};
@@ -358,7 +357,7 @@ int sandbox_find(char **bwrap, char **inside, struct ava_error *err)
 
 /* ---- starting */
 
-/* Adds `own`; the first of a name stays. */
+/* Add `own`; the first of each name stays. */
 static size_t add_env(const char *out[ENV_MAX], size_t n, const char *const *own)
 {
 	for (; own && *own && n < ENV_MAX - 1; own++) {
@@ -378,7 +377,7 @@ int sandbox_start(struct exec_child **child, struct os_loop *loop, const struct 
 {
 	char *bwrap = NULL, *inside = NULL;
 	char home[PATH_MAX + 8], temp[PATH_MAX + 8];
-	/* What it may write to has the name there that it has on this machine. */
+	/* Without mounts, the work folder has its path on this machine. */
 	const char *const bare[] = {home, temp, NULL};
 	const char *env[ENV_MAX] = {NULL}, **argv = NULL;
 	struct sandbox box = *s;

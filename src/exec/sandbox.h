@@ -16,61 +16,56 @@
 
 #include "exec/child.h"
 
-#define SANDBOX_WORK "/ava/work" /* the work folder, inside */
+#define SANDBOX_WORK "/ava/work" /* path of the work folder inside */
 #define SANDBOX_TOOL "/ava/tool"
 
 struct sandbox {
-	const char *bwrap, *inside; /* the two programs; `inside` NULL: sandbox_find has them */
+	const char *bwrap, *inside; /* paths of the two programs; `inside` NULL: use sandbox_find */
 	/* Without bubblewrap, where a person has set sandbox.required to 0: the command starts in
-	 * `work` with the person's own rights to read; Landlock and seccomp are all that holds it.
-	 */
+	 * `work` with the person's own rights to read; only Landlock and seccomp hold it. */
 	bool bare;
 	const char *work;    /* on this machine; made by the caller, mode 0700; NULL: an empty
 			      * folder that nothing can be written to */
 	const char *tool;    /* a program of ours on this machine, at SANDBOX_TOOL inside;
 			      * NULL: none */
 	const char *project; /* canonical; "": none */
-	const char *copy;    /* what stands in its place and may be written; NULL: itself,
-			      * read-only */
-	const char *const *keep_out; /* folders below the project that are empty in there; NULL
-				      * ends them, NULL: none */
-	/* Folders and files beside, under their own paths, that a person named: to read, and to
+	const char *copy;    /* the writable copy shown in its place; NULL: itself, read-only */
+	const char *const *keep_out; /* folders shown empty; NULL ends them, NULL: none */
+	/* Further folders and files that a person named, under their own paths: to read, and to
 	 * write too; NULL ends a list, NULL: none. */
 	const char *const *reads, *const *writes;
-	bool network;            /* all of this machine's; else none at all */
-	const char *start;       /* where the command starts, as it is called inside */
+	bool network;            /* this machine's network; else none */
+	const char *start;       /* where the command starts, by its path inside */
 	const char *const *argv; /* the command, by its path inside; NULL at its end */
-	/* Variables beside sandbox_env, in the place of those of the same name; NULL ends them,
-	 * NULL: none. */
+	/* Variables that replace those of sandbox_env; NULL ends them, NULL: none. */
 	const char *const *env;
 };
 
-/* Where bwrap and ava-sandbox are: two paths, malloc'ed. AVA_EUNSUPPORTED with a sentence
- * that says what to install; *inside may be there then, for what is `bare`. */
+/* Find bwrap and ava-sandbox: two paths, malloc'ed. AVA_EUNSUPPORTED with a sentence that says what
+ * to install; *inside may be set then, for `bare`. */
 int sandbox_find(char **bwrap, char **inside, struct ava_error *err);
 
 /* The remedy where bubblewrap may make no user namespace, by the switch that forbids it; `proc`
  * is "/proc/sys". */
 const char *sandbox_remedy(const char *proc);
 
-/* A program that stands beside avad, or where it was installed to; malloc'ed. NULL: it is missing.
- */
+/* Find a program beside avad, or where it is installed; malloc'ed. NULL: missing. */
 char *sandbox_find_tool(const char *name);
 
-/* As exec_start; `o` without argv, env and sandboxed, which are of `s`. Both are *borrowed* during
- * the call. Also AVA_EUNSUPPORTED or AVA_EDENIED: there is no sandbox, or what is to be shown can
- * be in none ("/", what ava lives in). */
+/* As exec_start; `o` without argv, env and sandboxed, which come from `s`. Both are *borrowed*
+ * during the call. Also AVA_EUNSUPPORTED or AVA_EDENIED: there is no sandbox, or a path cannot be
+ * shown in one ("/", ava's own folders). */
 int sandbox_start(struct exec_child **child, struct os_loop *loop, const struct sandbox *s,
 		  const struct exec_options *o, exec_done_fn done, void *user,
 		  struct ava_error *err);
-/* Its argv, where both programs are named; one allocation, free(). NULL: err. */
+/* The argv of a sandbox with both programs set; one allocation, free(). NULL: err. */
 const char **sandbox_argv(const struct sandbox *s, struct ava_error *err);
 extern const char *const sandbox_env[];
 
-/* `path` is `folder`, or is in it; both canonical. */
+/* Is `path` `folder`, or in it? Both canonical. */
 bool sandbox_below(const char *path, const char *folder);
 
-/* Which rules held, out of exec_end.told: `{"landlock":7,…}`, *borrowed*; NULL: nothing was run,
+/* The rules that held, out of exec_end.told: `{"landlock":7,…}`, *borrowed*; NULL: nothing was run,
  * since the sandbox could not be made; its output says why. */
 const char *sandbox_layers(const char *told);
 
