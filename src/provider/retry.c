@@ -90,14 +90,6 @@ static bool worth_it(const struct retry_failure *f)
 	return retry_elsewhere(f) || is_broken(f->cls);
 }
 
-static void retry_count(struct retry *r, const struct retry_failure *f, int64_t now_ms)
-{
-	if (r->failures == 0)
-		r->since_ms = now_ms;
-	r->failures += r->failures < UINT16_MAX;
-	r->broken += is_broken(f->cls) && r->broken < UINT16_MAX;
-}
-
 static int64_t own_wait(struct retry *r, const struct retry_policy *p, uint64_t chance)
 {
 	int64_t top = MAX(r->last_ms, p->base_ms) * 3;
@@ -119,7 +111,10 @@ void retry_decide(struct retry *r, const struct retry_policy *p, const struct re
 	bool told_yes = f->should_retry != NULL && strcasecmp(f->should_retry, "true") == 0;
 
 	*out = (struct retry_plan){.verdict = RETRY_AGAIN, .told = asked > 0};
-	retry_count(r, f, w->mono_ms);
+	if (r->failures == 0)
+		r->since_ms = w->mono_ms;
+	r->failures += r->failures < UINT16_MAX;
+	r->broken += is_broken(f->cls) && r->broken < UINT16_MAX;
 	if (out->told)
 		out->wait_ms = asked +
 			       (int64_t)(w->chance % (uint64_t)MIN(asked / 10 + 1, TOLD_JITTER_MS));
@@ -570,11 +565,6 @@ struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chan
 
 /* ---- outcomes */
 
-static void circuit_close(struct gate_circuit *c)
-{
-	*c = (struct gate_circuit){0};
-}
-
 static void circuit_refused(struct gate_circuit *c, enum reply_class cls, int64_t now_ms)
 {
 	c->refusals++;
@@ -610,7 +600,7 @@ void gate_began(struct gate_ticket *t, int64_t now_ms)
 		return;
 	t->began = true;
 	if (g->circuit->refusals > 0)
-		circuit_close(g->circuit);
+		*g->circuit = (struct gate_circuit){0};
 	t->circuit_probe = false;
 	g->in_a_row = 0;
 	if (t->probe) {
