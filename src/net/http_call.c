@@ -239,16 +239,6 @@ static int64_t silent_ms(struct http_call_impl *im, int port)
 	return 0;
 }
 
-/* libcurl waits for no more events of the socket, and may have closed it silently when it was never
- * connected; so the poll goes at once, before the number means another file on this loop. */
-static void sock_rest(struct http_client *c, struct http_sock *s)
-{
-	os_poll_free(s->poll);
-	s->poll = NULL;
-	if (!s->counted || fcntl(s->fd, F_GETFD) < 0)
-		http_call_sock_free(c, s);
-}
-
 static int http_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void *user,
 			       void *socket_user)
 {
@@ -260,8 +250,15 @@ static int http_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void *use
 
 	(void)socket_user;
 	if (what == CURL_POLL_REMOVE) {
-		if (s)
-			sock_rest(c, s);
+		if (!s)
+			return 0;
+		/* libcurl waits for no more events of the socket, and may have closed it silently
+		 * when it was never connected; so the poll goes at once, before the number means
+		 * another file on this loop. */
+		os_poll_free(s->poll);
+		s->poll = NULL;
+		if (!s->counted || fcntl(s->fd, F_GETFD) < 0)
+			http_call_sock_free(c, s);
 		return 0;
 	}
 	if (!s)

@@ -203,8 +203,9 @@ void http_pool_free(struct http_pool *p)
 
 /* ---- memory of a call */
 
-static void headers_wipe(struct http_call_impl *im)
+void http_call_forget(struct http_call_impl *im)
 {
+	buf_fini(&im->body);
 	if (im->easy)
 		curl_easy_setopt(im->easy, CURLOPT_HTTPHEADER, NULL);
 	if (!im->headers)
@@ -212,12 +213,6 @@ static void headers_wipe(struct http_call_impl *im)
 	explicit_bzero(im->headers, im->headers_size);
 	free(im->headers);
 	im->headers = NULL;
-}
-
-void http_call_forget(struct http_call_impl *im)
-{
-	buf_fini(&im->body);
-	headers_wipe(im);
 }
 
 static CURL *easy_get(struct http_pool *p)

@@ -284,13 +284,6 @@ void http_stream_abort(struct http_stream *st)
 	stream_tell_gone(st);
 }
 
-static void stream_beat(struct http_stream *st, int64_t every_ms)
-{
-	if (st->hooks.heartbeat && http_stream_waiting(st) == 0 &&
-	    os_now_ms(st->server->loop) - st->sent_ms >= every_ms)
-		http_stream_write(st, ":\n\n", 3);
-}
-
 /* ---- driving libmicrohttpd */
 
 static void server_timer(struct http_server *s)
@@ -347,8 +340,13 @@ static void beat_cb(void *user)
 	struct http_server *s = user;
 
 	s->beating = false;
-	LIST_EACH (&s->streams, n, tmp)
-		stream_beat(LIST_ENTRY(n, struct http_stream, node), s->options.heartbeat_ms);
+	LIST_EACH (&s->streams, n, tmp) {
+		struct http_stream *st = LIST_ENTRY(n, struct http_stream, node);
+
+		if (st->hooks.heartbeat && http_stream_waiting(st) == 0 &&
+		    os_now_ms(s->loop) - st->sent_ms >= s->options.heartbeat_ms)
+			http_stream_write(st, ":\n\n", 3);
+	}
 	if (!list_empty(&s->streams))
 		beat_arm(s);
 }
@@ -376,15 +374,6 @@ static void request_unwatch(struct http_server_request *r)
 	epoll_ctl(r->server->watch, EPOLL_CTL_DEL, info->connect_fd, NULL);
 }
 
-static void request_hang_up(struct http_server_request *r)
-{
-	r->hung_up = true;
-	if (r->stream)
-		stream_hang_up(r->stream);
-	else if (r->state == REQUEST_KEPT && r->gone)
-		os_defer(r->server->loop, &r->task);
-}
-
 static void watch_cb(int events, void *user)
 {
 	struct http_server *s = user;
@@ -392,8 +381,15 @@ static void watch_cb(int events, void *user)
 	int n = epoll_wait(s->watch, ev, (int)ARRAY_LEN(ev), 0);
 
 	(void)events;
-	for (int i = 0; i < n; i++)
-		request_hang_up(ev[i].data.ptr); /* frees nothing */
+	for (int i = 0; i < n; i++) {
+		struct http_server_request *r = ev[i].data.ptr;
+
+		r->hung_up = true;
+		if (r->stream)
+			stream_hang_up(r->stream);
+		else if (r->state == REQUEST_KEPT && r->gone)
+			os_defer(r->server->loop, &r->task);
+	}
 }
 
 /* ---- requests */

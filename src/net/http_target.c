@@ -48,17 +48,6 @@ static bool http_target_has(CURLU *u, CURLUPart which)
 	return there;
 }
 
-/* Turn "[::1]" into "::1". */
-static void unbracket(char *host)
-{
-	size_t len = strlen(host);
-
-	if (len > 2 && host[0] == '[' && host[len - 1] == ']') {
-		memmove(host, host + 1, len - 2);
-		host[len - 2] = '\0';
-	}
-}
-
 static bool is_literal(const char *host)
 {
 	unsigned char addr[16];
@@ -197,7 +186,11 @@ static int http_target_take_apart(struct http_target *t, CURLU *u, struct ava_er
 	free(scheme);
 	if (rv != 0)
 		return err_set(err, rv, "out of memory");
-	unbracket(t->host);
+	len = strlen(t->host);
+	if (len > 2 && t->host[0] == '[' && t->host[len - 1] == ']') {
+		memmove(t->host, t->host + 1, len - 2);
+		t->host[len - 2] = '\0';
+	}
 	t->loopback = is_loopback(t->host);
 	for (len = strlen(t->url); len > 0 && t->url[len - 1] == '/'; len--)
 		t->url[len - 1] = '\0';
