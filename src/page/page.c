@@ -157,16 +157,6 @@ static void take_refresh(struct page *p, const struct tree *t, const char *base)
 
 /* ---- reading it */
 
-static void page_init(struct page *p, size_t max)
-{
-	*p = (struct page){.charset = NULL};
-	buf_init(&p->title, 4 * TITLE_MAX);
-	buf_init(&p->date, 64);
-	buf_init(&p->lang, 64);
-	buf_init(&p->refresh, 4096);
-	buf_init(&p->text, max);
-}
-
 void page_fini(struct page *p)
 {
 	buf_fini(&p->title);
@@ -260,7 +250,12 @@ int page_read(struct page *p, const struct page_in *in, const char *body, size_t
 	struct buf utf8;
 	int rv;
 
-	page_init(p, in->max);
+	*p = (struct page){.charset = NULL};
+	buf_init(&p->title, 4 * TITLE_MAX);
+	buf_init(&p->date, 64);
+	buf_init(&p->lang, 64);
+	buf_init(&p->refresh, 4096);
+	buf_init(&p->text, in->max);
 	buf_init(&utf8, 4 * (len + 16));
 	if (kind == KIND_NONE)
 		rv = err_set(err, AVA_EINVAL, "%.100s is nothing that can be read as text",

@@ -354,19 +354,6 @@ void tree_fini(struct tree *t)
 	t->n = t->cap = 0;
 }
 
-static void tree_init(struct tree *t, size_t len)
-{
-	*t = (struct tree){.nodes = NULL};
-	buf_init(&t->text, len + 4096);
-	buf_init(&t->title, 2000);
-	buf_init(&t->og_title, 2000);
-	buf_init(&t->lang, 100);
-	buf_init(&t->base, 2000);
-	buf_init(&t->refresh, 2000);
-	for (size_t i = 0; i < ARRAY_LEN(t->dates); i++)
-		buf_init(&t->dates[i], 100);
-}
-
 static bool run_parser(struct tree_parse *p, const char *html, size_t len)
 {
 	htmlSAXHandler sax = {.startElement = tree_on_start,
@@ -397,7 +384,15 @@ int tree_parse(struct tree *t, const char *html, size_t len, struct ava_error *e
 	struct tree_parse p = {.t = t};
 	bool ok;
 
-	tree_init(t, len);
+	*t = (struct tree){.nodes = NULL};
+	buf_init(&t->text, len + 4096);
+	buf_init(&t->title, 2000);
+	buf_init(&t->og_title, 2000);
+	buf_init(&t->lang, 100);
+	buf_init(&t->base, 2000);
+	buf_init(&t->refresh, 2000);
+	for (size_t i = 0; i < ARRAY_LEN(t->dates); i++)
+		buf_init(&t->dates[i], 100);
 	element_init(&p.hidden);
 	buf_init(&p.script, SCRIPT_MAX);
 	p.stack = calloc(NESTED_MAX + 1, sizeof(*p.stack));
