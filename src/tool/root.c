@@ -424,16 +424,6 @@ struct walker {
 
 /* ---- one folder */
 
-static void level_fini(struct level *l)
-{
-	if (l->fd >= 0)
-		close(l->fd);
-	buf_fini(&l->names);
-	free(l->entries);
-	l->entries = NULL;
-	l->fd = -1;
-}
-
 /* KIND_OTHER: a link, a device, or gone. */
 static enum root_kind entry_kind(const struct level *l, const struct dirent64 *d)
 {
@@ -629,7 +619,12 @@ static void root_leave(struct walker *k)
 	struct level *l = &k->levels[--k->depth];
 
 	ignore_pop(k->ignore, l->mark);
-	level_fini(l);
+	if (l->fd >= 0)
+		close(l->fd);
+	buf_fini(&l->names);
+	free(l->entries);
+	l->entries = NULL;
+	l->fd = -1;
 	k->path[l->path_len] = '\0';
 }
 
