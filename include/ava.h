@@ -291,9 +291,10 @@ struct ava_spawn_group {                            /* several runs, one quote, 
 	size_t nruns;                               /* 1 to 100 */
 	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
 	const char *cwd;                            /* of runs without one */
-	int64_t timeout_ms, max_cost_microusd;      /* of all together; 0: none; or AVA_FREE_ONLY */
-	int chain; /* 1: one after another, each with the results before it */
-	int share; /* 1: each may read the others' results */
+	int64_t timeout_ms,
+		max_cost_microusd; /* limits of all runs together; 0: no limit; or AVA_FREE_ONLY */
+	int chain;                 /* 1: one after another, each with the results before it */
+	int share;                 /* 1: each may read the others' results */
 };
 
 enum ava_proposal_state { AVA_PENDING, AVA_CONFIRMED, AVA_REJECTED, AVA_EXPIRED };

@@ -515,7 +515,7 @@ static enum agent_step odd_reply(struct agent *a)
 	if (exhausted >= 0)
 		return finish_limit(a, (enum agent_resource)exhausted);
 	a->at.odd_replies++;
-	return agent_move(a, AGENT_TOOLS); /* no calls: step_tools writes the note */
+	return agent_move(a, AGENT_TOOLS); /* the reply has no calls: step_tools writes the note */
 }
 
 /* Ask again after a text that would end the run? Before any call the model is told to look

@@ -262,7 +262,7 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 	return 0;
 }
 
-/* The spec whose session and user a step belongs to. */
+/* The first spec of a proposal: its session and user are the proposal's. */
 static const struct run_spec *lead_of(const struct proposal *p)
 {
 	return p->specs[0] ? p->specs[0] : p->runs[0]->spec;

@@ -164,7 +164,7 @@ static void talk_mark(struct talk *t, struct draft *d, const char *key, const ch
 	buf_addc(b, '\n');
 }
 
-/* `more_calls`: those of the reply being written. */
+/* `more_calls`: tool calls of the reply being written, not yet counted in the run. */
 static void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_calls)
 {
 	const struct run *r = &t->run;

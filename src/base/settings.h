@@ -16,7 +16,8 @@ struct ava_error;
 	X(runs_queue_max, "runs.queue_max", 10000, 1, 1000000)                                     \
 	/* seconds that a run waits for a person's answer, at most */                              \
 	X(ask_timeout_s, "runs.ask_timeout", 604800, 1, 31536000)                                  \
-	/* over the role's own: seconds (0: as the role), cents (-1: as the role) */               \
+	/* limits of a run in place of its role's: seconds (0: the role's), cents (-1: the role's) \
+	 */                                                                                        \
 	X(limits_timeout_s, "limits.timeout", 0, 0, 604800)                                        \
 	X(limits_cost_cents, "limits.cost_cents", -1, -1, 1000000)                                 \
 	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)                                   \

@@ -502,7 +502,7 @@ static void hook_on_start(struct hook *h, const char *agent, const char *type)
 	note_beginning(h, card);
 	if (transcript_of(h, agent, transcript)) {
 		put_str(card, "transcript", transcript);
-		card_add_meta(card, NULL); /* the file may still be half written */
+		card_add_meta(card, NULL); /* NULL: a meta file still half written is no error */
 	}
 	note_place(h, card);
 	card_write(h, card);

@@ -93,7 +93,7 @@ void dialog_follow(struct dialog *d);
 void dialog_leave(struct dialog *d);
 /* The next item, the caller's from now on (free); NULL when there is none. */
 struct dialog_item *dialog_take(struct dialog *d);
-/* Readable: an item may be there. -1: no connection. */
+/* A descriptor to poll: readable, dialog_take may have an item. -1: no connection. */
 int dialog_fd(const struct dialog *d);
 /* When dialog_take is due without a readable descriptor, clock_mono_ms; -1: never. */
 int64_t dialog_next(const struct dialog *d);

@@ -23,7 +23,7 @@ struct logcursor {
 int logcursor_load(struct logcursor *c, const char *path, struct ava_error *err);
 /* The event was given by an earlier call. */
 bool logcursor_has(const struct logcursor *c, uint64_t lsn);
-/* The files are about to be looked at, for the first time or again. */
+/* Note the time of a pass over the log files; call it before each pass. */
 void logcursor_look(struct logcursor *c, int64_t now_ms);
 /* Mark event `lsn` as given; `time_ms` is the event's. */
 void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms);

@@ -40,7 +40,7 @@ static const struct mcp_tool tools[] = {
 	{"ava_logs", "GET", "/api/v1/logs", NULL},
 };
 
-/* Borrowed, read once; NULL: no memory. */
+/* The tools and resources as offered by `method`, parsed once, *borrowed*; NULL: out of memory. */
 static const json_t *mcp_tools_offered(const char *method)
 {
 	static json_t *doc;
@@ -97,7 +97,8 @@ static int check_arguments(const struct mcp_tool *t, const json_t *args, struct 
 	return rv;
 }
 
-/* *Owned* by the caller. Some models and clients write null for what they leave out. */
+/* A copy of the arguments without nulls, *owned* by the caller: some models and clients write null
+ * for an argument that they leave out. */
 static json_t *without_nulls(const json_t *given)
 {
 	json_t *args = given && !json_is_null(given) ? json_deep_copy(given) : json_object(), *v;

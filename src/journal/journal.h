@@ -49,7 +49,7 @@ struct journal_op {
 };
 
 struct journal_options {
-	const char *root;          /* absolute; exists; *copied* */
+	const char *root;          /* absolute path of a folder that exists; *copied* */
 	int64_t pace_us;           /* longest wait of a RIDE: 2000 */
 	uint64_t segment_bytes;    /* 16 MB; tests use less */
 	uint64_t checkpoint_bytes; /* 256 MB */

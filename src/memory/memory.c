@@ -174,7 +174,7 @@ void memory_free(struct memory *m)
 	pthread_mutex_unlock(&m->lock);
 	if (m->running)
 		pthread_join(m->thread, NULL);
-	while (m->wake.queued) /* only the loop uses it from here on */
+	while (m->wake.queued) /* the thread has ended: answers that wait are given now */
 		os_loop_step(m->loop, 0);
 	pthread_cond_destroy(&m->come);
 	pthread_mutex_destroy(&m->lock);

@@ -66,7 +66,7 @@ static const struct {
 	uint8_t net[4];
 	unsigned bits;
 } v6_ranges[] = {
-	{{0x20, 0x01, 0x00, 0x00}, 23}, /* protocols: Teredo wraps v4 */
+	{{0x20, 0x01, 0x00, 0x00}, 23}, /* IETF protocols, among them Teredo, which wraps v4 */
 	{{0x20, 0x01, 0x0d, 0xb8}, 32}, /* documents */
 	{{0x20, 0x02, 0x00, 0x00}, 16}, /* 6to4 wraps v4 */
 	{{0x3f, 0xff, 0x00, 0x00}, 20}, /* documents */

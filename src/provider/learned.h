@@ -48,7 +48,7 @@ size_t learned_names(const char *url, char *out, size_t size);
 /* The dialect that a service asked for, by the model's id, for as long as the program: the first
  * `name` that was given (NULL: none is); "" none. */
 const char *learned_dialect(const char *model, const char *name);
-/* The i-th row in words, for a person; false behind the last. */
+/* Say in words what was learned of the i-th model and service; false behind the last. */
 bool learned_words(size_t i, struct buf *out);
 
 /* Replace the rows by the file's. A missing file is fine; a damaged or foreign one is ignored, with

@@ -888,7 +888,7 @@ static void openai_write_calls(struct jw *w, const struct arriving *r, const str
 	jw_end(w);
 }
 
-/* Write the details as they came, joined from their pieces. */
+/* Write reasoning_details as the service sent them, each joined from its pieces. */
 static int write_details(struct jw *w, const struct arriving *r)
 {
 	int rv = 0;

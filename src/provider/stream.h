@@ -101,7 +101,7 @@ int64_t stream_rest_ms(const struct stream *s);
 int64_t stream_written(const struct stream *s);
 /* The end of the body, set before stream_end; BODY_BROKEN unless set. */
 enum body_end {
-	BODY_BROKEN, /* amid a chunk or its length, by a reset, by us */
+	BODY_BROKEN, /* cut amid a chunk or its length, by a reset, or by ava */
 	BODY_CLOSED, /* in good order, but only the connection's end says so */
 	BODY_WHOLE,  /* as HTTP says */
 };

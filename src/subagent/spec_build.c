@@ -316,7 +316,8 @@ static unsigned rights_with(const struct run_spec *r, const struct tool *const *
 	return all;
 }
 
-/* Leaves memory_search out if the run then lacks one of the three rights; how many are left. */
+/* Leaves memory_search out where the run has all three rights only by it; how many tools are left.
+ */
 static unsigned without_memory(const struct run_spec *r, const struct tool **tools, unsigned n)
 {
 	const struct tool *kept[ROLE_MAX_TOOLS];

@@ -93,7 +93,7 @@ struct wirecall { /* the caller's; lives until on_done is called or wirecall_sto
 	/* Text as it comes; may be NULL. */
 	void (*on_text)(const char *s, size_t n, bool thinking, void *user);
 	void *text_user;
-	int64_t max_output; /* tokens that the body asks for */
+	int64_t max_output; /* output tokens that the request asks for */
 	const char *prefix; /* of the path; *borrowed*; NULL: none */
 	const struct tool *const *tools;
 	unsigned ntools;

@@ -470,7 +470,8 @@ static bool copy_same_bytes(int a, int b)
 	}
 }
 
-/* Add a file of the base that the tree no longer has unchanged. */
+/* Add to the patch a file of the base (the project as copied) that the tree (as the run left it)
+ * has changed or lacks. */
 static int look_at_old(void *user, int dirfd, const char *name, const char *path)
 {
 	struct copy_looking *l = user;

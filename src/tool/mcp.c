@@ -67,7 +67,7 @@ struct server {
 	size_t noise;
 	struct mcp_server_state shown;
 	char why[4 * WHY_MAX + 1]; /* shown.why */
-	char wrote[2 * WHY_MAX];   /* its last unreadable output; "": readable */
+	char wrote[2 * WHY_MAX];   /* the server's last output that was no JSON; "": none */
 	int64_t ids;
 	int64_t late; /* newest id at the first timeout without any output since; 0: none */
 	struct list asks;
