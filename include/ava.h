@@ -159,7 +159,7 @@ struct ava_finding { /* borrowed until the callback returns */
 	enum ava_finding_kind kind;
 	const char *path; /* relative to the root; "": none */
 	uint64_t line;    /* from 1; 0: no certain one */
-	uint64_t offset;  /* of that line, or of its missing place */
+	uint64_t offset;  /* of that line, or where a missing one would be */
 	const char *what; /* one sentence, without a full stop */
 };
 
@@ -217,11 +217,11 @@ struct ava_options {
 };
 
 /* The runtime inside this process: takes the root (AVA_EBUSY when a daemon or another process
- * has it, or when this process has an embedded runtime already: one at a time), recovers from a
- * crash, goes on with queued runs. Its threads block all signals; it installs no signal handler,
- * changes nothing of the process' own and starts only processes that its configuration names
- * (notify.exec), which it reaps itself. It only works while the program is in a call on it. On
- * error *rt is NULL. AVA_EINVAL (options, settings), AVA_EBUSY, AVA_EDENIED, AVA_EFORMAT,
+ * has it, or when this process has an embedded runtime already: one at a time), recovers what a
+ * crash left, goes on with queued runs. Its threads block all signals; it installs no signal
+ * handler, changes nothing of the process' own and starts only processes that its configuration
+ * names (notify.exec), which it reaps itself. It works only while the program is in a call on it.
+ * On error *rt is NULL. AVA_EINVAL (options, settings), AVA_EBUSY, AVA_EDENIED, AVA_EFORMAT,
  * AVA_EFULL, AVA_EIO, AVA_ENOMEM. */
 AVA_API int ava_runtime_new(struct ava_runtime **rt, const struct ava_options *options,
 			    struct ava_error *err);
@@ -286,9 +286,9 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *rationale;     /* reason shown with the quote; NULL: its role's purpose */
 };
 
-struct ava_spawn_group {                            /* several runs, one quote, one answer */
-	const struct ava_spawn *runs;               /* their next three fields are ignored */
-	size_t nruns;                               /* 1 to 100 */
+struct ava_spawn_group {              /* several runs, one quote, one answer */
+	const struct ava_spawn *runs; /* their session, request_id, confirm are ignored */
+	size_t nruns;                 /* 1 to 100 */
 	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
 	const char *cwd;                            /* of runs without one */
 	int64_t timeout_ms,
@@ -306,7 +306,7 @@ struct ava_proposal {
 	const char *run, *trace; /* "" until confirmed */
 	const char *message;     /* the question to a person */
 	const char *quote;       /* JSON: minutes, costCents, tokens, tools, model, role, … */
-	const char *config;      /* JSON: everything confirmed */
+	const char *config;      /* JSON: the complete config of what runs */
 	const char *config_hash, *confirmed_hash; /* the second "" until confirmed */
 	const char *changes;                      /* changes made by a yes, in words */
 	const char *replaces, *replaced_by;       /* proposals */
@@ -355,11 +355,11 @@ AVA_API int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_gro
 /* State of a group. AVA_ENOENT: no such group. */
 AVA_API int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out,
 		      struct ava_error *err);
-/* Answer for a person, in their words (at most 8 KB; NULL: "yes"). Yes starts exactly the quoted
- * run, or one with limits that the words lowered: AVA_CONFIRMED. No: AVA_REJECTED. Any other
- * change starts nothing: *proposal is a new one, AVA_PENDING, that replaces this. AVA_EINVAL:
- * not understood, the sentence names the answers; AVA_ENOENT; AVA_EREJECTED, AVA_EEXPIRED; else
- * as ava_propose. */
+/* Answer for a person, in their words (at most 8 KB; NULL: "yes"). Yes starts exactly what was
+ * quoted, with lower limits or fewer rights where the words say so: AVA_CONFIRMED. No:
+ * AVA_REJECTED. Any other change starts nothing: *proposal is a new one, AVA_PENDING, that
+ * replaces this. AVA_EINVAL: not understood, the sentence names the answers; AVA_ENOENT;
+ * AVA_EREJECTED, AVA_EEXPIRED; else as ava_propose. */
 AVA_API int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
 			struct ava_proposal *proposal, struct ava_error *err);
 /* `reason` may be NULL. *proposal may be NULL. */
@@ -425,7 +425,7 @@ struct ava_replay {
 /* Execute a run again from its record: no network, no tool, no key; nothing is written. Stops at
  * the first difference; with `lenient` differing bytes are noted and it goes on. 0 also with
  * differences. A fork from there is ava_resume with `from`. AVA_ENOENT, AVA_ECORRUPT (the record
- * cannot be read), AVA_EFORMAT, AVA_EBUSY (another replay is running), AVA_EIO, AVA_ENOMEM. */
+ * cannot be read), AVA_EFORMAT, AVA_EBUSY (many records are being read), AVA_EIO, AVA_ENOMEM. */
 AVA_API int ava_replay(struct ava_runtime *rt, const char *run, int lenient,
 		       struct ava_replay *replay, struct ava_error *err);
 
@@ -444,7 +444,7 @@ struct ava_result {
 	const char *summary, *error;
 	const char *output; /* JSON; "null": none */
 	double confidence;  /* 0 to 1; -1: none */
-	int partial;        /* 1: a limit came first; this is the state then */
+	int partial;        /* 1: a limit came first; this is all there was */
 	int unverified;     /* 1: taken from a last text, not submitted */
 	int64_t tokens, cost_microusd, duration_ms, iterations;
 	size_t citations; /* citations that passed the check */
@@ -481,8 +481,8 @@ AVA_API int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *
  * error, which is that of the first failure. */
 AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err);
 
-/* ---- Events: read through a cursor that owns no queue. Older events come from the files, so none
- * is missing however rarely it is read. doc/events.json has all types. */
+/* ---- Events: read through a cursor that owns no queue. Events older than the newest come from the
+ * files, so none is missing however rarely the cursor is read. doc/events.json has all types. */
 
 #define AVA_NOW UINT64_MAX /* as `after`: only later events */
 
@@ -538,7 +538,7 @@ struct ava_callbacks { /* each may be NULL */
 	/* `args` is JSON, cut to a preview when long. */
 	void (*tool_call)(const char *run, const char *tool, const char *args,
 			  const struct ava_event *event, void *user);
-	/* Called once a run; ava_result has the rest. */
+	/* Exactly once a run; ava_result has the rest. */
 	void (*complete)(const char *run, enum ava_status status, const char *summary,
 			 const struct ava_event *event, void *user);
 	/* Every event, before its own callback above. */
@@ -662,7 +662,8 @@ struct ava_checkpoint { /* its pointers live until ava_checkpoint_free */
 AVA_API int ava_checkpoint_read(struct ava_checkpoint **checkpoint, const char *root,
 				const char *run, const char *name, struct ava_error *err);
 /* {"name","traceId","timestamp","state","stateHash","trace":{…}} and back, to an equal value.
- * The text is borrowed until the next query on its trace. AVA_EINVAL: another text, or changed. */
+ * The text is borrowed until the next query on its trace. AVA_EINVAL: not a checkpoint, or a
+ * changed one. */
 AVA_API int ava_checkpoint_json(struct ava_checkpoint *checkpoint, const char **json, size_t *len,
 				struct ava_error *err);
 AVA_API int ava_checkpoint_parse(struct ava_checkpoint **checkpoint, const char *json, size_t len,

@@ -176,8 +176,8 @@ struct agent_io {
 	void (*save_end)(struct agent *a, const struct agent_end *end);
 	/* DONE: the world frees the agent from its reap list. */
 	void (*done)(struct agent *a);
-	/* agent/limit.h; called before save_results, which writes it down. NULL: no shared
-	 * limits. */
+	/* agent/limit.h; called before save_results. The world writes the answer down. NULL: no
+	 * shared limits. */
 	void (*shared)(struct agent *a, struct agent_shared *out);
 };
 
@@ -210,7 +210,7 @@ struct agent_position {
 	uint8_t loops;               /* replies that repeated themselves without end */
 	uint8_t vain;                /* replies in a row without a call that could run */
 	bool nudged, force_submit;
-	bool told_look;          /* told to look first: once */
+	bool told_look;          /* told, without a call so far, to look first: once */
 	bool again;              /* the last attempt of this call failed, the next is due */
 	bool wrapping;           /* the next reply is the last, whatever it holds */
 	bool told_dropped;       /* told that unknown arguments are left out */

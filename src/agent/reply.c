@@ -6,7 +6,7 @@
  * the earlier. An object in the middle of a sentence is prose. Beside JSON, calls come as tags
  * (<tool_call>, <invoke name="x">, <function=x>, <x>).
  *
- * A result that is not found costs a nudge, nothing more. Only memory can fail. */
+ * A call or result that is not found costs a nudge, nothing more. Only memory can fail. */
 #include "agent/reply.h"
 
 #include <assert.h>
@@ -149,7 +149,8 @@ static enum reply_call names_call(const json_t *o, const struct tool *const *too
 			continue;
 		bool bare = is_bare_call(o, call_names[i]);
 
-		tool = reply_tool(tools, n, name); /* arguments stand beside the name */
+		tool = reply_tool(tools, n, name);
+		/* submit_result's arguments may stand beside its name, without an own object. */
 		if (tool != NULL && (tool->flags & TOOL_ENDS) && has_any(o, of_envelope, 2))
 			return CALL_MEANT;
 		if (tool != NULL && (bare || strncmp(call_names[i], "tool", 4) == 0 ||
@@ -855,7 +856,7 @@ int reply_mark(struct turn *t, const struct reply *r)
 
 /* ---- texts after which the model is asked again */
 
-#define SAID_SHORT 200 /* bytes; a shorter text may only refer to the answer above */
+#define SAID_SHORT 200 /* bytes; a shorter text may be no more than "see above" */
 
 int reply_keep(struct agent *a, const char *text)
 {

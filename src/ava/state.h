@@ -59,7 +59,7 @@ struct core {
 	struct list resumings; /* requests to resume, on their way (ava/resume.c) */
 	struct list steerings; /* with request ids, on their way (ava/steer.c) */
 	struct {
-		unsigned n;    /* at work */
+		unsigned n;    /* at work (ava/job.h) */
 		bool stopping; /* no more are begun */
 	} jobs;
 	struct list waits;             /* op_wait: for ends of runs (ava/runs.c) */
@@ -109,7 +109,8 @@ int core_ready(struct core *c, struct ava_error *err);
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content);
 
-/* ---- verbs_roles.c: reads the list of trusted files. AVA_EIO, AVA_ETOOBIG, AVA_ENOMEM. */
+/* ---- verbs_roles.c: reads the list of files that a person trusts. An unreadable list is logged
+ * and trusts none. AVA_ENOMEM. */
 int core_load_trust(struct core *c, struct ava_error *err);
 
 /* ---- proposals.c */

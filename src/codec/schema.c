@@ -605,7 +605,8 @@ static json_t *as_type(const struct validating *w, const char *type, json_t *v)
 	return to;
 }
 
-/* `v` as the first of its types that fits; NULL: it has one of them already. */
+/* `v` as the first of its types that fits; NULL: it has one of them already, or none
+ * fits. */
 static json_t *as_types(const struct validating *w, const json_t *types, json_t *v)
 {
 	const json_t *one = json_is_array(types) ? json_array_get(types, 0) : types;

@@ -224,10 +224,10 @@ static int inside_refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_ar
 }
 
 /* No mode with set-user-ID or set-group-ID: such files stay in the work folder behind the command
- * and give their user another's rights. Where `flags` counts, only a call that creates a file has a
- * mode. Git, cp and tar chmod files with set-group-ID alone, as a shared project's folder makes
- * them; no filter tells the two apart, so such a mode changes nothing and gives no error: POSIX
- * lets a system ignore it. mkdir ignores both by itself. */
+ * and give whoever runs them another's rights. Where `flags` counts, only a call that creates a
+ * file has a mode. Git, cp and tar give set-group-ID to folders of a shared project by chmod; no
+ * filter tells a folder from a file, so a chmod with that bit alone changes nothing and gives no
+ * error: POSIX lets a system ignore it. mkdir ignores both by itself. */
 #define FCHMODAT2 452 /* on all machines; older headers lack it */
 
 static const struct mode_call {
@@ -308,8 +308,8 @@ static void set_seccomp(bool network)
 
 /* ---- outside */
 
-/* Start bubblewrap, or a test's program, as the leader of a group that its child is in until it is
- * named. */
+/* Start bubblewrap, or the program in its place, as the leader of a group; its child is in the
+ * group until bubblewrap has named it. */
 static pid_t inside_start(char *const *argv, int info)
 {
 	posix_spawn_file_actions_t fa;
@@ -332,7 +332,8 @@ static pid_t inside_start(char *const *argv, int info)
 	return pid;
 }
 
-/* The first process of the namespace. bubblewrap names it before it goes on, and has ended now. */
+/* The first process of the namespace. bubblewrap, which has ended now, named it before that
+ * process went on. */
 static pid_t who_leads(int info)
 {
 	static const char key[] = "\"child-pid\":";

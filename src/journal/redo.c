@@ -35,7 +35,7 @@
 #define SYNC_EACH_MAX  16
 #define ENTRY_TRIES    40 /* for the lock of a session file, 50 ms apart */
 #define ENTRY_PAUSE_NS 50000000
-#define KEEP_MAX       ((size_t)64 << 20) /* of a file that blocks a PUT */
+#define KEEP_MAX       ((size_t)64 << 20) /* copied of a file in the way; a larger one is renamed */
 
 int redo_init(struct redo *r, int rootfd, int walfd)
 {
@@ -219,8 +219,8 @@ static int redo_is_ours(struct redo *r, struct redo_file *f, const char *data, s
 	for (size_t i = 0; i < f->nops; i++) {
 		int rv = f->ops[i].kind == WAL_PUT ? redo_load(r, &f->ops[i]) : 1;
 
-		/* offset is the inode that the PUT replaces; WAL_OURS: that of a PUT which the
-		 * checkpoint covers. */
+		/* offset is the inode that the PUT replaces; WAL_OURS: that of the PUT before it,
+		 * which the checkpoint covers when this is the first operation. */
 		if (f->ops[i].kind == WAL_PUT &&
 		    (f->ops[i].offset == st.st_ino || (i == 0 && f->ops[0].offset == WAL_OURS)))
 			return 1;
@@ -571,8 +571,8 @@ static int compare(struct redo *r, struct redo_file *f, struct state *s, enum ve
 	*v = FITS;
 	for (size_t i = 0; rv == 0 && i < f->nops; i++) {
 		struct redo_op *op = &f->ops[i];
-		/* Operations behind the file's end are not compared, so their bytes are not
-		 * loaded. */
+		/* Operations behind the file's end are not compared, so only bytes in a blob are
+		 * loaded: it may be lost. */
 		bool load = op->blob || op->offset < s->size;
 
 		rv = load ? redo_load(r, op) : 0;
@@ -711,7 +711,7 @@ static int put_aside(struct redo *r, struct redo_file *f, const struct state *s,
 	return rv;
 }
 
-/* `kept`: where; "": there was none. */
+/* Sets `kept` to the name of the copy; an empty tail has none and leaves `kept` alone. */
 static int copy_tail(struct redo *r, const struct redo_file *f, const struct state *s,
 		     char kept[FILES_BUF])
 {

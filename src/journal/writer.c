@@ -366,8 +366,8 @@ static void writer_publish(struct writer *w, struct commit_queue *finished)
 	commit_move(&s->done, finished);
 	/* Until something is synced `applied` stays where recovery put it. A dead segment gets
 	 * no more bytes, so `applied` moves behind it: a checkpoint then releases it, perhaps
-	 * the room that the next segment needs. So for one that died in its first flush: its
-	 * batches were not done. */
+	 * the room that the next segment needs. Also behind one that died in its first flush: its
+	 * batches, even those that reached the disk, were not done. */
 	dead = w->log.fd < 0 ? MAX(w->log.good.seq, w->log.seq) : 0;
 	if (a->unfinished.first != NULL)
 		s->applied = a->unfinished.first->pos;
@@ -572,7 +572,7 @@ int writer_start(struct writer *w)
 	return 0;
 }
 
-/* Called when no flush is on its way: operations that a view could not take are durable, and the
+/* After this no commit is on its way: operations that a view could not take are durable, and the
  * next start applies them, but they are not readable now. */
 static void writer_give_up(struct writer *w)
 {

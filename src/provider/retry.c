@@ -232,7 +232,7 @@ void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_
 {
 	char why[PROVIDER_URL_MAX + 80] = "";
 
-	/* Other failures are told in the service's own words. */
+	/* The text of any other failure is the service's: not shown here. */
 	if (!retry_nobody(cls, w, why, sizeof(why)) &&
 	    (cls == REPLY_NETWORK || cls == REPLY_TIMEOUT))
 		snprintf(why, sizeof(why), "%s", w->error->text);
@@ -293,7 +293,7 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 	struct buf all;
 
 	if (cls == REPLY_OTHER && w->status == 0)
-		s = "$P cannot be called"; /* the certificate is not trusted, so nothing was sent */
+		s = "$P cannot be called"; /* nothing was sent: a refused certificate, say */
 	else if (retry_nobody(cls, w, nobody, sizeof(nobody)))
 		s = "$A";
 	else if (cls == REPLY_AUTH && w->talk)

@@ -20,7 +20,7 @@
 
 struct retry_policy {
 	int64_t base_ms, cap_ms; /* of our own waits */
-	int64_t told_max_ms;     /* a longer wait asked for by the service ends the call */
+	int64_t told_max_ms;     /* a longer wait asked for by the service: RETRY_TOO_LONG */
 	int64_t park_ms;         /* a longer wait is better spent without a slot */
 	int64_t horizon_ms;      /* from the first failure of a call */
 	unsigned broken_max;     /* replies cut or not understood: each may have been billed */

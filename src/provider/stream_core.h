@@ -172,7 +172,8 @@ int stream_settle(struct stream *s);
 
 /* Show new text whose beginning is decided, but no call. */
 void stream_show(struct stream *s, struct part *p);
-/* Turn a reply whose text is calls into calls, for local servers. 0 or a code. */
+/* Turn a reply whose text is calls into calls, for servers that are near (provider_is_near). 0 or a
+ * code. */
 int stream_take_written(struct stream *s, struct turn *t);
 
 /* End a reply that repeats itself without end: it counts as whole, cut behind the first time
