@@ -11,7 +11,7 @@
 #include "subagent/run.h"
 #include "subagent/supervisor.h"
 
-/* What the next of a chain gets to know of the one before it. */
+/* Context for the next run of a chain: outcome of the run before it, and where that is. */
 static void chain_describe(const struct run *r, enum ava_status status, const char *summary,
 			   const char *context, struct buf *out)
 {
@@ -23,8 +23,8 @@ static void chain_describe(const struct run *r, enum ava_status status, const ch
 		buf_addf(out, " Outputs it kept: %s.", r->tools.artifacts.data);
 }
 
-/* The config of the next run, with what this one leaves to it; *then is what
- * follows that one, *owned*. NULL: there is none, or no memory. */
+/* The config of the next run, *owned*, with the context of this one and, in group.then, the rest
+ * of the chain. NULL: the chain ends here, or no memory. */
 static json_t *chain_next_config(const struct run *r, enum ava_status status, const char *summary)
 {
 	const struct spec_group *was = &r->spec->group;
@@ -86,7 +86,7 @@ void chain_next(struct run *r)
 	group_end_saved(r);
 	if (!next)
 		return;
-	/* Cancelled while the commit that has both was on its way. */
+	/* A cancel came while the commit with the end and the next spawn was on its way. */
 	if (r->cancel_wanted)
 		supervisor_cancel(next, r->end.by, r->end.origin);
 	else

@@ -1,10 +1,10 @@
-/* What a run writes, collected for its next commit.
+/* A run's writes, collected for its next commit.
  *
  * Happy path: the first thing to be written opens a draft (world_draft), more is added to it (a
  * turn's results and the next InferStart go in one commit), world_flush hands it to the run's
- * outbox; only what must be waited for has a callback. A failing disk stalls the outbox; the
- * machine just waits. What can fail is memory: some of the record is lost then, so nothing more
- * of the run is written, and the next start ends it by what stands in its files. */
+ * outbox; a callback is given only where the machine waits. A failing disk stalls the outbox;
+ * the machine just waits. What can fail is memory: a part of the record is lost then, so nothing
+ * more of the run is written, and the next start ends the run by its files. */
 #include "subagent/run.h"
 
 #include <string.h>
@@ -46,8 +46,7 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 	r->rec.draft = NULL;
 	if (r->rec.lost || draft_failed(d)) {
 		r->rec.lost = true;
-		/* Some of it is lost, so nothing that follows may be written: the
-		 * next start ends the run by what stands in its files. */
+		/* The record has a gap: write nothing behind it. */
 		draft_free(d);
 		r->end.abandoned = true;
 		supervisor_out_of_memory(r);

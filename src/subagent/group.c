@@ -1,15 +1,14 @@
-/* Groups of runs: those that were confirmed together, with one budget, one deadline, and a
- * line in the log when they begin (Fork) and when the last has ended (Join). In memory
+/* Groups of runs: runs that were confirmed together, with one budget, one deadline, and a
+ * line in the log when they begin (Fork) and when the last has ended (Join). A group is in memory
  * while one of its runs is.
  *
- * Nothing of a group is written for itself. Each run's spec says which group it
- * is in, what all may spend and until when; the catalog's rows name the group,
- * so that at the next start what the ended ones have cost is known before the
- * others go on. The next run of a chain: chain.c.
+ * A group has no record of its own. Each run's spec names its group, with budget and deadline;
+ * the catalog's rows name the group, so that at the next start the cost of ended runs is known
+ * before the others go on. The next run of a chain: chain.c.
  *
- * The deadline counts from the first start, while avad runs: after a restart what
- * the newest position of its runs says was used, and what passed behind it, is
- * taken off. What can fail is memory. */
+ * The deadline counts from the first start, while avad runs: after a restart the time that the
+ * newest position of its runs tells, and the time behind it, is taken off. What can fail is
+ * memory. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +125,7 @@ void group_leave(struct run *r)
 	if (!g)
 		return;
 	if (!r->durable && strcmp(g->members[g->nmembers - 1].id, r->id.text) == 0)
-		g->nmembers--; /* it never was */
+		g->nmembers--; /* the spawn failed: no member */
 	if ((m = group_find(g, r->id.text)) != NULL)
 		m->log = NULL;
 	r->group = NULL;
@@ -173,7 +172,7 @@ int group_reference(const struct run *r, const char *ref, char out[128], struct 
 
 /* ---- the deadline */
 
-/* All that still run end as timed out: the machine looks at its deadline first. */
+/* Ends all runs at work as timed out: the machine looks at its deadline first. */
 static void group_time_is_up(void *user)
 {
 	struct group *g = user;
@@ -189,8 +188,8 @@ static void group_time_is_up(void *user)
 	}
 }
 
-/* By the clock on the wall only from the newest position on: between two processes no time
- * is used. */
+/* Time used before this process: the newest position's, and the wall time from there to the
+ * newest event. Time between two processes does not count. */
 static int64_t group_used_before(const struct group *g)
 {
 	int64_t from = g->noted_wall_ms > 0 ? g->noted_wall_ms : g->begun_wall_ms;
@@ -247,7 +246,7 @@ void group_waits(struct run *r)
 		os_timer_set(g->timer, MAX(g->time_ms - g->used_ms, 0));
 }
 
-/* ---- its events, of Ava's own log */
+/* ---- events of a group, in Ava's daily log */
 
 static void group_write_branch(struct jw *w, const struct group_member *m, bool ended)
 {
@@ -261,7 +260,7 @@ static void group_write_branch(struct jw *w, const struct group_member *m, bool 
 	jw_end(w);
 }
 
-/* The heads of the members, as they are when Join is written. */
+/* Fills in the heads of the members, which are known only when Join is written. */
 static void join_number(char *rest, size_t len, void *user)
 {
 	const struct group *g = user;
@@ -363,7 +362,7 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status)
 	if (group_all_ended(g))
 		group_write_event(r, d, EVENT_Join);
 	else
-		group_waits(r); /* those that are left may all be parked */
+		group_waits(r); /* the remaining runs may all be parked */
 }
 
 void group_end_saved(struct run *r)
@@ -428,7 +427,7 @@ static void groups_forget(struct supervisor *s, bool all)
 void group_restored(struct supervisor *s)
 {
 	groups_forget(s, false);
-	/* Once all that its runs wrote is known: the time it has used counts. */
+	/* Start each clock again: the used time is known only when all runs are restored. */
 	LIST_EACH (&s->live, n, tmp) {
 		struct run *r = LIST_ENTRY(n, struct run, node);
 

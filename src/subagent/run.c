@@ -1,6 +1,5 @@
-/* What every run has, whoever owns it: the supervisor's subagents and the conversations of
- * ava/talk.c. Its paths, its status and what it has used, its turn of the loop, its working
- * folder, and its end in memory.
+/* The part common to all runs, the supervisor's subagents and the conversations of ava/talk.c:
+ * paths, status and use of limits, turn of the loop, working folder, and the end in memory.
  *
  * Happy path: an effect is done, world_wake lets the machine go on in this turn of the loop,
  * world_release frees a run that has ended once nothing points to it. What can fail: files that
@@ -18,15 +17,15 @@
 #include "base/util.h"
 #include "codec/utf8.h"
 
-/* ---- its turn, its line for people, its folder, its end */
+/* ---- turn of the loop, activity, working folder, end in memory */
 
 void world_wake(struct run *r)
 {
 	os_defer(r->sup->loop, &r->wake);
 }
 
-/* One line, of whole characters, and only such as a person sees: a model has written in it, and
- * every door shows it. */
+/* The activity is one line of whole, visible characters: a model writes parts of it, and every
+ * door shows it. */
 void world_activity(struct run *r, const char *text)
 {
 	struct buf line;
@@ -77,7 +76,7 @@ void world_release(struct run *r)
 	r->unused(r);
 }
 
-/* ---- its files */
+/* ---- files of a run */
 
 void run_messages_path(const struct run *r, char out[LOGBOOK_PATH])
 {
@@ -124,7 +123,7 @@ void run_artifact_path(const struct run *r, const char *call, const char *type,
 	snprintf(out, RUN_ARTIFACT_PATH, "%s/%.15s.%.8s", folder, call, type);
 }
 
-/* ---- what is shown of it */
+/* ---- status and use of limits */
 
 bool park_waits(const struct run *r)
 {

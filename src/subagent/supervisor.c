@@ -1,8 +1,7 @@
-/* A run is made with the events of its spawn in a draft that the caller
- * commits; only when that is durable does its machine start, so an accepted
- * run is one that a crash cannot lose. When its end is durable, who waits for it is told.
- * What can fail: memory, a queue that is full, a working folder that is gone; nothing of the
- * run stays then. */
+/* A run is made with the events of its spawn in a draft that the caller commits; its machine
+ * starts only when that is durable, so that a crash cannot lose an accepted run. When the end is
+ * durable, its listeners are told. What can fail: memory, a queue that is full, a working folder
+ * that is gone; nothing of the run stays then. */
 #include "subagent/supervisor.h"
 
 #include <errno.h>
@@ -67,7 +66,7 @@ void supervisor_quiesce(struct supervisor *s)
 		infer_stop(&r->agent);
 		if (!r->end.abandoned) {
 			infer_interrupted(r);
-			if (!r->agent.ending) /* what is known need not be asked for again */
+			if (!r->agent.ending) /* spares the next start a call */
 				world_flush(r, JOURNAL_RIDE, NULL);
 		}
 		toolrun_stop(&r->agent);
@@ -90,7 +89,7 @@ void supervisor_close(struct supervisor *s)
 	while (!list_empty(&s->live)) {
 		struct run *r = LIST_FIRST(&s->live, struct run, node);
 
-		/* Pool threads still point at it; they see `stop` and end. */
+		/* Pool threads still point at the run; they see `stop` and end. */
 		while (r->busy > 0)
 			os_loop_step(s->loop, 50);
 		delist(r);
@@ -101,7 +100,7 @@ void supervisor_close(struct supervisor *s)
 		struct run *r = LIST_FIRST(&s->ended, struct run, node);
 
 		if (r->busy > 0) {
-			os_loop_step(s->loop, 50); /* may free it */
+			os_loop_step(s->loop, 50); /* may free the run */
 			continue;
 		}
 		os_defer_cancel(s->loop, &r->reap);
@@ -109,16 +108,16 @@ void supervisor_close(struct supervisor *s)
 	}
 }
 
-/* ---- a run, also one of ava/talk.c. Making it can fail for want of memory. */
+/* ---- parts of any run, also of a conversation (ava/talk.c) */
 
 static void run_wake(struct os_task *t)
 {
 	struct run *r = CONTAINER_OF(t, struct run, wake);
 
-	if (r->end.abandoned) { /* without memory for its record: nothing more may happen */
+	if (r->end.abandoned) { /* no memory for the record, or the runtime stops */
 		infer_stop(&r->agent);
 		toolrun_stop(&r->agent);
-		money_settle(r); /* others need not wait for what it held */
+		money_settle(r); /* frees held money, which others may wait for */
 	} else if (!r->end.done) {
 		agent_run(&r->agent);
 	}
@@ -274,7 +273,7 @@ static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 		return rv;
 	r->rec.message_lines = run_checkpoint_lines(r, d);
 	record_spawn(d, r);
-	if (results > 0) { /* of the run before: read_result must not count them as its own */
+	if (results > 0) { /* of the resumed run: read_result must not count them as this run's */
 		if (toolrun_count(r, results) != 0)
 			return AVA_ENOMEM;
 		record_position(d, r);
@@ -472,7 +471,7 @@ void supervisor_status(struct run *r, struct op_status *out)
 		.status = run_status(r),
 		.spawned_ms = r->spawned_wall_ms,
 		.started_ms = r->started_wall_ms,
-		.ended_ms = r->end.done ? r->end.wall_ms : 0, /* not before it is on disk */
+		.ended_ms = r->end.done ? r->end.wall_ms : 0, /* only when the end is on disk */
 		.last_tool_ms = r->tools.last_wall_ms,
 		.tokens = a->at.totals.input + a->at.totals.output,
 		.cost_microusd = run_cost(r),

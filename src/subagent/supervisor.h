@@ -1,5 +1,4 @@
-/* All runs of this process: spawning, slots and their queue, cancel, waiting
- * for ends, what is shown. Loop thread only. */
+/* All runs of this process: spawn, stop, cancel, status. Loop thread only. */
 #ifndef SUBAGENT_SUPERVISOR_H
 #define SUBAGENT_SUPERVISOR_H
 
@@ -13,7 +12,7 @@
 #include "subagent/run.h"
 #include "subagent/budget.h"
 
-/* What is shown of a run; strings borrowed. Used by every front. */
+/* A run as every door shows it; strings borrowed. */
 struct op_status {
 	const char *id, *trace_id, *role, *task, *model, *stop_reason, *session_id, *user_id,
 		*origin, *cwd, *activity, *last_tool;
@@ -24,10 +23,10 @@ struct op_status {
 	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
 	int limit_iterations;
 	int rights;                  /* subagent/rights.h; -1: not known here */
-	const struct question *asks; /* a person; NULL: nothing */
-	bool estimated;              /* its tokens and cost, in part or whole */
+	const struct question *asks; /* the open question to a person; or NULL */
+	bool estimated;              /* tokens and cost are estimates, in part or whole */
 	bool repeated;               /* of a spawn: this request_id was answered before */
-	char progress[256];          /* doing_progress, while it is at work; else "" */
+	char progress[256];          /* doing_progress, while the run is at work; else "" */
 };
 
 int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
@@ -35,8 +34,8 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 /* No new slots, no new effects: model calls and tools at work are dropped. */
 void supervisor_quiesce(struct supervisor *s);
 bool supervisor_written(const struct supervisor *s); /* all outboxes are empty */
-/* After the journal is closed: waits for pool threads, frees all runs. What
- * did not end is carried on at the next start. */
+/* After the journal is closed: waits for pool threads, frees all runs. The next start carries on
+ * runs that did not end. */
 void supervisor_close(struct supervisor *s);
 void supervisor_fini(struct supervisor *s);
 
@@ -49,18 +48,18 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 void supervisor_start(struct run *r);
 void supervisor_discard(struct run *r);
 
-/* After a restart: a run goes on under its old id, by supervisor_start or, when it
- * had started, supervisor_carry_on. */
+/* After a restart: makes a run under its old id; then supervisor_start or, when it had started,
+ * supervisor_carry_on. */
 int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id, const char *trace,
 		     struct run **out, struct ava_error *err);
 
-/* Its machine was restored (restore.c). */
+/* Lets a run go on whose machine restore_run has restored. */
 void supervisor_carry_on(struct run *r);
 
 struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */
-/* `by` *copied*; NULL: not told. The first who cancels is the one who did. */
+/* `by` *copied*; NULL: not told. The first cancel names who did it. */
 void supervisor_cancel(struct run *r, const char *by, const char *origin);
-/* What it does is brought up to date. */
+/* Also brings r->activity up to date. */
 void supervisor_status(struct run *r, struct op_status *out);
 /* Today's spend with that of the live runs. */
 struct spend supervisor_spend(const struct supervisor *s);

@@ -1,11 +1,11 @@
-/* Tools at work. A world_call owns what its tool needs until the tool says done, which it does
- * exactly once, also when the run no longer wants it; the run is kept until then.
+/* Tools at work. A world_call owns arguments and output until the tool calls done, which happens
+ * exactly once, also after a stop; the run is kept until then.
  *
  * Happy path: toolrun_start begins a call, or holds it until the copy of the project is made and
  * the call before it is done; call_done takes the answer, records it and wakes the machine.
- * Output is repaired, redacted and capped on its way in; the whole of one that was cut is kept as
- * an artifact of the run. What can fail: memory, and arguments that are no JSON; an output that is
- * too big becomes a failed result. */
+ * Output is repaired, redacted and capped; the whole of an output that was cut is kept as an
+ * artifact of the run. What can fail: memory, and arguments that are no JSON; an output that
+ * is too big becomes a failed result. */
 #include "subagent/run.h"
 
 #include <stdio.h>
@@ -26,11 +26,11 @@
 
 struct world_call {
 	struct tool_call tool;
-	struct list node; /* in run.calls; alone once dropped */
-	struct list turn; /* in run.tools.held until it is begun */
+	struct list node; /* in run.tools.at_work; alone once dropped */
+	struct list turn; /* in run.tools.held until the call is begun */
 	struct run *run;
 	unsigned index; /* in the turn */
-	bool dropped;   /* tools_stop: the answer is not wanted any more */
+	bool dropped;   /* toolrun_stop: ignore the answer */
 	json_t *args;
 	char id[16];
 };
@@ -72,7 +72,8 @@ static int clean_output(struct world_call *c, struct buf *out)
 	return rv;
 }
 
-/* A file of the run: the whole output beside the cut one in the turn, or what is no text. */
+/* Keeps the whole of an output that the turn has cut, or a file that is no text, as a file of the
+ * run. */
 static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
 			  const struct buf *full, const char *type)
 {
@@ -131,8 +132,8 @@ static void world_answer(struct world_call *c, struct turn *t, struct turn_call 
 	buf_fini(&full);
 }
 
-/* An output that the event shows the beginning of, until its turn's results line is
- * there: who carries the run on shall not have to ask for it again. */
+/* The event shows the beginning of a long output only: keep the whole beside the messages until
+ * the turn's results line is written, so that a restart need not call the tool again. */
 static void keep_whole(struct run *r, const struct turn_call *tc)
 {
 	struct buf *b = tc->output_len > EVENT_PREVIEW_CHARS ? world_messages(r) : NULL;
@@ -175,7 +176,7 @@ static void call_done(struct tool_call *tool)
 			record_tool_result(d, r, tc);
 			tc->recorded = true;
 		}
-		/* The last one goes in the commit of the results line that follows. */
+		/* The last result goes in the commit of the results line that follows. */
 		if (d && r->agent.answered + 1 < t->ncalls) {
 			keep_whole(r, tc);
 			world_flush(r, JOURNAL_RIDE, NULL);
@@ -201,11 +202,11 @@ static void world_show_line(struct run *r, const char *text, size_t len)
 	buf_init(&clean, 16384);
 	if (utf8_repair(&whole, text, len) == 0 && whole.len &&
 	    redact_text(r->rec.outbox.lb->redact, &clean, whole.data, whole.len) >= 0) {
-		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0; /* whole secrets went */
+		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0; /* after redacting */
 		world_activity(r, clean.data);
-		if (d && !r->place) /* its ToolCall says as much */
+		if (d && !r->place) /* a conversation's ToolCall says as much */
 			record_activity(d, r, r->activity);
-		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see it while the tool works */
+		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see the line while the tool works */
 	}
 	buf_fini(&whole);
 	buf_fini(&clean);
@@ -222,7 +223,7 @@ static void world_show_activity(struct run *r, const struct tool *tool, const js
 		buf_addf(&text, "Using %s", tool->name);
 	if (!tool->activity && json_object_size(args) > 0) {
 		buf_addc(&text, ' ');
-		(void)json_dump(&text, args); /* its beginning is shown */
+		(void)json_dump(&text, args); /* on failure the beginning is shown */
 	}
 	world_show_line(r, text.data ? text.data : "", text.len);
 	buf_fini(&text);
@@ -236,7 +237,7 @@ void toolrun_activity(struct tool_env *env, const char *line)
 		world_show_line(r, line, strlen(line));
 }
 
-/* In the commit of the result that has it. */
+/* StateRead goes in the commit of the call's result. */
 void toolrun_state_read(struct tool_env *env, const char *key)
 {
 	struct run *r = env->user;
@@ -250,7 +251,7 @@ static void world_call_begin(struct world_call *c)
 {
 	struct run *r = c->run;
 
-	if (c->tool.tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
+	if (c->tool.tool->flags & TOOL_FILES) /* if it is gone, the tool says so */
 		(void)world_open_folder(r, NULL);
 	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
 	r->tools.env.order = (uint64_t)r->spawned_wall_ms;
@@ -258,7 +259,7 @@ static void world_call_begin(struct world_call *c)
 	c->tool.tool->start(&c->tool);
 }
 
-/* ---- those that see the copy of the project wait for it, and come in their order */
+/* ---- calls that see the copy of the project wait for it, and run in order */
 
 static void copied(struct run *r, const struct ava_error *err)
 {
@@ -273,7 +274,8 @@ static void copied(struct run *r, const struct ava_error *err)
 	world_go_on(r);
 }
 
-/* A tool may be done at once: that does not begin the next one from within. */
+/* Begins held calls in order. A tool may be done at once and call this again: `going` lets the
+ * outer loop begin the next one. */
 static void world_go_on(struct run *r)
 {
 	if (r->tools.going)
@@ -294,7 +296,7 @@ static void world_go_on(struct run *r)
 	r->tools.going = false;
 }
 
-/* Written once, and again when they are others. */
+/* Records the layers of the sandbox when they differ from those recorded last. */
 void toolrun_layers(struct tool_env *env, const char *json)
 {
 	struct run *r = env->user;
@@ -369,8 +371,8 @@ void toolrun_stop(struct agent *a)
 		atomic_store(&c->tool.stop, true);
 		list_del(n); /* the turn may go; the call stays until its tool is done */
 		if (!list_empty(&c->turn))
-			call_free(c); /* it was not begun */
+			call_free(c); /* held: never begun */
 		else if (c->tool.tool->stop)
-			c->tool.tool->stop(&c->tool); /* may be done, and gone, at once */
+			c->tool.tool->stop(&c->tool); /* may free `c` at once */
 	}
 }

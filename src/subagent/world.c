@@ -1,4 +1,4 @@
-/* The table of effects: what the machine (agent/agent.c) asks of the real world, as agent_io.
+/* The table of effects, agent_io: the machine (agent/agent.c) reaches the real world by it.
  *
  * Happy path: clock, slot and timer; a reply and the results of its calls become lines of the
  * conversation and events in the draft of the next commit (commit.c); the other effects are rows
@@ -51,7 +51,7 @@ static void world_slot_drop(struct agent *a)
 	infer_wait_long(r);
 	if (r->tools.env.cwd_fd < 0 || a->ending || r->busy > 0)
 		return;
-	close(r->tools.env.cwd_fd); /* it may wait for days */
+	close(r->tools.env.cwd_fd); /* a wait may last days */
 	r->tools.env.cwd_fd = -1;
 }
 
@@ -65,7 +65,7 @@ static void world_saved(int rv, void *user)
 	world_wake(r);
 }
 
-/* Those that are answered and not recorded yet. */
+/* Records calls that are answered and not recorded yet. */
 static void save_answers(struct run *r, struct draft *d, const struct turn *t)
 {
 	for (unsigned i = 0; i < t->ncalls; i++) {
@@ -94,15 +94,15 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	record_thinking(d, r, t);
 	for (unsigned i = 0; i < t->ncalls; i++)
 		record_tool_call(d, r, &t->calls[i]);
-	/* What the machine answered itself has its result at once. */
+	/* Calls that the machine answered itself have their results at once. */
 	save_answers(r, d, t);
 	r->rec.turn_open = t->ncalls > 0;
-	r->rec.notices = 0; /* those are told */
+	r->rec.notices = 0; /* the request of this reply had them */
 	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? world_saved : NULL);
 	return added;
 }
 
-/* The line of a turn's results: behind them its notices, then what people said. */
+/* Adds the line of a turn's results, followed by notices and messages of people. */
 static int64_t results_line(struct run *r, const struct turn *t, const char *const *notices,
 			    unsigned nnotices)
 {
