@@ -1,9 +1,8 @@
-/* How a run ends, once. What is still open is closed (an InferEnd for a call
- * that was cut, a result for each tool call), then the claims of the result
- * are checked against the conversation on a pool thread, and everything of the
- * end goes in one commit: Exhausted, Error, result.json, SubagentComplete in
- * both logs, the catalog's end row. A crash before that commit leaves a run
- * that did not end; after it, one that did. There is nothing between. */
+/* A run ends once. Open calls are closed (an InferEnd for a model call that was cut, a
+ * result for each tool call), then the claims of the result are checked against the
+ * conversation on a pool thread, and everything of the end goes in one commit: Exhausted, Error,
+ * result.json, SubagentComplete in both logs, the catalog's end row. A crash before that commit
+ * leaves a run that did not end; after it, one that did. There is nothing between. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -40,11 +39,11 @@ struct end_job {
 	struct arena mem;
 	struct agent_end end; /* strings in mem */
 	struct evidence evidence;
-	struct run_changes *changes; /* of its copy of the project; NULL: it has none */
-	struct buf artifacts;        /* those it leaves, as JSON; empty: none */
+	struct run_changes *changes; /* in the copy of the project; NULL: no copy */
+	struct buf artifacts;        /* kept files as JSON; empty: none */
 	bool checked;
-	bool waits;             /* for tools that were stopped */
-	struct os_timer *timer; /* then: it does not wait for ever */
+	bool waits;             /* stopped tools are still at work */
+	struct os_timer *timer; /* bounds that wait: TOOLS_WAIT_MS */
 };
 
 static void ending_free(struct run *r)
@@ -60,7 +59,7 @@ static void ending_free(struct run *r)
 	r->end.job = NULL;
 }
 
-/* ---- what is still open */
+/* ---- closing open calls */
 
 static void close_calls(struct run *r, struct draft *d)
 {
@@ -107,7 +106,8 @@ static void result_evidence(struct jw *w, const struct run *r, const struct evid
 	jw_end(w);
 }
 
-/* What a reader should know first: that nothing stands behind the answer. NULL: something does. */
+/* The first caveat: the run looked nothing up, or had no money for a call (*needed). NULL: no such
+ * caveat. */
 static const char *looked_at_nothing(const struct run *r, const struct agent_end *end,
 				     int64_t *needed, struct ava_error *why)
 {
@@ -126,7 +126,7 @@ static const char *looked_at_nothing(const struct run *r, const struct agent_end
 		       : "no call of a tool succeeded: nothing of this was looked up";
 }
 
-/* The model's own, then what the runtime has to add. */
+/* The model's caveats and the runtime's: looked_at_nothing first, the others last. */
 static void result_caveats(struct jw *w, const struct run *r, const struct agent_end *end)
 {
 	const char *own = end->caveats ? end->caveats : "[]";
@@ -266,12 +266,12 @@ static void ending_commit(void *user)
 				buf_add(b, result.data, result.len);
 			hash_sha256_hex(result.data, result.len, hash);
 		} else if (rv == AVA_ENOMEM) {
-			d->failed = true; /* an end without its result is none */
+			d->failed = true; /* never end without result.json */
 		}
 		buf_fini(&result);
 		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary, hash);
 		record_session_end(d, r, j->end.status, j->end.summary);
-		chain_run_ends(r, d, j->end.status, j->end.summary); /* a chain's next one starts */
+		chain_run_ends(r, d, j->end.status, j->end.summary); /* may spawn the next run */
 		logbook_run_path(r->id.text, path);
 		draft_part(d, DRAFT_DROP, path);
 		run_messages_path(r, path);
@@ -281,7 +281,7 @@ static void ending_commit(void *user)
 	world_flush(r, JOURNAL_NOW, ending_ended);
 }
 
-/* ---- checking what it claims */
+/* ---- checking the claims of the result */
 
 static void check_claims(struct end_job *j, const char *file, size_t len)
 {
@@ -295,10 +295,9 @@ static void check_claims(struct end_job *j, const char *file, size_t len)
 	buf_fini(&body);
 }
 
-/* What the run said last, for an end that has no summary of its own: a limit or a
- * cancel that falls into a call finds no reply in memory, but the record knows what
- * there is. The text of the newest reply (a preview, redacted); nothing when the log
- * cannot be read. Blocks on the disk. */
+/* The text of the newest reply in the log (a preview, redacted), for an end without a summary: a
+ * limit or a cancel during a call finds no reply in memory. Nothing when the log cannot be read.
+ * Blocks on the disk. */
 static void last_words(int root_fd, const char *run, struct buf *out)
 {
 	char path[LOGBOOK_PATH], *data = NULL;
@@ -326,7 +325,7 @@ static void last_words(int root_fd, const char *run, struct buf *out)
 	free(data);
 }
 
-/* Is there anything but its messages? */
+/* Does the run leave files: artifacts or a folder of commands? */
 static bool has_files(const struct run *r)
 {
 	char path[LOGBOOK_PATH];
@@ -373,7 +372,7 @@ static void check_work(struct os_work *w)
 		list_files(j);
 }
 
-/* false: the conversation is not in memory. */
+/* Checks without a thread; false: files must be read from the disk. */
 static bool check_at_once(struct end_job *j)
 {
 	struct run *r = j->run;
@@ -418,7 +417,7 @@ static void check_start(void *user)
 
 typedef int (*redact_fn)(const struct redact *, struct buf *, const char *, size_t);
 
-/* A copy without secrets; what cannot be looked through is `left_out`. */
+/* A copy without secrets; `left_out` where the text cannot be looked through. */
 static const char *keep_as(struct end_job *j, const char *s, redact_fn clean_up,
 			   const char *left_out)
 {
@@ -461,7 +460,7 @@ static struct end_job *job_new(struct run *r, const struct agent_end *e)
 	return j;
 }
 
-/* Once the outbox is empty the conversation is complete on disk. */
+/* The check begins when the outbox is empty: then the conversation is complete on disk. */
 static void ending_written(struct run *r)
 {
 	outbox_drain(&r->rec.outbox, check_start, r);
@@ -489,12 +488,10 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	struct draft *d = world_draft(r);
 	struct end_job *j = job_new(r, e);
 
-	/* Without memory for its end the run cannot go on honestly; the next
-	 * start ends it as interrupted. */
 	r->end.job = j;
 	r->end.tools_done = ending_tools_done;
 	r->end.free = ending_free;
-	if (!j || !d) {
+	if (!j || !d) { /* no memory: the next start ends the run as interrupted */
 		r->end.abandoned = true;
 		supervisor_out_of_memory(r);
 		ending_free(r);
@@ -505,8 +502,8 @@ void ending_start(struct agent *a, const struct agent_end *e)
 		record_exhausted(d, r, e->exhausted);
 	if (e->error_class)
 		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
-	/* Nothing of the run is at work any more when it has ended. What was closed goes
-	 * with the end, not before it: a start in between would find half of it. */
+	/* A run ends when no tool is at work any more. The draft waits with it: closed calls
+	 * committed before the end would be half an end for a start in between. */
 	if (r->tools.running > 0) {
 		j->waits = true;
 		j->timer = os_timer_new(r->sup->loop, tools_late, r);
@@ -517,10 +514,9 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	ending_written(r);
 }
 
-/* ---- First the claims are listed, then every tool result is gone through once,
- * line by line; a claim is good when a line of its path and number is there
- * and holds its quote, or, of a URL, when a block of that URL holds it. Claims nobody can show are
- * left out and counted. */
+/* ---- Claims are listed first, then every tool result is searched once, line by line. A claim
+ * is good when a line of its path and number is there and holds its quote, or, for a URL, when
+ * a block of that URL holds the quote. Other claims are left out and counted. */
 
 #define PATH_MAX_CHARS  512
 #define URL_MAX_CHARS   4096
@@ -613,7 +609,7 @@ static void claims_from_text(struct claims *c, const char *s)
 	}
 }
 
-/* `text` (the line's content) shows what the claim says. */
+/* Does `text`, the content of the claimed line, hold the quote? A claim without one gets it. */
 static bool shows(struct claim *k, const char *text, size_t len)
 {
 	const char *q = k->quote;
@@ -666,7 +662,7 @@ static void match_read_line(struct claims *c, const char *path, size_t plen, con
 	}
 }
 
-/* What read_result gives again has its own numbers before the lines. */
+/* An output of read_result has numbers of its own before the lines. */
 static bool is_again(const char *text, size_t len)
 {
 	static const char begin[] = "result of c";
@@ -684,8 +680,8 @@ static size_t skip_number(const char *line, size_t len)
 	return n > 0 && n < len && line[n] == '\t' ? n + 1 : 0;
 }
 
-/* As a page is read: without what Markdown escapes, and blanks of any kind and number are one,
- * since its lines are wrapped where those of the page were not. */
+/* Text as a reader sees it: without Markdown's escapes, and with one blank for each run of blanks,
+ * since lines are wrapped where the page's were not. */
 static size_t as_read(char *to, const char *s, size_t len)
 {
 	size_t n = 0;
@@ -701,8 +697,8 @@ static size_t as_read(char *to, const char *s, size_t len)
 	return n > 0 && to[n - 1] == ' ' ? n - 1 : n;
 }
 
-/* A page may have been asked for under another URL than it came from: its block has both. What
- * follows a # is of no page. */
+/* Is the block of this page? A block has two URLs when the page came from another one than was
+ * asked for. A fragment (#…) of `url` does not count. */
 static bool is_of(const struct envelope *e, const char *url)
 {
 	size_t n = strcspn(url, "#");
@@ -721,7 +717,7 @@ static bool is_of(const struct envelope *e, const char *url)
 	return false;
 }
 
-/* A quote of a page or a search result: within the block of its URL. */
+/* Looks for quotes of a page or a search result in the block of its URL. */
 static int match_block(struct claims *c, const struct envelope *e)
 {
 	char *text = NULL, quote[QUOTE_MAX_CHARS * 4];
@@ -761,7 +757,7 @@ static int match_result(size_t index, const char *text, size_t len, bool is_erro
 		if (match_block(c, &e) != 0)
 			return AVA_ENOMEM;
 	}
-	if (web) /* a line of a page is no line of a file */
+	if (web) /* lines of a page are no lines of a file */
 		return 0;
 	if (first_end && !again) {
 		header = memmem(text, (size_t)(first_end - text), " (lines ", 8);

@@ -1,8 +1,8 @@
-/* What a run can look up of its own past: the results of its calls, and what it was told.
+/* The past of a run, looked up by its tools: results of earlier calls, and texts it was told.
  *
- * Happy path: its record is read again, from the artifact where there is one, else from the
- * conversation. What can fail: a call that it never made, one whose result is not kept, files that
- * are gone. Mostly on a pool thread. */
+ * Happy path: a result is read from its artifact where there is one, else from the conversation.
+ * What can fail: a call that was never made, a result that is not kept, files that are gone.
+ * Mostly on a pool thread. */
 #include "subagent/run.h"
 
 #include <stdio.h>
@@ -20,8 +20,8 @@
 
 /* ---- which result is which: the k-th call of a run has the k-th result */
 
-/* calls_before and calls_at: a job of a turn that was stopped reads them while the next turn
- * is counted. */
+/* Guards calls_before and calls_at: a pool thread of a stopped turn may read them while the next
+ * turn is counted. */
 pthread_mutex_t toolrun_calls = PTHREAD_MUTEX_INITIALIZER;
 
 static int count_calls(struct run *r, unsigned ncalls)
@@ -74,7 +74,7 @@ static int fetch_each(size_t k, const char *text, size_t len, bool is_error, voi
 	return 1;
 }
 
-/* Each result of the record as it was, whatever was taken out of the conversation since. */
+/* Calls `each` for every result as it was recorded, also results that compaction removed. */
 static int each_result(struct run *r,
 		       int (*each)(size_t k, const char *text, size_t len, bool is_error,
 				   void *user),
@@ -97,7 +97,7 @@ static int each_result(struct run *r,
 	return rv;
 }
 
-/* What another run of its group has found: its result, or an output it kept. */
+/* Reads result.json or a kept output of another run of the group. */
 static int fetch_of_others(struct run *r, const char *ref, struct buf *out, struct ava_error *err)
 {
 	char path[128], *data;
@@ -115,7 +115,7 @@ static int fetch_of_others(struct run *r, const char *ref, struct buf *out, stru
 	return rv;
 }
 
-/* The k-th call of the run; false: there is none of that name. */
+/* The index of call `at` among all calls of the run; false: no such call. */
 static bool call_number(const struct run *r, struct call_ref at, size_t *k)
 {
 	const uint32_t *before;
@@ -131,7 +131,7 @@ static bool call_number(const struct run *r, struct call_ref at, size_t *k)
 	return is;
 }
 
-/* On a pool thread: reads files and what does not change while tools run. */
+/* On a pool thread: reads files, and fields that do not change while tools run. */
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
 {
 	struct run *r = env->user;
@@ -158,7 +158,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 	return rv;
 }
 
-/* ---- what the run was told */
+/* ---- texts that the run was told */
 
 struct recall_told {
 	int (*each)(bool person, const char *text, size_t len, void *user);
@@ -167,7 +167,7 @@ struct recall_told {
 
 #define TOLD_LOG_MAX ((size_t)256 << 20)
 
-/* What people said to it, and answered: their events. Ava is none of them. */
+/* Messages and answers of people, from Steering events; Ava's own do not count. */
 static int told_by_people(struct run *r, const struct recall_told *t)
 {
 	char path[LOGBOOK_PATH], *data = NULL;
@@ -202,8 +202,8 @@ static int told_each(size_t k, const char *text, size_t len, bool is_error, void
 	return is_error ? 0 : t->each(false, text, len, t->user);
 }
 
-/* Of a task of a model that has seen what is the person's, and of one that was not shown whole,
- * what the quote listed. */
+/* The whole task counts as told by a person, unless a model wrote it that had seen private data,
+ * or the quote hid a part of a model's task: then the addresses that the quote listed. */
 static int told_task(const struct run_spec *s,
 		     int (*each)(bool person, const char *text, size_t len, void *user), void *user)
 {

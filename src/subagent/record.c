@@ -1,8 +1,8 @@
 /* The one place that knows the shape of a run's events (doc/events.json).
  *
- * Each function: content object through the writer, head from the run, into the
- * draft, which gives it its numbers when it is committed. What can fail is memory: the draft
- * remembers it (draft_failed). */
+ * Each function writes a content object, takes the head from the run and adds the event to the
+ * draft, which gives it its numbers in the commit. What can fail is memory: the draft remembers
+ * that (draft_failed). */
 #include "subagent/record.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "subagent/session_entry.h"
 
 #define CONTENT_MAX (256u << 10)
-#define CALLS_SHOWN 4096 /* of those that a ContextEdit removed */
+#define CALLS_SHOWN 4096 /* ids listed in a ContextEdit */
 
 struct rec {
 	struct buf b;
@@ -49,7 +49,7 @@ static void record_begin(struct rec *c, struct draft *d, struct run *r, enum eve
 		c->meta.iteration = r->agent.at.iteration;
 }
 
-/* A turn of Ava's stands in the daily log alone. */
+/* Events of a conversation (`place`) go to the daily log alone. */
 static void end_as(struct rec *c, bool day, draft_number_fn number, void *user)
 {
 	struct draft_where where = {.day = day, .number = number, .number_user = user};
@@ -76,13 +76,12 @@ static void record_end(struct rec *c)
 	end_at(c, false);
 }
 
-/* A preview of text that may hold secrets. */
+/* A preview of text that may hold secrets; left out if it cannot be looked through. */
 static void preview(struct rec *c, const char *key, const char *s, size_t len)
 {
 	struct buf clean;
 
 	buf_init(&clean, 64u << 20);
-	/* What cannot be looked through is not written. */
 	if (redact_text(c->d->lb->redact, &clean, s, len) < 0)
 		jw_str(&c->w, key, "(left out: too large to look for secrets)");
 	else
@@ -132,8 +131,7 @@ void record_limits(struct draft *d, struct run *r)
 	record_end(&c);
 }
 
-/* What the run has used of its time: wall clocks jump, and a run that is carried on
- * must not get time again. */
+/* The run's used time: wall clocks jump, and a restart must not give a run its time again. */
 static void write_clock(struct rec *c)
 {
 	const struct agent *a = &c->r->agent;
@@ -180,7 +178,7 @@ static void write_tokens(struct jw *w, const struct usage *u)
 	jw_end(w);
 }
 
-/* The usage was settled: its cost is the provider's figure or from the price. */
+/* `u` is settled: its cost is the provider's figure, or computed from the price. */
 static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 {
 	int64_t cost = u->cost_microusd;
@@ -241,7 +239,7 @@ static void infer_meta(struct rec *c, const struct usage *u)
 	c->meta.output_tokens = u->output;
 	c->meta.cost_microusd = u->cost_microusd;
 	c->meta.model_id = c->r->spec->model->id;
-	if (c->r->call.started_ms) /* else it was an earlier process that asked */
+	if (c->r->call.started_ms) /* 0: an earlier process asked */
 		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->call.started_ms;
 }
 
@@ -348,14 +346,14 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 		len = failed ? 2 : clean.len;
 	}
 	jw_str(&c.w, "callId", call->id);
-	preview(&c, "name", call->name, strlen(call->name)); /* the model's words */
+	preview(&c, "name", call->name, strlen(call->name)); /* written by the model */
 	if (call->args && len > 0 && len <= EVENT_PREVIEW_CHARS)
 		jw_raw(&c.w, "args", args, len);
 	else
 		jw_preview(&c.w, "args", args, len, EVENT_PREVIEW_CHARS);
 	record_end(&c);
 	buf_fini(&clean);
-	/* As a restart takes it from the record. */
+	/* A restart sets the same from this event. */
 	r->tools.last_wall_ms = clock_wall_ms();
 	snprintf(r->tools.last, sizeof(r->tools.last), "%s", call->name);
 }
@@ -381,7 +379,6 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	record_end(&c);
 }
 
-/* Who it was, and the door they came by. */
 static void write_by(struct jw *w, const char *by, const char *origin)
 {
 	jw_str(w, "by", by);
@@ -645,7 +642,7 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 	row.totals.estimated_calls = run_estimated(r);
 	row.totals.failed_calls = t->failed_calls;
 	while (len == CATALOG_TASK_MAX && n > 0 && ((unsigned char)task[n] & 0xc0) == 0x80)
-		n--; /* no half character */
+		n--; /* cut between characters */
 	snprintf(begin, sizeof(begin), "%.*s", (int)n, task);
 	fill_shown(&row.shown, r, begin, stop_reason);
 	draft_catalog(d, &row, &r->rec.log);
@@ -714,7 +711,7 @@ static void record_write_call(struct run *r, struct jw *w)
 		jw_int(w, "groupMs", group_used_ms(r->group));
 }
 
-/* What the run's result tells of its way. */
+/* Totals that result.json will tell. */
 static void write_evidence(struct run *r, struct jw *w)
 {
 	jw_int(w, "startedMs", r->started_wall_ms);
@@ -728,7 +725,7 @@ static void write_evidence(struct run *r, struct jw *w)
 	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
 		jw_int(w, NULL, r->tools.counts[i]);
 	jw_end(w);
-	jw_array(w, "callsOf"); /* by iteration, from 0: results of the run before */
+	jw_array(w, "callsOf"); /* by iteration; 0: results of a resumed run */
 	for (int32_t i = 0; i < r->tools.calls_at; i++)
 		jw_int(w, NULL, r->tools.calls_before[i + 1] - r->tools.calls_before[i]);
 	jw_end(w);
@@ -746,7 +743,7 @@ static void record_write_position(struct run *r, struct jw *w)
 	struct agent_position p;
 
 	agent_position_of(a, clock_mono_ms(), &p);
-	if (a->asked && !r->call.id[0]) { /* its call waits, or failed: it is made again */
+	if (a->asked && !r->call.id[0]) { /* the call waits, or failed: a restart makes it again */
 		p.again = true;
 		if (r->call.has_failed && r->call.has_failed(r))
 			p.totals.failed_calls++;
@@ -794,8 +791,8 @@ void record_carried(struct draft *d, struct run *r)
 	record_end(&c);
 }
 
-/* Written with the first thing that follows: ten thousand runs that wait for a slot
- * write nothing, and hold no draft. */
+/* Written with the run's next event, not at the start: ten thousand runs that wait for a slot
+ * write nothing and hold no draft. */
 void record_restored(struct draft *d, struct run *r)
 {
 	struct usage u = r->call.cut;

@@ -1,22 +1,22 @@
-/* Where a run stands: the position that each turn's commit carries, and the events
- * behind it. A position is written with the results of a turn, with each InferStart
- * and when room was made; so the tail is at most one reply, its calls, and what
- * passed with people. The record then is in one of four places:
+/* A run is restored from the newest position in its log and the events behind it. A position
+ * is written with the results of a turn, with each InferStart and when room was made; so
+ * the tail is at most one reply, its calls, and questions and messages of people. The record
+ * ends in one of four places:
  *
- *   no position                 it is queued, as it was
+ *   no position                 the run is queued, as it was
  *   InferStart, no InferEnd     the call was cut: charged its estimate, made again
  *   a failed InferEnd           the next attempt is made when its wait is over
- *   a reply, nothing after it   what follows is decided again (agent_resume_reply):
+ *   a reply, nothing after it   the machine decides again (agent_resume_reply):
  *                               recorded results stay, the other calls are
  *                               interrupted, or repeated where that does no harm
  *
- * A question that is open waits on, with the time it had left; an answer that was
- * acknowledged counts, also when its call has no result yet; a message that was not
- * read is read with the next results. A yes that may have been used already is not
- * used again: its call is told as interrupted, unless its tool is repeatable.
+ * An open question waits on, with the time it had left; an acknowledged answer counts, also
+ * when its call has no result yet; an unread message is read with the next results. A yes that
+ * may have been used already is not used again: the call is interrupted, unless its tool is
+ * repeatable.
  *
- * Nothing is asked of a model or a tool here. What can fail: memory, and a record
- * that does not fit together. */
+ * No model and no tool is called here. What can fail: memory, and a record that does not fit
+ * together. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,15 +37,15 @@
 #define FILE_MAX   (256u << 20)
 #define OUTPUT_MAX (1u << 20)
 
-struct tail_call { /* of the last reply */
+struct tail_call { /* a call of the last reply */
 	char id[16];
 	bool answered, success, cut;
-	bool ran; /* its tool gave the answer */
-	/* A person was asked about it: what became of that, with the text in
-	 * `output`, while it has no result of its own. */
+	bool ran; /* the tool gave the answer */
+	/* decided: a question about the call is over, with outcome `how` and the text in `output`,
+	 * and the call has no result yet. */
 	bool decided, approval, has_text;
 	enum agent_asked how;
-	struct buf output; /* as the event shows it; cut: its beginning */
+	struct buf output; /* as in the event; cut: only the beginning */
 	char error_class[32];
 };
 
@@ -53,13 +53,13 @@ struct tail {
 	struct run *run;
 	struct tail_call calls[TURN_MAX_CALLS];
 	unsigned ncalls;
-	size_t from;      /* where the line behind the last position begins; 0: none */
-	bool replied;     /* the call has a reply, from which nothing followed yet */
-	bool has_line;    /* of its own: it was not empty */
+	size_t from;      /* byte behind the line of the last position; 0: none */
+	bool replied;     /* the last call has a reply, and no position follows it */
+	bool has_line;    /* the reply has a line in the messages: it was not empty */
 	unsigned foreign; /* lines that are no events of this run */
 	struct usage usage;
 	enum turn_stop stop;
-	int64_t held_ms, held_from_ms; /* until the next attempt; since when, wall */
+	int64_t held_ms, held_from_ms; /* delay of the next attempt, and its begin by wall clock */
 	int64_t failing_from_ms;       /* used time at the first failure of the call; -1: none */
 	int64_t last_ms;
 };
@@ -136,10 +136,10 @@ static int read_position(struct tail *c, const struct event_view *v)
 	return rv;
 }
 
-/* ---- the events behind it: the reply */
+/* ---- the events behind the position: the reply */
 
-/* The attempt failed: how long the service has been failing decides what comes of
- * the next one. */
+/* Restores the retry state from a failed attempt: how long the service has been failing decides
+ * about the next one. */
 static void restore_take_failure(struct tail *c, const struct event_view *v, const json_t *content,
 				 const char *error_class)
 {
@@ -183,7 +183,7 @@ static void take_infer_end(struct tail *c, const struct event_view *v, const jso
 	c->run->rec.notices = 0;
 }
 
-/* ---- its calls */
+/* ---- calls of the reply */
 
 static void take_tool_call(struct tail *c, const struct event_view *v, const json_t *content)
 {
@@ -241,7 +241,7 @@ static int take_tool_result(struct tail *c, const json_t *content)
 	return buf_adds(&k->output, json_str(content, "output"));
 }
 
-/* ---- what passed with people */
+/* ---- questions and messages of people */
 
 static int take_waiting(struct tail *c, const struct event_view *v, const json_t *content)
 {
@@ -274,12 +274,12 @@ static int take_steering(struct run *r, const json_t *content)
 	const char *id = json_str(content, "steerId");
 	struct person_heard was = {.steer_id = ""};
 
-	/* Whoever says it again with the same request id hears the same again. */
+	/* A repeated request id must get the same answer as before. */
 	snprintf(was.steer_id, sizeof(was.steer_id), "%s", id);
 	snprintf(was.call_id, sizeof(was.call_id), "%s", json_str(content, "callId"));
 	if (person_restore_heard(r, json_str(content, "requestId"), &was) != 0)
 		return AVA_ENOMEM;
-	if (!id[0]) /* an answer: its Waiting says so */
+	if (!id[0]) /* an answer to a question: Waiting has it */
 		return 0;
 	if (strcmp(json_str(content, "outcome"), "queued") == 0)
 		return person_restore_said(r, id, content);
@@ -289,8 +289,8 @@ static int take_steering(struct run *r, const json_t *content)
 
 /* ---- the log */
 
-/* Of its beginning and of what people said, all; of the rest what stands behind the
- * position. */
+/* Takes SubagentSpawn, Checkpoint and the events with people wherever they stand, events of the
+ * reply only behind the position, which has the earlier ones. */
 static int restore_take_event(struct tail *c, const struct event_view *v, bool behind)
 {
 	bool people = v->kind == EVENT_Waiting || v->kind == EVENT_Steering ||
@@ -317,7 +317,7 @@ static int restore_take_event(struct tail *c, const struct event_view *v, bool b
 		rv = take_steering(c->run, content);
 	else if (v->kind == EVENT_Checkpoint)
 		rv = run_checkpoint_restore(c->run, content);
-	else if (v->kind == EVENT_SubagentSpawn) /* the next of its chain has it too */
+	else if (v->kind == EVENT_SubagentSpawn) /* the next run of its chain has the same */
 		snprintf(c->run->proposal, sizeof(c->run->proposal), "%s",
 			 json_str(content, "proposalId"));
 	else if (v->kind == EVENT_InferEnd)
@@ -337,7 +337,7 @@ static bool view_own(const struct run *r, const char *line, size_t len, struct e
 	       memcmp(v->agent_id.s, r->id.text, v->agent_id.len) == 0;
 }
 
-/* Numbers, hashes, and where the newest position stands. */
+/* Takes numbers and hash of a line, and remembers the newest position. */
 static void restore_scan_line(struct tail *c, const char *line, size_t len, size_t next,
 			      struct event_view *position)
 {
@@ -378,7 +378,7 @@ static int take_log(struct tail *c, const char *data, size_t len)
 	return rv;
 }
 
-/* The run's file, and its successors where recovery had to begin them. */
+/* Reads the run's log, with its successors where recovery had to begin new files. */
 static int restore_read_log(struct tail *c, struct ava_error *err)
 {
 	struct run *r = c->run;
@@ -407,7 +407,7 @@ static int restore_read_log(struct tail *c, struct ava_error *err)
 
 /* ---- the reply, from the messages */
 
-/* The whole output of a call whose event shows the beginning. */
+/* Takes the whole output of a call whose event shows the beginning only. */
 static int take_kept(struct tail *c, const char *line, size_t len)
 {
 	struct ava_error why = {0};
@@ -429,8 +429,8 @@ static int take_kept(struct tail *c, const char *line, size_t len)
 	return rv;
 }
 
-/* What stands behind the last reply: its results that were kept; *bytes: how long
- * it is. */
+/* Takes the whole outputs kept behind the last reply; *bytes: length of the last reply and the
+ * messages behind it. */
 static int restore_read_tail(struct tail *c, const char *file, size_t len, int64_t *bytes)
 {
 	const char *line;
@@ -455,7 +455,7 @@ static int restore_read_tail(struct tail *c, const char *file, size_t len, int64
 	return rv;
 }
 
-/* What a person decided becomes the call's result, or leave to start. */
+/* Turns a person's decision into the call's result, or into leave to start. */
 static int answer_decided(const struct tail_call *k, struct turn *t, struct turn_call *to)
 {
 	const char *text = arena_copy(&t->mem, k->output.data ? k->output.data : "", k->output.len);
@@ -502,7 +502,7 @@ static int answer_recorded(struct tail *c, struct turn *t)
 	return 0;
 }
 
-/* The reply that stands last, with the results that are known. */
+/* Rebuilds the last reply as a turn, with the results that are known. */
 static int last_reply(struct tail *c, const struct buf *body, const struct messages_info *info,
 		      struct turn **out, struct ava_error *err)
 {
@@ -526,7 +526,7 @@ static int last_reply(struct tail *c, const struct buf *body, const struct messa
 		rv = answer_recorded(c, t);
 	}
 	if (rv == 0) {
-		*out = ask_trim(t); /* it may wait for long */
+		*out = ask_trim(t); /* the turn may stay in memory for long */
 		rv = *out ? 0 : AVA_ENOMEM;
 	}
 	turn_free(t);
@@ -535,7 +535,7 @@ static int last_reply(struct tail *c, const struct buf *body, const struct messa
 
 /* ---- the machine */
 
-/* A call was cut: nobody knows what it cost, so it is charged its estimate. */
+/* The cost of a call that was cut is unknown: charge an estimate. */
 static void charge_cut_call(struct run *r)
 {
 	struct usage u;
@@ -548,8 +548,8 @@ static void charge_cut_call(struct run *r)
 	r->call.cut = u;
 }
 
-/* Waits go on where they were: those for a service by the clock on the wall, which
- * may have jumped. */
+/* A retry delay goes on by the wall clock; since that may have jumped, never longer than the
+ * whole delay. */
 static void restore_waits(struct tail *c)
 {
 	struct run *r = c->run;
@@ -609,7 +609,7 @@ int restore_run(struct run *r, const char *file, size_t len, const struct buf *b
 	out->last_ms = c->last_ms;
 	if (rv == 0 && out->started && body)
 		rv = stand(c, file, len, body, info, err);
-	else if (c->replied) /* it is only ended: what it cost counts */
+	else if (c->replied) /* the run is only ended: charge its last reply */
 		agent_charge(&r->agent, &c->usage);
 	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
 		buf_fini(&c->calls[i].output);
