@@ -1,6 +1,6 @@
-/* What the parts of the runtime need of each other: its log, its events, ids of requests,
- * work off the loop, and whether there is room for new work. Nothing here calls a part;
- * life.c opens and closes them. */
+/* Services for all parts of the runtime: avad.log, events of Ava's own, ids of requests, work off
+ * the loop, and the check for room for new work. Nothing here calls a part; life.c opens and closes
+ * them. */
 #include "ava/core.h"
 
 #include <stdlib.h>
@@ -112,7 +112,7 @@ int core_remember(struct core *c, const char *id, int64_t at_ms, const char *pro
 	return 0;
 }
 
-/* ---- events of Ava's own */
+/* ---- events of Ava's own, and room for new work */
 
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content)

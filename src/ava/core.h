@@ -25,36 +25,33 @@ struct core_options {
 	const char *model;               /* AVA_MODEL or NULL: forced default; *copied* */
 	void (*log)(const char *line, void *user); /* avad.log; may be NULL */
 	void *log_user;
-	/* notify.exec: its words, each with its NUL, then an empty one; NULL or
-	 * "": none. *Copied.* */
+	/* Words of notify.exec, each with its NUL, then an empty one; NULL or "": none; *copied* */
 	const char *notify;
-	/* Of a collector; NULL or "": traces are not pushed. *Copied.* */
+	/* URL and headers of a collector; NULL or "": traces are not pushed; *copied* */
 	const char *otel, *otel_headers;
 	const struct pages_options
-		*pages;         /* what tools reach (tool/pages.h); NULL: nothing; *copied* */
+		*pages;         /* web access of tools (tool/pages.h); NULL: none; *copied* */
 	struct mcp_client *mcp; /* tool/mcp.h; NULL: none; borrowed for the core's life */
-	uint64_t segment_bytes; /* of the journal; 0: 16 MB */
+	uint64_t segment_bytes; /* size of the journal's segments; 0: 16 MB */
 };
 
 /* Recovers, writes LogOpen (and Recovered), ends or requeues the runs that a
  * crash left, then serves. */
 int core_open(struct core **c, const struct core_options *o, struct ava_error *err);
-/* Recovery alone: redo what a crash left and write LogOpen and Recovered about
- * it, so that the next start, which finds a clean root, need not know. Runs are
- * left as they are, a clean root is not written to. `report` (initialised)
- * gets one JSON object. */
+/* Recovery alone: redoes what a crash left and writes LogOpen and Recovered, since the next start
+ * finds a clean root and cannot tell. Leaves runs as they are; does not write to a clean root.
+ * `report` (initialised) gets one JSON object. */
 int core_recover(const struct core_options *o, struct buf *report, struct ava_error *err);
 /* The journal alone, for work on a root that nobody serves. */
 int core_open_bare(struct core **c, const struct core_options *o, struct ava_error *err);
 void core_close_bare(struct core *c);
 
-/* Give no more slots: what is accepted from now on waits for the next start. */
+/* Gives no more slots: runs accepted from now on wait for the next start. */
 void core_hold(struct core *c);
-/* Stop taking slots, commit, close. Runs that are started end as interrupted
- * at the next start; a clean stop says so in the daily log. */
+/* Gives no more slots, commits, closes. The next start carries on runs that did not end. */
 void core_close(struct core *c);
 
-/* Nothing lives that keeps a daemon up: no run, queue or pending proposal. */
+/* Does nothing keep a daemon up: no run, no job, no pending proposal, no part at work? */
 bool core_idle(const struct core *c);
 
 #endif

@@ -1,5 +1,5 @@
-/* Reading of files for a verb, on a pool thread: a long record does not hold the
- * loop. In core.c. */
+/* Reads files for a verb on a pool thread, so that a long record does not hold the loop. In
+ * core.c. */
 #ifndef AVA_JOB_H
 #define AVA_JOB_H
 
@@ -8,7 +8,7 @@
 struct ava_error;
 struct core;
 
-#define JOBS_MAX 8 /* at once; others need the pool too */
+#define JOBS_MAX 8 /* at once; others need pool threads, too */
 
 /* Embedded; *borrowed until done*, which always comes, before the runtime is closed. */
 struct job {
@@ -18,11 +18,11 @@ struct job {
 	void (*done)(struct job *j); /* loop; may free its container */
 };
 
-/* AVA_EBUSY: JOBS_MAX are at work, or the runtime stops; then it was not begun. */
+/* AVA_EBUSY: JOBS_MAX are at work, or the runtime stops; `done` is not called then. */
 int job_begin(struct core *c, struct job *j, struct ava_error *err);
-/* Without that limit, for a job of milliseconds. */
+/* The same without JOBS_MAX, for a job of milliseconds. */
 int job_begin_short(struct core *c, struct job *j, struct ava_error *err);
-/* Ends jobs at work and refuses new ones, before anything is closed. */
+/* Refuses new jobs and waits for those at work, before anything is closed. */
 void jobs_end(struct core *c);
 
 #endif

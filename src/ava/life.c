@@ -1,7 +1,7 @@
-/* Opening: journal (which recovers), daily log, catalog and its unfinished
- * runs, proposals that still wait for their answer. From then on everything is
- * driven by the loop; core_close commits what is pending and stops. The parts that are
- * opened and closed are the rows of one table; none of them calls anything here. */
+/* The life of the runtime. core_open opens the journal (which recovers), the daily log, unfinished
+ * runs of the catalog, and proposals that wait for their answer. Then the loop drives everything;
+ * core_close commits pending writes and stops. The parts to open and close are the rows of one
+ * table; none of them calls anything here. */
 #include "ava/core.h"
 
 #include <fcntl.h>
@@ -28,23 +28,23 @@
 
 /* ---- the parts */
 
-/* When a part is opened. */
+/* The moment at which a part is opened. */
 enum part_stage {
 	PART_BOOT = 1, /* before LogOpen is written */
 	PART_RUNS,     /* before runs that a stop left are taken up */
 	PART_LAST,     /* after every part is restored */
 };
 
-/* A step that a part does not need is NULL. */
+/* The steps of a part's life; NULL: not needed. */
 struct life_part {
 	enum part_stage stage; /* of `open` or `open_as` */
 	int (*open)(struct core *c, struct ava_error *err);
 	int (*open_as)(struct core *c, const struct core_options *o, struct ava_error *err);
-	void (*restore)(struct core *c); /* take up what a stop left, after the runs */
+	void (*restore)(struct core *c); /* after the runs: take up what a stop left */
 	bool (*idle)(const struct core *c);
 	void (*quiesce)(struct core *c);       /* begin nothing more */
-	bool (*written)(const struct core *c); /* all of it went to the journal */
-	void (*close)(struct core *c);         /* the journal is closed */
+	bool (*written)(const struct core *c); /* nothing waits to go to the journal */
+	void (*close)(struct core *c);         /* after the journal is closed */
 };
 
 static int part_open_pages(struct core *c, const struct core_options *o, struct ava_error *err)
@@ -166,9 +166,9 @@ static void parts_close(struct core *c)
 			parts[i].close(c);
 }
 
-/* ---- taking up what is there */
+/* ---- problems with runs at the start */
 
-#define PROBLEMS_MAX 200 /* told in the event; all of them go to avad.log */
+#define PROBLEMS_MAX 200 /* listed in the event; avad.log has all */
 
 struct taking_up {
 	struct core *core;
@@ -277,7 +277,7 @@ static void write_boot(struct core *c)
 	boot_commit(c, d);
 }
 
-/* What was found amiss with runs: a second Recovered, behind the journal's. */
+/* Problems with runs go in a second Recovered, behind the journal's. */
 static void write_problems(struct taking_up *t)
 {
 	struct core *c = t->core;
@@ -296,7 +296,7 @@ static void write_problems(struct taking_up *t)
 	buf_fini(&t->problems);
 }
 
-/* Runs that a stop left, and proposals. */
+/* Takes up unfinished runs, then restores the parts. */
 static int core_take_up(struct core *c, const struct core_options *o, struct ava_error *err)
 {
 	struct taking_up t = {.core = c};
@@ -325,7 +325,7 @@ static void core_drain(struct os_task *t)
 {
 	struct core *c = CONTAINER_OF(t, struct core, drain);
 
-	if (c->journal) /* or closed since it was posted */
+	if (c->journal) /* NULL: closed since the task was posted */
 		journal_drain(c->journal);
 }
 
@@ -336,7 +336,7 @@ static void journal_notify(void *user)
 	os_post(c->loop, &c->drain);
 }
 
-/* After it nothing of the journal, and nobody posts the drain task. */
+/* Also runs a drain task that is queued; none is posted after this. */
 static void close_journal(struct core *c)
 {
 	journal_close(c->journal);
@@ -361,7 +361,7 @@ static int open_journal(struct core *c, const struct core_options *o, struct ava
 
 	if (rv != 0)
 		return rv;
-	/* What cannot go now must not keep the rest away; the next start tries again. */
+	/* A failed removal of pruned files does not stop the start; the next start tries again. */
 	if (prune_away_finish(c->root_fd, err) != 0)
 		core_log(c, "%s", err->text);
 	rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
@@ -426,14 +426,14 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	return 0;
 }
 
-/* Where tools must not read, whatever working folder a run has. */
+/* Finds the folders that no tool may read: the data root and the config folder. */
 static int find_own_folders(struct core *c)
 {
 	char path[4096];
 
 	c->sup.keep_out[0] = realpath(c->root, NULL);
 	if (settings_config_path("", path, sizeof(path), NULL) == 0) {
-		path[strlen(path) - 1] = '\0'; /* its slash */
+		path[strlen(path) - 1] = '\0'; /* cuts the slash at the end */
 		c->sup.keep_out[1] = realpath(path, NULL);
 		if (!c->sup.keep_out[1]) /* not made yet */
 			c->sup.keep_out[1] = strdup(path);
@@ -484,7 +484,7 @@ fail:
 	return rv;
 }
 
-/* Nothing is taken up here, so a clean root stays as it is, to the byte. */
+/* Takes up no runs, so that a clean root stays as it is, to the byte. */
 int core_open_bare(struct core **out, const struct core_options *o, struct ava_error *err)
 {
 	struct core *c = NULL;
@@ -538,7 +538,7 @@ void core_close(struct core *c)
 	mcp_client_quiesce(c->sup.mcp);
 	jobs_end(c);
 	parts_quiesce(c);
-	/* What runs have written waits in their outboxes, one behind another. */
+	/* Drafts wait in the runs' outboxes, one behind another: each sync lets some go. */
 	for (int i = 0; i < 100 && !parts_written(c); i++)
 		journal_sync(c->journal);
 	seals_close(c);

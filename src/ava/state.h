@@ -1,6 +1,5 @@
-/* Inside of the runtime (struct core), shared by the files of this folder:
- * core.c (what the parts need), life.c (opens and closes them), proposals.c, runs.c
- * (verbs about runs), events.c (cursors). */
+/* The inside of struct core, shared by the files of this folder: core.c (services for all parts),
+ * life.c (opens and closes them), proposals.c, runs.c (verbs about runs), events.c (cursors). */
 #ifndef AVA_STATE_H
 #define AVA_STATE_H
 
@@ -14,9 +13,9 @@
 
 struct proposal;
 
-/* Proposals tell the conversation of the outcome of each by these, which sessions_open sets.
- * `answering` adds to the commit of the answer, whatever its channel; `answered` follows when
- * that is on disk. `r` NULL: no run was started. */
+/* Hooks that tell a conversation the outcome of its proposals; sessions_open sets them.
+ * `answering` adds to the commit of the answer, whatever its channel; `answered` follows when that
+ * commit is on disk. `r` NULL: no run was started. */
 struct proposal_hooks {
 	void (*answering)(struct core *c, struct draft *d, const struct proposal *p,
 			  const char *session_id);
@@ -53,11 +52,11 @@ struct core {
 
 	struct list sessions; /* newest first */
 	struct strmap session_by_id;
-	struct list talks; /* in memory, last used last */
+	struct list talks; /* conversations in memory, last used last */
 	unsigned nsessions, resting_max;
 	struct os_task rest;   /* ava/session.c */
-	struct list resumings; /* requests to resume, on their way (ava/resume.c) */
-	struct list steerings; /* with request ids, on their way (ava/steer.c) */
+	struct list resumings; /* requests to resume that are not answered yet (ava/resume.c) */
+	struct list steerings; /* messages with request ids, not answered yet (ava/steer.c) */
 	struct {
 		unsigned n;    /* at work (ava/job.h) */
 		bool stopping; /* no more are begun */
@@ -87,8 +86,8 @@ struct op_watch {
 struct request {
 	struct list node;
 	int64_t at_ms;
-	char proposal[24], run[24], trace[48]; /* its answer */
-	struct spawn_wait *writing; /* its spawn while on the way to the disk; else NULL */
+	char proposal[24], run[24], trace[48]; /* the answer to it */
+	struct spawn_wait *writing; /* the spawn, while on its way to the disk; else NULL */
 	char id[];
 };
 
@@ -101,9 +100,9 @@ struct request *core_request(struct core *c, const char *id); /* NULL: new */
 int core_remember(struct core *c, const char *id, int64_t at_ms, const char *proposal,
 		  const char *run, const char *trace);
 void core_forget(struct core *c, const char *id);
-/* Such a run is or was there: 0, AVA_ENOENT, AVA_EINVAL (no id). */
+/* Does or did the run exist? 0, AVA_ENOENT, AVA_EINVAL (no run id). */
 int core_known(const struct core *c, const char *run, struct ava_error *err);
-/* Refuses new work: the journal is not well, or the disk nearly full. */
+/* May new work begin? AVA_EFULL: the disk is nearly full; else the journal's error. */
 int core_ready(struct core *c, struct ava_error *err);
 /* An event of Ava's own into a draft's daily log. `content` is freed. */
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
@@ -124,7 +123,7 @@ void sessions_chained(struct run *r, void *core);
 /* Notes files of the logbook from now on. A later failure is logged in avad.log and tried again:
  * sealing never stops other work. */
 int seals_open(struct core *c, struct ava_error *err);
-/* Seals and commits the rest, and stops. Needs the journal. Accepts a core without seals. */
+/* Seals and commits the rest, and stops; the journal must be open. Accepts a core without seals. */
 void seals_close(struct core *c);
 void seals_free(struct core *c); /* after the journal */
 /* Commits Seals about pruned files, one for each JSON object of `texts`, which are the caller's
@@ -133,8 +132,8 @@ void seals_free(struct core *c); /* after the journal */
 typedef void (*seals_done_fn)(int rv, const struct ava_error *err, void *user);
 int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
 		struct ava_error *err);
-/* Held from the beginning of a prune until all is removed: there is one list of removals
- * (prune_away.h). AVA_EBUSY: another prune holds it. */
+/* A prune holds this claim from its beginning until all is removed, since there is one list of
+ * removals (prune_away.h). AVA_EBUSY: another prune holds it. */
 int seals_prune_claim(struct core *c, struct ava_error *err);
 void seals_prune_over(struct core *c);
 
