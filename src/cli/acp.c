@@ -7,7 +7,7 @@
  * editors take updates between two turns for mistakes. Editors that show notices get those
  * meanwhile, and the next turn tells them nevertheless.
  *
- * * The daemon knows whether a turn is over: it is asked when an item shows that Ava has ended, a
+ * The daemon knows whether a turn is over: it is asked when an item shows that Ava has ended, a
  * moment behind an event, and now and then. A turn ends only when all items the daemon has for this
  * person have come, and the messages sent from here have come back.
  *
@@ -710,7 +710,7 @@ static void follow_on(struct acp_session *s)
 		dialog_leave(&s->d);
 }
 
-/* Not behind an editor that is gone: unread notices stay for the next client. */
+/* Acknowledge nothing once the editor is gone: its unread notices stay for the next client. */
 static void acp_acknowledge(struct acp_session *s)
 {
 	if (!s->a->gone)

@@ -163,7 +163,8 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 
 /* ---- what was not seen. What is behind the beginning comes as events */
 
-/* Ava's whole text; a stream that brought more of it left nothing to show. */
+/* Show the rest of Ava's text. The note on a text that the event cut is left out when the stream
+ * brought more than the event has: then nothing is missing. */
 static void show_hers(struct chat *c, const json_t *content)
 {
 	const char *text = json_str(content, "text");

@@ -114,7 +114,7 @@ static void print_cancelled(json_t *one)
 	bool had_ended = json_get_bool(one, "had_ended", false);
 
 	if (o.json) {
-		json_incref(run);
+		json_incref(run); /* show the outcome's members beside the run's */
 		json_object_del(one, "run");
 		json_object_update(run, one);
 		show_json(stdout, run);

@@ -1,12 +1,12 @@
 /* Commands for the life of the daemon: ava stop, ava restart.
  *
  * stop: the daemon commits and leaves once no run is started, or at once with --now: then runs at
- * work go on at its next start. It has gone when the lock of the data root is free, which holds for
- * a zombie, too. What can fail: the request; then the daemon goes on. Interrupted, the daemon
- * leaves nevertheless.
+ * work go on at its next start. It has gone when nobody holds the lock of the data root; a zombie
+ * does not hold it either. What can fail: the request; then the daemon goes on. When the command is
+ * interrupted, the daemon leaves nevertheless.
  *
  * restart: stop, then a daemon with the keys and settings of this command. A daemon of `ava serve`
- * or a service is started again by that. */
+ * or of a service is refused: it has to be restarted there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

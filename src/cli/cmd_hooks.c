@@ -55,8 +55,8 @@ static int hooks_settings_find(char path[PATH_MAX], struct ava_error *err)
 	return 0;
 }
 
-/* Open Claude Code's settings; none yet is no error. AVA_EINVAL: Claude Code cannot read the file.
- * */
+/* Open Claude Code's settings; none yet is no error. AVA_EINVAL: the file is not as Claude Code
+ * reads it. */
 static int settings_open(struct settings_file *f, struct ava_error *err)
 {
 	char path[PATH_MAX];

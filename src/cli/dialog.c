@@ -301,8 +301,8 @@ static bool dialog_is_shown(const struct dialog *d, const struct sse_event *e)
 	return strcmp(e->event, "InferStart") == 0 && !memmem(e->data, e->len, ava, strlen(ava));
 }
 
-/* Whether the event is a message sent from here: the first of its kind behind the message's entry.
- * */
+/* Whether the event is a message sent from here: it is the first of its kind behind the entry of
+ * that message. */
 static bool dialog_is_own(struct dialog *d, const struct sse_event *e)
 {
 	if (d->nown == 0 || strcmp(e->event, "UserMessage") != 0 ||

@@ -48,7 +48,7 @@ struct dialog {
 	uint64_t seen;                /* following begins behind this lsn */
 	char unshown[900];            /* a sentence about what dialog_past left out; "": nothing */
 	uint64_t acknowledged;        /* lsn */
-	uint64_t last;                /* lsn of the newest item */
+	uint64_t last;                /* lsn of the newest event that came, shown or not */
 	struct client *stream;        /* NULL: lost, or not open */
 	struct list items;            /* struct dialog_item */
 	bool lost, gone;              /* DIALOG_LOST, DIALOG_GONE were given; not followed: gone */
@@ -63,8 +63,8 @@ void dialog_init(struct dialog *d, struct client **c, bool all);
 void dialog_fini(struct dialog *d);
 
 /* Open a conversation. `id` NULL: a new one in d->cwd; `model` NULL: the daemon's default. Else an
- * existing one, which has a folder of its own; AVA_EINVAL: no id. Later events are behind d->seen.
- * */
+ * existing one, which has a folder of its own; AVA_EINVAL: `id` is none. Later events are
+ * behind d->seen. */
 int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_error *err);
 /* Continue with another model, or begin with it when nothing was said. */
 int dialog_model(struct dialog *d, const char *model, struct ava_error *err);

@@ -112,7 +112,7 @@ static bool foreign_event(struct buf *out, const char *line, size_t len)
 	return good && buf_check(out) == 0;
 }
 
-/* Copy lines that are events as they stand, without text behind the event. */
+/* Copy lines that are events as they stand, but for blanks and \r at their ends. */
 static void lay_lines(FILE *out, const struct buf *data, const char *name, bool *broken)
 {
 	const char *at = data->data, *end = at + data->len, *nl;

@@ -234,7 +234,7 @@ static const char *tail_start(const char *t, size_t len)
 	return t + at;
 }
 
-/* Show the tail's last rows below the line, in the margin of the final text. */
+/* Show the tail's last rows, in the margin of the final text; the line comes again below them. */
 static void show_tail(struct line *l)
 {
 	size_t len = 0, total = 0, from = 0;

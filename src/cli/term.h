@@ -21,15 +21,15 @@ size_t term_rows(FILE *f);
 bool term_redraws(FILE *f);
 
 /* Text of unknown origin: control characters, escapes, bidi marks become visible; without UTF-8
- * other characters become ASCII. */
+ * characters beyond ASCII become ASCII. */
 void term_text(FILE *f, const char *s, size_t len, bool keep_newlines);
 void term_str(FILE *f, const char *s);
 /* A part of a line, made safe as a whole; a newline that `fmt` begins or ends with is one. */
 void term_print(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Text that is not ava's, as a model's: each row begins with TERM_MARGIN blanks (less `column` in
  * the first, which are used already), so that no row looks like a line of ava. Rows end at `width`
- * (0: never), and many blanks in a row are one. A newline ends the output only if it ends the text.
- * */
+ * (0: never), and many blanks in a row are one. The output ends with a newline only if the text
+ * does. */
 #define TERM_MARGIN 2u
 void term_theirs(FILE *f, size_t width, const char *s, size_t len, size_t column);
 /* term_theirs for text that is safe already: blanks are kept, our styles pass; margin: 0 or
@@ -44,7 +44,7 @@ void term_wrapped(FILE *f, const char *s, size_t len);
 /* A line of our own, wrapped so; flushed. */
 void term_line(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* term_wrapped for a line of which `column` columns are used; its next rows begin `indent` columns
- * from the left. Newlines become blanks. */
+ * from the left. A newline does not end a row: it is shown as an escape. */
 void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t indent);
 /* Data for programs, as it is; where `f` is a terminal, as term_text: JSON
  * escapes control characters, but not those beyond ASCII. */

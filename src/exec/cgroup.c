@@ -95,7 +95,8 @@ static bool find_own(char *line, char out[PATH_MAX])
 	return true;
 }
 
-/* Is the process alive that made this group, and may still need it empty? */
+/* Is the maker of the group of this name alive? Then the group is needed, although nobody may be in
+ * it yet. */
 static bool has_maker(const char *name)
 {
 	long pid = strtol(name + strlen(PREFIX), NULL, 10);

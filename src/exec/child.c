@@ -373,7 +373,7 @@ static void end_now(struct exec_child *c)
 	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
 }
 
-/* Watch a running child; without memory for that, end it. */
+/* Watch a running child; if that cannot be set up, end it. */
 static int child_watch(struct exec_child *c, const struct exec_options *o, struct ava_error *err)
 {
 	c->pidfd = pidfd_open(c->pid, 0);

@@ -72,7 +72,8 @@ int exec_say(struct exec_child *child, const char *text, size_t len);
 void exec_hang_up(struct exec_child *child, int64_t ms);
 /* Kill the child and its group; `done` follows, with EXEC_STOPPED. */
 void exec_stop(struct exec_child *child);
-/* Kill the child and its group without `done`. Waits a second at the most until it is gone. */
+/* Kill the child and its group, and free it without `done`. Waits a second at the most until it is
+ * gone. */
 void exec_kill(struct exec_child *child);
 
 #endif

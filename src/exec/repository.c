@@ -27,7 +27,7 @@ static const char *const closed[] = {"/.ssh/",  "/.gnupg/", "/.aws/",    "/.azur
 				     "/etc/",   "/proc/",   "/sys/",     "/dev/",
 				     "/run/",   "/boot/",   "/ava/"};
 
-/* Canonical path of `name` in `folder`. */
+/* The path of `name` in `folder`; an absolute `name` stays. False: too long. */
 static bool repository_join(char out[PATH_MAX], const char *folder, const char *name)
 {
 	bool whole = name[0] == '/';
@@ -36,7 +36,7 @@ static bool repository_join(char out[PATH_MAX], const char *folder, const char *
 	       PATH_MAX;
 }
 
-/* Is the file the user's own, and no link? */
+/* Is `name` in `folder` of that type (no link), and the user's own? */
 static bool repository_has(const char *folder, const char *name, mode_t type)
 {
 	char path[PATH_MAX];

@@ -1,6 +1,6 @@
-/* The folder of a folder's history, when git keeps it outside: the repository of a folder above, or
- * of a worktree, a submodule, or a `.git` file that names another place. Found without git, which
- * would obey its configuration. */
+/* The place of a folder's history, when git keeps it outside of the folder: in the repository of a
+ * folder above, or because the folder is a worktree, a submodule, or has a `.git` file that names
+ * another place. Found without git, which would obey the repository's configuration. */
 #ifndef EXEC_REPOSITORY_H
 #define EXEC_REPOSITORY_H
 
@@ -11,7 +11,7 @@ struct repository {
 	char tree[PATH_MAX];   /* top of the work tree; "": no repository */
 	char folder[PATH_MAX]; /* git's, canonical, to be shown read-only; "": none outside */
 	char file[PATH_MAX];   /* the `.git` file above that leads to it, likewise */
-	bool refused;          /* a folder outside may not be shown */
+	bool refused;          /* git's folder is outside, and may not be shown */
 	bool part;             /* the history is of more than the folder */
 };
 

@@ -141,7 +141,7 @@ static int check_all(const struct sandbox *s, struct ava_error *err)
 	return rv;
 }
 
-/* Empty ava's folders within a shown one. */
+/* Show ava's folders within a shown one as empty. */
 static void add_hidden(struct args *a, const struct sandbox *s, const char *shown)
 {
 	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
@@ -149,7 +149,7 @@ static void add_hidden(struct args *a, const struct sandbox *s, const char *show
 			sandbox_add(a, "--tmpfs", s->keep_out[i], NULL);
 }
 
-/* Add the folders that a person named, each under its own path. */
+/* Add the folders and files that a person named, each under its own path. */
 static void sandbox_add_named(struct args *a, const struct sandbox *s)
 {
 	for (size_t i = 0; s->reads && s->reads[i]; i++)

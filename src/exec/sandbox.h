@@ -37,7 +37,8 @@ struct sandbox {
 	bool network;            /* this machine's network; else none */
 	const char *start;       /* where the command starts, by its path inside */
 	const char *const *argv; /* the command, by its path inside; NULL at its end */
-	/* Variables that replace those of sandbox_env; NULL ends them, NULL: none. */
+	/* Variables added to sandbox_env, of which they replace those of the same name; NULL ends
+	 * them, NULL: none. */
 	const char *const *env;
 };
 

@@ -3,7 +3,7 @@
  *   {"checks":[{"name","ok","detail"}],
  *    "local_servers":[{"base_url","kind","models":["…"],"used":bool}],
  *    "settings":{"runs.max":8,…}}
- * * Keys are never printed. */
+ * Keys are never printed. */
 #ifndef GATEWAY_DOCTOR_H
 #define GATEWAY_DOCTOR_H
 

@@ -1,7 +1,7 @@
 /* The door for MCP clients (modelcontextprotocol.io, 2026-07-28 and the versions with a
  * handshake): one JSON-RPC message in, its answer out, as JSON or as a stream of events.
  *
- * * Every request counts as a model's: it may use the rows of mcp_tools.h, none of which starts a
+ * Every request counts as a model's: it may use the rows of mcp_tools.h, none of which starts a
  * run. A person speaks only through a form that the client has shown: as an answer to
  * elicitation/create, or with a requestState that was given out for this very call.
  * Loop thread only. */

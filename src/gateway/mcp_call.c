@@ -1,6 +1,6 @@
 /* See mcp_call.h.
  *
- * * Happy path: a verb is called, its answer parsed, and the caller writes the client's answer. A
+ * Happy path: a verb is called, its answer parsed, and the caller writes the client's answer. A
  * call has two ends, the client and the verb; the last one to let go frees it. What can fail:
  * memory, and an answer beyond its bound (an error goes out instead); the client hangs up: the verb
  * is carried out, and its answer dropped. */

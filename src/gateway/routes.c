@@ -1,7 +1,7 @@
 /* A request becomes the arguments of a verb, its answer the response: JSON, never stored by
  * a cache and never guessed to be something else by a browser.
  *
- * * Happy path: the caller is looked up, the row found, the query of a GET or the body of a
+ * Happy path: the caller is looked up, the row found, the query of a GET or the body of a
  * POST becomes the arguments, and the verb is called with a reply that keeps the request
  * until it is answered, maybe before the call returns; the stream rows start a stream.
  *

@@ -10,7 +10,7 @@
  * that keeps its card, when its last message was taken: a crash in between repeats the notice, with
  * the same id, and never loses it.
  *
- * * Cards are not kept up to date by events: a due card (a quote, the line of a run) asks its verb
+ * Cards are not kept up to date by events: a due card (a quote, the line of a run) asks its verb
  * for the present state, and is edited when its text would differ. So a restart has nothing to
  * catch up with.
  *
@@ -271,8 +271,8 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 
 	if (t->poll.busy || t->updates || t->hand.busy || !tg_kept(t) || t->state > DOOR_SERVING)
 		return;
-	/* A service that answers polls at once, or with old updates, is asked after a pause only.
-	 * */
+	/* A service that answers polls at once, or with old updates, is not asked without a
+	 * pause. */
 	if (t->asked == offset)
 		t->poll.next_ms = MAX(t->poll.next_ms, t->poll_began_ms + TG_PAUSE_MS);
 	if (now < t->poll.next_ms) {

@@ -53,8 +53,8 @@ static void hand_over(struct telegram *t)
 	tg_wake(t);
 }
 
-/* Try an update that the disk refused again later, unconfirmed to the service. After 3 tries with a
- * healthy disk (false) the person gets the error and the next update its turn. */
+/* An update could not be kept: try it again later, unconfirmed to the service. False, after TRIES
+ * with a healthy disk: the person gets the error, and the next update its turn. */
 static bool hand_later(struct telegram *t, const struct tg_asking *a)
 {
 	struct tg_hand *h = &t->hand;

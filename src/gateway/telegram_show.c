@@ -325,8 +325,8 @@ static void told_result(struct telegram *t, const struct tg_asking *a)
 	tg_wake(t);
 }
 
-/* Tell a message from its event, which has more text; from the notice if the event cannot be read.
- * */
+/* Tell a message from its event, which has more text; from the notice if the event cannot
+ * be read. */
 static void told_message(struct telegram *t, const struct tg_asking *a)
 {
 	const json_t *event = json_array_get(json_object_get(a->answer, "events"), 0);

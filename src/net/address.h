@@ -1,6 +1,6 @@
 /* Rules for what may be fetched on behalf of a model: network addresses, and URLs. Pure; no name is
  * looked up and nothing is connected here. A URL that passes says nothing about where its name
- * leads: the address is judged when it is connected (web_fetch_host.c). */
+ * leads: each address is judged before it is connected (web_fetch_call.c). */
 #ifndef NET_ADDRESS_H
 #define NET_ADDRESS_H
 

@@ -315,7 +315,7 @@ static void call_sent(struct http_multi *m, struct http_call_impl *im)
 		tune_later(m);
 }
 
-/* Hand waiting calls to libcurl again. */
+/* Take calls that wait for a connection inside libcurl out and hand them in again. */
 static void kick(struct http_multi *m)
 {
 	LIST_EACH (&m->calls, n, tmp) {
@@ -434,7 +434,7 @@ static int keep_header(struct http_call_impl *im, const char *line, size_t len)
 	while (end > s && strchr("\r\n \t", end[-1]))
 		end--;
 	if (end - s > ((*line | 32) == 'm' ? SESSION_MAX : VALUE_MAX) || memchr(s, 0, end - s))
-		return 0; /* an empty value */
+		return 0; /* too long, or with a NUL: of no use */
 	return buf_addf(&im->kept, "%.*s%c%.*s%c", (int)(colon - line), line, 0, (int)(end - s), s,
 			0);
 }

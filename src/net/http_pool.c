@@ -100,7 +100,7 @@ static void mem_free(void *p)
 	i = (size_t)((char *)p - uploads.base) / HTTP_UPLOAD_BYTES;
 	if (!uploads.empty[i] && uploads.nfree >= UPLOADS_WARM) /* a guess without the lock */
 		http_upload_empty(p);
-	else if (!uploads.empty[i]) /* TLS headers pass through it, too */
+	else if (!uploads.empty[i]) /* over TLS a request's headers pass through it, too */
 		explicit_bzero(p, HTTP_UPLOAD_BYTES);
 	pthread_mutex_lock(&uploads.lock);
 	uploads.empty[i] = false;

@@ -10,7 +10,8 @@
 #include "net/http_target.h"
 #include "os/loop.h"
 
-/* Easy handles kept for the next calls: runs that began together also end their turns together. */
+/* Easy handles kept for the next calls: runs that began together also end their turns together.
+ * A call under way holds one, too, so there are no more spares than there were calls at once. */
 #define HTTP_SPARES 256
 
 #define HTTP_MULTI_CALLS  128   /* without multiplexing */
@@ -47,7 +48,7 @@ struct http_pool {
 	unsigned connections;
 	uint64_t opened;
 	char known[400];          /* "+host:port:address" of the newest connection; "": none */
-	int64_t names_amiss_till; /* after a failed look-up `known` is used until then */
+	int64_t names_amiss_till; /* a look-up hung or failed: use `known` until then */
 };
 
 /* One CURLM on the loop. A pool has several, since libcurl searches a host's connections one by

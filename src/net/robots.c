@@ -15,7 +15,7 @@
 
 #define RULES_MAX   2000
 #define PATTERN_MAX 500
-#define STEPS_MAX   1000000 /* of one question; a longer one is answered with no */
+#define STEPS_MAX   1000000 /* of one question; a file that needs more forbids the path */
 #define DELAY_MAX_S 30
 
 struct robots_rule {

@@ -67,8 +67,8 @@ const char *web_fetch_class(enum web_fetch_fault fault); /* static, as is the ne
 const char *web_fetch_sentence(enum web_fetch_fault fault);
 
 struct web_fetch_limits {   /* 0: the default */
-	int64_t connect_ms; /* 30,000: one URL from its turn on, with redirects */
-	int64_t total_ms;   /* 30,000: one URL, from when it is its turn, redirects too */
+	int64_t connect_ms; /* 5,000: name, TCP, TLS */
+	int64_t total_ms;   /* 30,000: one URL from its turn on, with redirects */
 	int64_t slow_s;     /* 15: seconds under 1 KB/s */
 	size_t head_max;    /* 64 KB of headers */
 };

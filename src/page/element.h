@@ -49,7 +49,7 @@ enum mark {
 	MARK_COMMENTS = 1 << 4,
 	MARK_NOTICE = 1 << 5,    /* cookies, share bars, advertisements, subscriptions */
 	MARK_UNSAID = 1 << 6,    /* aria-hidden, or white where nothing around it has a colour */
-	MARK_BODY = 1 << 7,      /* the article's text, by its class or id */
+	MARK_BODY = 1 << 7,      /* the article's text, by its class or itemprop */
 	MARK_LAYOUT = 1 << 8,    /* a table used for layout */
 	MARK_LINENO = 1 << 9,    /* line number of code; never a node */
 	MARK_LIT = 1 << 10,      /* the element or an ancestor has a background of its own */

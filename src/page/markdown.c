@@ -97,7 +97,7 @@ static void take_code(struct markdown_walk *w, uint32_t i)
 	buf_drop(b, from);
 }
 
-/* The node that names the language: the element, a code element in it, or its parent. */
+/* The node that names the language: the element, a code element in it, or a block around it. */
 static const struct node *language_of(const struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);

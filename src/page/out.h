@@ -40,7 +40,8 @@ struct out {
 };
 
 void out_init(struct out *o, struct buf *to);
-/* Write text of the page: one space for any blanks, hidden characters dropped, the rest escaped. */
+/* Write text of the page: one space for any blanks, characters that are not text dropped, the rest
+ * escaped. */
 void out_text(struct out *o, const char *s, size_t len);
 void out_break(struct out *o, unsigned breaks); /* a space, within a line */
 void out_space(struct out *o);
