@@ -31,7 +31,7 @@ enum answer_said {
 	SAID_GLUE = 8,     /* no meaning, but only beside a change */
 	SAID_LIMIT = 16,   /* a change must stand beside it */
 	SAID_BUT = 32,     /* likewise */
-	SAID_CHEAPER = 64, /* an amount must follow or precede */
+	SAID_CHEAPER = 64, /* an amount or a model must be there, too */
 	SAID_FASTER = 128,
 	SAID_THINK = 256,
 	SAID_NO_THINKING = 512,
@@ -659,8 +659,9 @@ static bool model_named(const char *name, bool announced, char out[128])
 	return strcmp(name, "offline") == 0;
 }
 
-/* The name at `at`: how many words it takes; 0: none. Behind the word "model" it may have any form:
- * the model is looked for when the change is carried out. */
+/* The name at `at`: how many words it takes; 0: none. Behind "model" it may have any form, behind
+ * "use", "with" or "to" any with '-', ':' or '/' in it: the model is looked for when the change is
+ * carried out. */
 static int answer_find_name(const struct answer_walk *w, int at, struct answer_name *out)
 {
 	struct change *c = w->change;

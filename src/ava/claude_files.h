@@ -10,7 +10,7 @@
 #include "codec/card.h"
 
 #define CLAUDE_CARDS_MAX 1000        /* cards read of a session, at the most */
-#define CLAUDE_BYTES_MAX (64u << 20) /* bytes of them, at the most */
+#define CLAUDE_BYTES_MAX (64u << 20) /* after so many bytes no more are read */
 
 struct claude_team {
 	char name[CARD_NAME_MAX + 1];

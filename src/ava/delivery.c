@@ -1,8 +1,8 @@
 /* Open notices, and the verbs of clients. Events are read from the feed, as by any reader: after
- * they are durable, and without anybody waiting. A notice stays in the list until every channel
- * that wants it has acknowledged it on disk: delivery.json says up to which lsn all notices are
- * settled but for those it names, which are open or still to come behind younger events. It is
- * written whole, without closing channels.
+ * they are durable and readable, and without anybody waiting. A notice stays in the list until
+ * every channel that wants it is done with it, and that is on disk: delivery.json says up to which
+ * lsn all notices are settled but for those it names, which are open or still to come behind
+ * younger events. It is written whole, without the channels in item.closing.
  *
  * What can fail: the disk, when an acknowledgement is written (the caller hears of it, and the
  * notice stays open); the files, when the cursor fell behind the feed (opened again a second

@@ -121,7 +121,7 @@ bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_
 /* ---- delivery.c */
 /* Closes these channels of a notice; frees it when none is open. */
 void delivery_settle(struct delivery *d, struct item *it, unsigned channels);
-/* A draft that writes the state without closing channels; NULL: no memory. */
+/* A draft that writes the state, without channels in item.closing; NULL: no memory. */
 struct draft *delivery_draft(struct delivery *d);
 /* Commits a draft or NULL. 0: `done` follows, once, unless the runtime stops first. */
 int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *user);

@@ -298,7 +298,7 @@ static void answer_written(struct memory_op *op)
 	memory_op_free(op);
 }
 
-/* Answers a change that has nothing more to say. `warning`: done, with a caveat. */
+/* Answers a removal or a reset. `warning`: done, with a caveat; "": without. */
 static void answer_done(struct memory_op *op)
 {
 	struct verb_answer a;

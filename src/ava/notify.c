@@ -53,7 +53,7 @@ struct notify {
 	struct exec_child *child;
 	bool stopped, busy; /* busy: `item` is between pick and its end */
 	bool end_waits;     /* write_end must run again: the disk refused it */
-	struct item *item;  /* NULL: settled by another channel */
+	struct item *item;  /* NULL: settled meanwhile: answered, or dropped */
 	char reason[600];   /* the failure of the last call; "": it succeeded */
 };
 

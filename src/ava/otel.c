@@ -41,9 +41,9 @@
 #define MESSAGE_CHARS 160
 
 /* ---- the collector: POST /v1/traces, as in the specification of OTLP/HTTP. 200 is a success;
- * spans left out by partialSuccess are reported and not sent again. 429, 502, 503, 504 and a broken
- * connection are tried again, after the time that the answer asks for; any other answer is a
- * refusal. OTEL_EXPORTER_OTLP_HEADERS and otel.endpoint are read as by other programs of
+ * spans left out by partialSuccess are reported and not sent again. 429, 502, 503, 504 and a failed
+ * or broken connection are tried again, after the time that the answer asks for; any other answer
+ * is a refusal. OTEL_EXPORTER_OTLP_HEADERS and otel.endpoint are read as by other programs of
  * OpenTelemetry; no value of a header is ever part of an error. */
 
 struct otel_sender {

@@ -19,7 +19,7 @@ struct core;
  * nothing is pushed. `headers` may be NULL. After runs are taken up. AVA_EINVAL, AVA_EDENIED (the
  * address, the headers), AVA_ENOMEM. */
 int otel_open(struct core *c, const char *endpoint, const char *headers, struct ava_error *err);
-bool otel_idle(const struct core *c); /* no trace waits */
+bool otel_idle(const struct core *c); /* no trace is under way or waits */
 void otel_close(struct core *c);      /* while the journal is open, after jobs_end */
 
 struct jw;
@@ -27,7 +27,7 @@ struct jw;
 void otel_health(const struct core *c, struct jw *w);
 
 /* Pushes an ended run now, before waiting ones, also a second time. 0: noted, until a restart.
- * AVA_EUNSUPPORTED: no endpoint; AVA_ENOENT: no such run; AVA_EBUSY: it is at work, or 64 others
+ * AVA_EUNSUPPORTED: no endpoint; AVA_ENOENT: no such run; AVA_EBUSY: it has not ended, or 64 others
  * wait. */
 int ops_push(struct core *c, const char *run, struct ava_error *err);
 

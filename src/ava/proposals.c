@@ -50,6 +50,7 @@ static const struct {
 	[STEP_REPLACED] = {0, false, "rejected", EVENT_SpawnRejected},
 };
 
+/* The only place that writes p->step. */
 static void proposal_move(struct proposal *p, enum proposal_step to)
 {
 	struct core *c = p->core;

@@ -14,13 +14,13 @@
  * before it; sealed heads and catalog rows stay. The caller holds the root's lock, and no daemon
  * serves it. `dry`: only reports. `report` (initialised) gets
  * {"dryRun","runs":[…],"days":[…],"files","bytes"}. AVA_EBUSY: a run from before is not over;
- * AVA_ECORRUPT: the logs differ from their Seals, which pruning would hide. On error nothing was
- * changed. */
+ * AVA_ECORRUPT: the logs differ from their Seals, which pruning would hide; with these two nothing
+ * was changed. */
 int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct buf *report,
 	       struct ava_error *err);
-/* POST /prune in a daemon at work. Runs at work stay, with the daily logs from the day on which the
- * first of them began; threads of the pool read, hash and remove files, and their Seals come
- * between those of the work. */
+/* POST /prune in a daemon at work. Runs that have not ended stay, with the daily logs from the day
+ * on which the first of them began; threads of the pool read, hash and remove files, and their
+ * Seals come between those of the work. */
 void verb_prune(struct verb_call *v);
 extern const struct arg prune_args[];
 

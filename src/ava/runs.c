@@ -902,7 +902,7 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	struct ava_error err = {0};
 	int rv = 0;
 
-	if (!r) { /* a repeated cancel changes nothing */
+	if (!r) { /* it has ended: nothing changes */
 		ops_look(c, run, done, user);
 		return;
 	}

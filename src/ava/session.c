@@ -291,7 +291,7 @@ static int session_fill(struct session *s, const struct op_session_new *n, struc
 	return session_load(s, err);
 }
 
-/* Takes the id that a client wants; an empty conversation of that id is dropped. */
+/* Takes the id that a client wants; a conversation of that id without words is dropped. */
 static int session_claim(struct core *c, const char *want, struct session_id *id,
 			 struct ava_error *err)
 {
@@ -584,7 +584,7 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 
 #define NAMED_MAX 20u /* runs of a group in one notice */
 
-/* Tells Ava of an answer given elsewhere, which does not answer her words here. */
+/* What a notice adds about an answer that was given elsewhere: it answers nothing said here. */
 static const char *session_where(const struct proposal *p)
 {
 	return p->said_here ? "" : NOTICE_ELSEWHERE;

@@ -574,7 +574,8 @@ static void begin_turn(struct talk *t)
 	struct run *r = &t->run;
 	int64_t added = 0;
 
-	/* In a small window these tools come with the first subagent (doc/MESSAGES.md). */
+	/* In a small window these tools come with the first subagent (doc/MESSAGES.md, "Small
+	 * windows"); of the outcome of a quote a notice tells. */
 	if (results_come(t) > 0 || !list_empty(&t->watches))
 		r->tools.wanted |= spec_tools_named(r->spec, tools, ARRAY_LEN(tools));
 	if (write_turn(t, &added) != 0) {

@@ -111,14 +111,15 @@ struct talk {
 struct session *session_find(struct core *c, const char *id, struct ava_error *err);
 void session_send(struct verb_reply *r, struct session *s); /* answers with the session */
 int session_load(struct session *s, struct ava_error *err); /* opens its talk */
-void session_leave(struct talk *t);                         /* frees its talk */
+void session_leave(struct talk *t); /* keeps model and costs in the session, frees its talk */
 /* Keeps the entry that a request id was answered with. AVA_ENOMEM. */
 int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
 
 void session_rest(struct core *c); /* drops talks at rest beyond the limit */
 
 /* ---- talk_model.c */
-/* session_load, for a session whose folder may be gone: it goes on in `cwd` (NULL or "": none). */
+/* session_load, for a session whose folder may be gone: at rest it goes on in `cwd` then (NULL or
+ * "": none). */
 int session_settle(struct session *s, const char *cwd, struct ava_error *err);
 
 /* ---- talk.c */
@@ -180,7 +181,8 @@ void talk_recall_told(struct talk *t, struct draft *d); /* StateRead of the told
 void talk_recall_free(struct talk_recall *k);
 void talk_note_start(struct tool_call *c); /* memory_write */
 
-/* Ava's tools, naming the roles visible from `cwd`. talk_tools returns 0: out of memory. */
+/* ---- talk_tools.c: Ava's tools, naming the roles visible from `cwd`. talk_tools returns 0: out of
+ * memory. */
 extern const struct role role_ava;
 int talk_tools_init(struct core *c);
 void talk_tools_fini(struct core *c);

@@ -36,7 +36,7 @@
 #include "subagent/rights.h"
 
 #define MEANT_MAX   16
-#define SEEN_MS     1000 /* a quote made within this time before the words was not read */
+#define SEEN_MS     1000 /* a quote or question this shortly before the words was not read */
 #define NUMBER_LAST 63   /* bit of "the last": the newest quote */
 #define FAILED      "The person's " NOTICE_FAILED
 
@@ -476,7 +476,7 @@ static void tell_at_work(struct talk *t)
 
 static void told_rights(int rv, void *user)
 {
-	(void)rv; /* without this line the person still hears it from Ava, who has a notice */
+	(void)rv; /* the line was for the person; Ava has a notice */
 	(void)user;
 }
 
@@ -698,7 +698,8 @@ enum talk_asks talk_asks(const char *text, size_t len)
 
 enum talk_answer_said { SAID_NOTHING, SAID_ANSWER, SAID_STOP, SAID_CHANGE };
 
-/* `q` NULL: several questions are open. A "no" may also mean the run itself: SAID_STOP. */
+/* `q` NULL: several questions are open. Words such as "stop" are a no to the parser, but mean the
+ * run itself: SAID_STOP. */
 static enum talk_answer_said said_to(const struct question *q, const char *words)
 {
 	struct change change;

@@ -383,7 +383,7 @@ static void hear_words(struct words *w, const char *file, size_t size, const cha
 
 		begin = at;
 		if (!newest)
-			continue; /* not the person's words, but an argument of a call */
+			continue; /* not the person's, whatever arguments of a call in it say */
 		free(w->newest);
 		w->newest = newest;
 		w->said = w->said || said;

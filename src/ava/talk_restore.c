@@ -314,8 +314,9 @@ static int read_entries(struct talk_restore_memory *m, const struct session *s,
 
 /* ---- a turn cut by a stop */
 
-/* Answers open calls with "interrupted", but not those that may run again: tools that change
- * nothing, and Ava's own, which know by the call's id what they have done (talk_tools.c). */
+/* Answers open calls with "interrupted", but not those that may run again: calls of tools that
+ * change nothing, and of those of Ava's that know by the call's id what they have done
+ * (talk_tools.c). */
 static void prepare_open(struct talk *t, struct turn *turn)
 {
 	const struct agent_spec *spec = &t->run.spec->agent;

@@ -37,7 +37,7 @@ static void args_names(const struct arg *args, char *out, size_t size)
 					      args[i].name);
 }
 
-/* Reads a number times `scale`; refuses overflow. */
+/* Reads a number times `scale`; refuses overflow, and a fraction where `scale` is 1. */
 static int verbs_read_number(const struct arg *a, const json_t *v, int64_t scale, int64_t *out,
 			     struct ava_error *err)
 {

@@ -126,7 +126,7 @@ void verbs_stop(struct core *c);
 
 /* Writes {"error":{"code","message"}}. */
 int verbs_error(struct buf *out, int code, const char *message);
-int verbs_http_status(int code);
+int verbs_http_status(int code); /* of a code of ava.h */
 
 /* ---- for the functions of verbs */
 

@@ -28,6 +28,7 @@
 
 /* ---- GET /health */
 
+/* Marks by which a client sees whether its keys are the daemon's (base/keys.h). */
 static void write_marks(struct jw *w)
 {
 	char mark[KEYS_MARK_LEN + 1];
@@ -394,7 +395,7 @@ static const struct arg logs_args[] = {
 
 struct log_question {
 	struct question_args args;
-	unsigned *asked; /* the caller's count of questions being answered */
+	unsigned *asked; /* core_service.log_jobs */
 };
 
 /* Writes events up to the limits; broken lines go to `broken`. */

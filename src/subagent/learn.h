@@ -20,7 +20,7 @@ struct os_loop;
 #define LEARN_AGAIN_MS 600000
 #define LEARN_SOON_MS  1000 /* after no answer, or if there are several models */
 
-/* `root_fd`: the data root, which outlives the learner. NULL: no memory. */
+/* Facts are kept below `root_fd`, which outlives the learner. NULL: no memory. */
 struct learner *learner_new(struct os_loop *loop, int root_fd);
 /* Let waiting requests go on and ask nothing any more. NULL is fine. */
 void learner_stop(struct learner *l);

@@ -69,7 +69,7 @@ enum draft_kind {
 	DRAFT_MESSAGES,
 	DRAFT_PUT,
 	DRAFT_DROP,
-	DRAFT_ENTRY, /* one entry of a session file */
+	DRAFT_ENTRY, /* one entry of a session file; each is a part of its own */
 };
 
 struct draft_part { /* its address stays while others are added */
@@ -183,7 +183,8 @@ struct logbook {
 	struct list flying;  /* drafts of commits under way, by lsn */
 	struct os_timer *retry;
 	int64_t retry_ms;
-	bool behind, closed; /* behind: the journal's numbers were below those in the logs */
+	/* behind: the journal's numbers were below those in the logs; closed: no outbox sends. */
+	bool behind, closed;
 	void (*touched)(const char *path, void *user); /* `path` got lines; or NULL */
 	void *touched_user;
 };

@@ -26,8 +26,8 @@
 #include "subagent/run.h"
 #include "subagent/wire.h"
 
-#define LOOK_MS                                                                                    \
-	60000 /* the wall's clock may jump, a machine sleep: look that often, all runs at once */
+/* The wall's clock may jump, a machine sleep: look that often, all runs at once. */
+#define LOOK_MS  60000
 #define QUIET_MS 3600000 /* a run parked again within it is not announced again */
 #define MODELS   3       /* offered */
 #define MODEL_ID sizeof(((struct model *)0)->id)

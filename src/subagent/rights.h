@@ -5,8 +5,8 @@
  * person's, so that these need a yes that says so (ava/propose.c).
  *
  * Rights are decided before a person is asked, are part of what is confirmed and do not change
- * afterwards. A run that gets the result, conversation or notes of another one has seen what
- * that one saw (RIGHTS_SEEN). Pure. */
+ * afterwards. Whoever gets a run's result, conversation or notes, a run or Ava, has seen what
+ * that run saw (RIGHTS_SEEN). Pure. */
 #ifndef SUBAGENT_RIGHTS_H
 #define SUBAGENT_RIGHTS_H
 
@@ -20,7 +20,7 @@ struct jw;
 
 /* Sets of TOOL_PRIVATE, TOOL_UNTRUSTED, TOOL_OUT. */
 #define RIGHTS_ALL  (TOOL_PRIVATE | TOOL_UNTRUSTED | TOOL_OUT)
-#define RIGHTS_SEEN (TOOL_PRIVATE | TOOL_UNTRUSTED) /* inherited with a result */
+#define RIGHTS_SEEN (TOOL_PRIVATE | TOOL_UNTRUSTED) /* inherited with what a run passes on */
 
 #define GRANT_ALL_THREE "all_three" /* a person's yes to all three, given beforehand */
 

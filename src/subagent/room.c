@@ -96,7 +96,8 @@ static void room_job_work(struct os_work *w)
 
 /* ---- on the loop */
 
-/* The refused number of tokens becomes the window, for as long as this model is called. */
+/* The refused number of tokens becomes the window, unless that is smaller already, for as long as
+ * this model is called. */
 static void learn_window(struct run *r, struct buf *part, int64_t tokens)
 {
 	struct jw w;

@@ -849,7 +849,7 @@ static int64_t spec_parts(const struct run_spec *r)
 	return n;
 }
 
-/* Services count more tokens than one for four bytes: a text too large by that is too large. */
+/* Counts a token for four bytes, fewer than any service: a request too large by that never fits. */
 int spec_fits(const struct run_spec *r, struct ava_error *err)
 {
 	const int64_t window = r->agent.window, least = LIMIT_LEAST_ROOM + LIMIT_LEAST_ROOM / 2;

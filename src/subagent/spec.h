@@ -95,7 +95,7 @@ struct run_spec {
 #undef X
 	const char *resumed_from;           /* the run to go on from; "": none */
 	const struct model *model, *shared; /* spec_set_model; the first one, counted */
-	struct resumed *resumed;            /* of `resumed_from`, until the spawn; owned */
+	struct resumed *resumed;            /* what it then begins with, until the spawn; owned */
 	struct agent_spec agent;
 	const struct tool **tools, **ask_before; /* as many as `agent` says; ROLE_MAX_TOOLS */
 	const char **grants;
@@ -237,8 +237,8 @@ void spec_brief_decide(struct run_spec *r);
 /* "brief" and "withheld" into an open object; back, from a spec line or an amendment. */
 void spec_brief_write(struct jw *w, const struct run_spec *r);
 void spec_brief_read(struct run_spec *r, const json_t *o);
-/* The tools that the head shows, into `out` (ROLE_MAX_TOOLS places), how many: those shown later
- * stand behind the others, so that a server's cache of the head holds. */
+/* Puts the tools that the head shows into `out` (ROLE_MAX_TOOLS places); how many. Those shown
+ * later stand behind the others, so that a server's cache of the head holds. */
 unsigned spec_tools_shown(const struct run_spec *r, const struct tool **out);
 /* The set of the tools of these names. */
 uint32_t spec_tools_named(const struct run_spec *r, const char *const *names, unsigned n);

@@ -64,9 +64,10 @@ void wire_line_back(struct wire_line *line, int64_t until_ms);
 /* The circuit of its provider: why, and for how long still; false: closed. */
 bool wire_line_refuses(const struct wire_line *line, enum reply_class *why, int64_t *for_ms);
 
-/* The timers of an attempt. `late`: how many attempts of the call ran out of time; each doubles
- * the waits. A near service is waited for while the connection lives and the run has time, of
- * which `left_ms` are left: reading a long prompt may take that long. */
+/* The timers of an attempt. `late`: how many attempts of the call ran out of time; the waits for
+ * the first and for further bytes double with each, up to a bound, so that no wait is repeated at
+ * the same length. A near service is waited for while the connection lives and the run has time,
+ * of which `left_ms` are left: reading a long prompt may take that long. */
 struct http_timers wire_timers(const struct provider *p, const struct settings *s, int64_t left_ms,
 			       unsigned late);
 
@@ -86,7 +87,7 @@ struct wirecall { /* the caller's; lives until on_done is called or wirecall_sto
 	struct stream *stream; /* NULL: not running */
 	const struct model *model;
 	bool began;
-	/* The first bytes of a good reply arrived. */
+	/* The first bytes of a good reply arrived. on_done does not come in the same call. */
 	void (*on_began)(struct wirecall *w);
 	/* Exactly once unless stopped; the call may be started again inside. */
 	void (*on_done)(struct wirecall *w, struct wirecall_end *end);
