@@ -319,7 +319,7 @@ static int fill_block(struct stream *s, struct part *b, const json_t *delta)
 		return stream_fault(s, REPLY_PROTOCOL,
 				    "the service sent a block nested too deeply");
 	start = json_parse(b->start.data, b->start.len, NULL);
-	if (start == NULL) /* the delta is valid JSON, so only memory can fail */
+	if (start == NULL) /* the start is valid JSON, so only memory can fail */
 		return AVA_ENOMEM;
 	json_object_foreach((json_t *)delta, key, v)
 	{
@@ -374,8 +374,8 @@ static int slow_delta(struct stream *s, const json_t *event)
 	return b->kind == PART_OTHER ? fill_block(s, b, delta) : 0;
 }
 
-/* The later count replaces the earlier one unless it is 0. The last event's output count may be
- * 0. */
+/* The later count replaces the earlier one unless it is 0. An output count of 0 replaces it, too,
+ * when it is the last event's, since the output is known only at its end. */
 static void take_usage(struct arriving *r, const json_t *usage, bool last)
 {
 	const struct {
@@ -529,7 +529,7 @@ static void write_thinking(struct jw *w, const struct part *b, const struct turn
 	if (b->sign.len > 0) {
 		jw_strn(w, "signature", b->sign.data, b->sign.len);
 		REST(w, b, "type", "thinking", "signature");
-	} else { /* no pieces came: write the block as it began */
+	} else { /* the signature is as in the block's start: empty, or none */
 		REST(w, b, "type", "thinking");
 	}
 	jw_end(w);

@@ -525,7 +525,7 @@ static void summary_text(struct work *w, struct buf *out, struct slice ledger, s
 	buf_fini(&line);
 }
 
-/* Write task and ledger as the first line; *task: bytes of the task in it. */
+/* Write task and summary as the first line; *task: bytes of the task in it. */
 static int first_line_of(struct work *w, struct buf *out, struct slice ledger, size_t gone,
 			 size_t *task)
 {

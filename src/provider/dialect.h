@@ -44,8 +44,8 @@ struct dialect {
 	/* From "{" to "\"messages\":[", or past a system message and its comma: system and tools,
 	 * rendered once at spawn. */
 	int (*encode_head)(struct buf *out, const struct dialect_spec *spec);
-	/* From "]" to "}": parameters that may differ from call to call, among them all that a
-	 * repair may leave out (model_takes). `m` NULL as model_facts. */
+	/* From "]" to "}": what may differ from call to call, and every parameter that a repair
+	 * may leave out (model_takes). `m` NULL as model_facts. */
 	int (*encode_tail)(struct buf *out, const struct model *m, bool thinking,
 			   const struct agent_infer *call);
 	/* The kind of one line of messages.jsonl. */

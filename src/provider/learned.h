@@ -51,8 +51,8 @@ const char *learned_dialect(const char *model, const char *name);
 /* Say in words what was learned of the i-th model and service; false behind the last. */
 bool learned_words(size_t i, struct buf *out);
 
-/* Replace the rows by the file's. A missing file is fine; a damaged or foreign one is ignored, with
- * a sentence (AVA_ECORRUPT). */
+/* Replace the rows by the file's. A missing file is fine; one that is damaged or of another version
+ * is ignored, with a sentence (AVA_ECORRUPT). */
 int learned_load(int root_fd, struct ava_error *err);
 int learned_save(int root_fd, struct ava_error *err);
 

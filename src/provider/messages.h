@@ -21,7 +21,7 @@ struct messages_info {
 	size_t cut_at;   /* offset of the newest cut in the file */
 	bool cut;        /* there is a cut; then: */
 	size_t calls;    /* calls whose lines the cuts removed */
-	size_t task_len; /* bytes of the first line's text that are the task, without the ledger */
+	size_t task_len; /* bytes of the first line's text that are the task, without the summary */
 	struct slice ledger; /* the summary's: the inside of an array; borrowed */
 };
 

@@ -577,7 +577,7 @@ int provider_configure(struct ava_error *err)
 static _Thread_local char why_text[400]; /* per thread: records are read on pool threads, too */
 
 #define SCRIPTED   "offline:"
-#define SCRIPT_MAX (sizeof(((struct model *)0)->id) - sizeof(SCRIPTED)) /* of its path */
+#define SCRIPT_MAX (sizeof(((struct model *)0)->id) - sizeof(SCRIPTED)) /* bytes of its path */
 
 static void set_offline(struct model *out)
 {

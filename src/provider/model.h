@@ -33,10 +33,9 @@ struct model {
 	const struct provider *provider; /* NULL: offline */
 	enum model_thinking thinking;
 	int64_t cache_min; /* fewest tokens of a cached prefix; 0: no cache, or unknown */
-	const char *max_tokens_field; /* parameters, and forms of profile.h, that the model rejects;
-					 see below */
-	char drop[320];               /* a table has the model; else its facts are defaults */
-	bool known;                   /* a table has it; else its facts are defaults */
+	const char *max_tokens_field; /* static: "max_tokens", "max_completion_tokens" */
+	char drop[320]; /* parameters, and forms of profile.h, that the model rejects; see below */
+	bool known;     /* a table has the model; else its facts are defaults */
 };
 
 /* `name` an id, an alias (claude-haiku …) or NULL for the default. Without a
@@ -169,8 +168,8 @@ const struct provider *provider_find(const char *name, size_t len);
 const char *provider_key(const struct provider *p);
 /* Has the service what it needs: a key, or for local an address? */
 bool provider_usable(const struct provider *p);
-/* The service is not usable, though one of key and address is set: name the missing one, in a
- * sentence. */
+/* The service is not usable, though half of what it needs is set (an address without its key; for
+ * local a model without the address): name the missing half, in a sentence. */
 bool provider_lacks(const struct provider *p, char *text, size_t size);
 /* No service is usable, and one is set by half: say in a sentence why the offline model stands
  * in. */

@@ -1,5 +1,6 @@
-/* The subagent's search: the terms of the task, and the lines that the tools returned, with how
- * well each fits. All findings stand on these lines; text in them is compared, never followed. */
+/* What the offline model looks for as a subagent, and what it was shown: the terms of the task, and
+ * the lines that the tools returned, with how well each fits. Everything that it says stands on
+ * these lines; text in them is compared, never followed. */
 #ifndef PROVIDER_OFFLINE_LOOK_H
 #define PROVIDER_OFFLINE_LOOK_H
 

@@ -13,8 +13,8 @@
 
 void tell_task(struct buf *out, const char *task); /* in quotes, cut */
 
-/* Tell a notice line of the runtime as one sentence for the person; nothing where the runtime told
- * it itself. */
+/* Tell a notice line of the runtime as one sentence for the person; nothing where that has been
+ * said. */
 void tell_notice(struct buf *out, const char *line);
 /* A result.json. */
 void tell_result(struct buf *out, const char *json);

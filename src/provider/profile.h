@@ -21,7 +21,8 @@
 
 #define PROFILE_KEYWORD "schema."
 
-/* Add to `list` the words of the family that a service's address or a model's name tells. */
+/* Add to `list` the words for what a family of models does not take; a service's address or a
+ * model's name tells the family. */
 void profile_add(char *list, size_t size, const char *url, const char *name);
 /* Words that a refusal is about, a blank between two, the likeliest first; false: none. */
 bool profile_refused(const char *text, char *words, size_t size);

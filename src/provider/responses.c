@@ -181,8 +181,8 @@ static int whole_text(struct stream *s, const json_t *item, bool thought, struct
 	return buf_check(out);
 }
 
-/* Take an item at its beginning or when it is `done`. Words that its pieces have shown are not
- * shown again, and a second `done` changes nothing. */
+/* Take an item at its beginning or when it is `done`. A text that its pieces have shown stays as it
+ * is, and after `done` nothing changes. */
 static int responses_take_item(struct stream *s, const json_t *item, int64_t index, bool done)
 {
 	const struct responses_kind *k = responses_kind_of(json_str(item, "type"), DELTA_EMPTY);

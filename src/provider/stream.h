@@ -63,7 +63,7 @@ struct reply_error {
 	bool never;         /* larger than a limit that waiting does not raise */
 	char after[64];     /* wait or date, as a header or a sentence says it; "" */
 	char limit[16];     /* the used-up limit: "weekly"; "" */
-	struct usage usage; /* of a half reply, estimated; all 0: no byte came */
+	struct usage usage; /* of a half reply, estimated; all 0: no part of it came */
 };
 
 /* Write the limit that a text speaks of into e->limit. */

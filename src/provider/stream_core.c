@@ -730,8 +730,8 @@ static bool cheap(const struct stream *s, const struct usage *u)
 	return (double)u->cost_microusd * 1e6 * DISCOUNT_MAX < price;
 }
 
-/* Usage as the service measured it, as far as bytes allow; else an estimate. A refusal keeps the
- * measured counts: some services bill none. */
+/* Usage as the service measured it, as far as bytes allow; else what is known of it, estimated. A
+ * refusal keeps the measured counts: some services bill none. */
 static void give_usage(const struct stream *s, bool whole, struct usage *u)
 {
 	const struct arriving *r = s->reply;

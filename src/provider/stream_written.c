@@ -138,7 +138,7 @@ int stream_take_written(struct stream *s, struct turn *t)
 		const struct tool *tool = reply_tool(s->tools, s->ntools, name);
 
 		/* The result of a call before is unknown yet, so a call that ends the run is
-		 * dropped: small models write all tools down. */
+		 * dropped, with all behind it: small models write all tools down. */
 		if (i > 0 && tool != NULL && tool->flags & TOOL_ENDS)
 			break;
 		if (rv == 0)

@@ -38,7 +38,7 @@ bool wire_blank(const char *s, size_t len);
 bool wire_raw_blank(struct slice raw); /* for a raw string */
 /* May the character stand in a call's id and a tool's name? */
 bool wire_id_char(unsigned char c);
-/* Set c->wire_id to `id` (at most `max` bytes of characters that `may` allows) unless an earlier
+/* Set c->wire_id to `id` where that has 1 to `max` bytes, all of which `may` allows, and no earlier
  * call in `t` has it; else to call_<tag>_<n>. 0 or AVA_ENOMEM. */
 int wire_call_id(struct turn *t, struct turn_call *c, const char *id, size_t max,
 		 bool (*may)(unsigned char ch), const char *tag);

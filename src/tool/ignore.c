@@ -172,7 +172,7 @@ static bool wild_star(struct wild *w, const char **p, const char **t)
 	return false;
 }
 
-/* Let the last star that can take more take a byte more. */
+/* Go back to the last star that can take more. */
 static bool wild_back(struct wild *w, const char **p, const char **t)
 {
 	if (w->star != NULL && w->star_at < w->te && *w->star_at != '/') {
@@ -251,8 +251,8 @@ static size_t wild_plain(const char *pattern, size_t len)
 
 /* ---- globs */
 
-/* Replace `text` by an alternative of its first {a,b,...} each; an alternative with more braces is
- * expanded when its turn comes. */
+/* Append copies of `text` to the list, one with each alternative in place of its first {a,b,...}; a
+ * copy with more braces is expanded when its turn comes. */
 static int ignore_expand(struct wild_glob *g, char *text, struct ava_error *err)
 {
 	const char *open = strchr(text, '{'), *close = open != NULL ? strchr(open, '}') : NULL;

@@ -58,7 +58,7 @@ struct wild_glob {
 int wild_glob_init(struct wild_glob *g, const char *text, struct ava_error *err);
 void wild_glob_fini(struct wild_glob *g);
 /* `path` relative to the cwd; `skip` bytes of it are the folder searched, so that a glob may be
- * written relative to either. A glob that was never initialized matches all. */
+ * written relative to either. A glob that is all zero (none was given) matches all. */
 bool wild_glob_match(const struct wild_glob *g, const char *path, size_t skip);
 
 #endif

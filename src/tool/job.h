@@ -39,7 +39,7 @@ void job_quote(struct buf *out, const char *s);
  * control characters as '?'. */
 void job_name(struct buf *out, const char *s);
 
-/* ---- when long work must stop: the run was stopped, or its time is up */
+/* ---- when long work must stop: the run no longer wants it, or its time is up */
 
 struct gate {
 	const atomic_bool *stop;

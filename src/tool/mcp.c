@@ -40,7 +40,7 @@
 
 #define MODERN     "2026-07-28"
 #define OLDER      "2025-11-25" /* the newest version with a handshake */
-#define PROBE_PART 6            /* share of the start time for an answer to the probe */
+#define PROBE_PART 6            /* a sixth of the start time is for an answer to the probe */
 #define PAGES_MAX  20
 #define LISTS_MAX  8 /* in a row, of a list that changed while it was read */
 #define WAITS_MAX  1000
@@ -331,7 +331,7 @@ static uint32_t bit_of(const struct server *s)
 	return UINT32_C(1) << (s - s->mcp->servers);
 }
 
-/* End the waits for this server that need no other one; `code`: the server failed. */
+/* End the waits for this server that need no other one; `code`: the server failed, end all. */
 static void settle_waits(struct server *s, int code)
 {
 	struct ava_error err = {0};

@@ -15,7 +15,7 @@ struct redact;
 
 struct mcp_conf {
 	const char *name;
-	const char *broken; /* the entry's fault; then all other members are empty */
+	const char *broken; /* the entry's fault; then only the name is set beside it */
 	const char *const *argv, *const *env; /* a process; NULL: over HTTP */
 	const char *start;                    /* where it starts */
 	const char *url, *path; /* up to the host's name, and the rest; only over HTTP */

@@ -219,7 +219,7 @@ static void process_done(const struct exec_end *end, void *user)
 	char said[SAID_MAX + 1], why[SAID_MAX + 100]; /* whole: redaction misses a part */
 
 	l->child = NULL;
-	/* The full disk may be its doing, up to its end. */
+	/* It may have written until it was gone, or have ended on the disk that it filled. */
 	l->owed = l->look != NULL && trim_due(&l->trim);
 	if (l->owed && !l->trims)
 		trim_start(l);

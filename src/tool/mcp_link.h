@@ -26,7 +26,7 @@ struct mcp_link_options { /* *copied*; its pointers stay valid until *alive no l
 	struct os_loop *loop;
 	const struct mcp_conf *conf; /* a process, or HTTP, and its settings */
 	const char *const *keep_out; /* ava's own folders, hidden from a process */
-	const char *root;            /* parent of a process's folder mcp/NAME; NULL: none */
+	const char *root;            /* a process has a folder mcp/NAME below it; NULL: none */
 	uint64_t least_mb;           /* of the disk that must stay free (tool/trim.h) */
 	struct http_client *client;
 
@@ -36,7 +36,8 @@ struct mcp_link_options { /* *copied*; its pointers stay valid until *alive no l
 #define MCP_NOT_SENT (-1)
 	void (*failed)(int64_t id, int status, const char *body, size_t len, const char *why,
 		       void *user);
-	/* A process has ended, by itself or for its output; close the line now. */
+	/* A process has ended by itself, or is of no use any more: it wrote too much, to us or to
+	 * the disk, or reads nothing. Close the link now. */
 	void (*ended)(const char *why, void *user);
 	void *user;
 	unsigned *alive; /* lines that are not freed yet */

@@ -217,7 +217,8 @@ static struct fetcher *fetcher_of(struct pages *w, struct ava_error *err)
 
 /* ---- pages that are kept */
 
-/* Keep pages asked for without headers of the caller's own; a failure may be over soon. */
+/* Is the page kept? Only one that was asked for without headers of the caller's own, and no
+ * failure, which may be over soon. */
 static bool pages_is_kept(const struct pages_get *g, int status)
 {
 	return !g->accept && !g->language && status < 400;

@@ -64,7 +64,7 @@ struct walk {
 	size_t unreadable; /* folders that could not be opened or listed */
 	size_t odd;        /* names that are no valid text, or too long */
 	size_t deep;       /* folders below the deepest level */
-	size_t crowded;    /* ignore files left out since their rules take too long */
+	size_t crowded;    /* folders with names past WALK_ENTRIES_MAX */
 	size_t slow;       /* ignore files whose rules take too long, and were left out */
 };
 

@@ -32,7 +32,7 @@
 #define FOUND_MAX  100000 /* files listed at a time; then the folder is read again */
 #define DEPTH_MAX  100    /* a deeper folder counts as one file */
 #define SAID_MAX   10
-#define LARGE      ((uint64_t)1 << 20) /* size from which files that existed before are removed */
+#define LARGE      ((uint64_t)1 << 20) /* least size of an older file to remove or restore */
 
 enum trim_kind { TRIM_MADE, TRIM_FOLDER, TRIM_CHANGED };
 
@@ -94,7 +94,7 @@ bool trim_due(struct trim *t)
 
 	if (!trim_short(t, 1) || sys_room(t->fd, &r) != 0)
 		return false;
-	/* Room that others freed meanwhile does not excuse the program. */
+	/* Room that others freed meanwhile, but not enough, does not excuse the program. */
 	t->due = t->due || r.mb + own(t->had.mb, OWN_MB) <= t->had.mb ||
 		 r.inodes + own(t->had.inodes, OWN_INODES) <= t->had.inodes;
 	return t->due;

@@ -13,7 +13,7 @@ struct buf;
 
 struct trim {
 	const char *work, *copy; /* the folders it may write to; copy (copy.h) may be NULL */
-	uint64_t least_mb;       /* MB and inodes that must stay free; 0: no limit */
+	uint64_t least_mb;       /* MB that must stay free, and some inodes; 0: no limit */
 	bool keeps;              /* files that existed before stay, though changed */
 	bool due;                /* the disk was filled once */
 	int fd;                  /* of `work` */
