@@ -37,7 +37,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 
-#define PAUSES_MAX 5 /* pauses in a row after which the run goes on */
+#define PAUSES_MAX 5 /* pauses in a row that a run goes on from */
 
 enum agent_step { STEP_AGAIN, STEP_WAIT };
 

@@ -215,7 +215,7 @@ void agent_on_parked(struct agent *a, bool made, const char *error_class, const 
 	a->at.totals.calls -= a->asked && !made;
 	a->asked = false;
 	a->at.again = true;
-	a->over = a->over == AGENT_WAITS ? AGENT_WAITS : AGENT_PARKED; /* told earlier */
+	a->over = a->over == AGENT_WAITS ? AGENT_WAITS : AGENT_PARKED; /* a person said so before */
 	if (a->at.wrapping) /* the sentence of the end is set already */
 		return;
 	snprintf(a->reply_class, sizeof(a->reply_class), "%s", error_class);

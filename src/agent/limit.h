@@ -103,7 +103,7 @@ struct agent;
  * send. */
 struct agent_compact {
 	int64_t tokens, target, most;
-	bool overflow; /* the service said so */
+	bool overflow; /* the service said that it is too large */
 	bool newest;   /* unread results may go too, when nothing else can */
 };
 

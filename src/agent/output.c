@@ -174,7 +174,7 @@ int output_read(const struct agent *a, struct reply *r, const char *text, size_t
 
 	if (rv != 0 || !r->envelope || !echo_clean(a, r->object, &changed))
 		return rv;
-	for (size_t i = 0; i < len; i++) /* other words in it are the summary */
+	for (size_t i = 0; i < len; i++) /* words beside the object are the summary */
 		if ((i < r->start || i >= r->end) && !isspace((unsigned char)text[i]))
 			return rv;
 	reply_fini(r);

@@ -103,8 +103,8 @@ struct repeat_note {
 int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **worst,
 		struct repeat_note *how);
 
-/* Count in *vain the turns in a row without a call that could run. Returns the turn's last call
- * if none ran; else NULL, and *vain begins anew. */
+/* Count in *vain the turns in a row in which no call could run. Returns the last call of such a
+ * turn, else NULL. A call that ran sets *vain to 0; any other turn leaves it. */
 const struct turn_call *repeat_vain(const struct turn *t, uint8_t *vain);
 
 /* Note that the result of that call was removed. `r` may be NULL here and below. */

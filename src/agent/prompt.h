@@ -44,7 +44,7 @@ int notice_format(struct buf *out, const char *text);
  * buf_check(out). */
 int notice_escape(struct buf *out, const char *s, size_t len);
 
-/* Parts of notices by which the offline model knows a conversation. */
+/* Parts of a conversation's notices that the offline model recognises. */
 #define NOTICE_RESULT    "Its result follows"
 #define NOTICE_ELSEWHERE ", not in this conversation"        /* the notice answers nothing here */
 #define NOTICE_TOLD      "told you in earlier conversations" /* memories, not new words */
@@ -61,7 +61,7 @@ int notice_escape(struct buf *out, const char *s, size_t len);
 
 /* Is the line one that notice_turn may have said to a run with this task (NULL: none)? */
 bool notice_is(const char *task, const char *line, size_t len);
-/* Does the line stand word for word in the operating text? */
+/* Does the line stand word for word in the guidelines or the operating text of all runs? */
 bool prompt_says(const char *line, size_t len);
 /* All notices for the results of a turn, in its arena; `near`: its own limits that the model is
  * told about. AVA_ENOMEM. */

@@ -22,7 +22,7 @@ struct unix_peer {
 int unix_sock_connect(int dirfd, const char *name, int timeout_ms, int *fd, struct ava_error *err);
 
 /* Bind and listen on `name` in `dirfd`, mode 0600, replacing an existing socket: the caller must
- * know that nobody serves it. Any other file is left alone (AVA_EEXIST). *fd is non-blocking. */
+ * know that nobody serves it. Any other file is put aside. *fd is non-blocking. */
 int unix_sock_listen(int dirfd, const char *name, int *fd, struct ava_error *err);
 
 /* Credentials of the process at the other end of an accepted or connected Unix socket, as of the

@@ -11,8 +11,8 @@
  *	chat_note(WORDS_EXPIRED(id));
  *
  * Placeholders may stand in any order behind the format; the compiler checks them against its
- * conversions at each use. A text whose grammar needs more is a function. script/check_words keeps
- *a text from being written a second time, and test_words.c shows each of them. */
+ * conversions at each use. A text whose grammar needs more is a function. script/check_words
+ * keeps a text from being written a second time, and test_words.c shows each of them. */
 #ifndef BASE_WORDS_H
 #define BASE_WORDS_H
 
@@ -36,7 +36,7 @@ enum words_limit_kind {
 
 struct words_limit {
 	enum words_limit_kind kind;
-	unsigned decimals; /* decimals of the kind's unit that JSON leaves out */
+	unsigned decimals; /* JSON's unit is 10^decimals of the kind's unit */
 	const char *status;
 	const char *what;   /* "time", "money" */
 	const char *key;    /* in the limits of a run's JSON */

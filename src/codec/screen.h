@@ -19,7 +19,7 @@ struct screen {
 	/* Private: */
 	struct buf held;
 	size_t start;    /* of the present line, in `held` */
-	size_t raw, bad; /* its bytes as received, and the bad ones among them */
+	size_t raw, bad; /* its bytes as received; bad: those that are no text */
 	uint64_t binary; /* bytes of binary lines before `held` */
 	int state;
 	bool returned; /* the line ends in \r so far */

@@ -2,8 +2,8 @@
  *
  * An event is kept as its line. A line in canonical form is kept byte for byte; any other JSON
  * object is brought into that form first, so that every event of a trace can be written to a log
- * or sent on as it is. Id, start, end and parent follow from the run's own first and last
- * events.
+ * or sent on as it is. The id follows from the first event, start, end and parent from the
+ * run's own first and last ones.
  *
  * Two copies of an event share its lsn (doc/events.json), time, type and ids: merging keeps one
  * of them. An event without lsn never counts as a copy.

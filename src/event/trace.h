@@ -38,7 +38,7 @@ void trace_forget(struct ava_trace *t);
 /* Answer a query with this text; an `out` that has failed is the error. */
 int trace_answer(struct ava_trace *t, const struct buf *out, const char **json, size_t *len,
 		 struct ava_error *err);
-/* All events but copies, in their order; freed by the caller (free). NULL: no memory. */
+/* All events, of copies only one, in their order; freed by the caller (free). NULL: no memory. */
 const struct trace_event **trace_once(const struct ava_trace *t, size_t *n);
 /* Content and metadata, new references, either NULL when memory ran out. */
 json_t *trace_content(const struct trace_event *e);

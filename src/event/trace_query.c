@@ -40,8 +40,8 @@ static void span_call(const struct trace_event *e, char out[24])
 	json_decref(content);
 }
 
-/* An end finds its start from the newest: a turn's results come soon, and a second use of an id
- * (another root's run of the same name) must not take the first one's end. */
+/* An end finds its start from the newest: a turn's results come soon, and a start without an end
+ * must not take that of a second use of its id (another root's run of the same name). */
 static void span_end(struct trace_span *list, size_t n, enum trace_span_kind kind,
 		     const struct trace_event *e)
 {

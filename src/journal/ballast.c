@@ -16,7 +16,7 @@
 
 #define PIECE      ((off_t)1 << 20)
 #define PIECES_MAX 4096
-#define SHARE      16 /* a piece may take 1/16 of free room */
+#define SHARE      16 /* all pieces together take at most 1/16 of the free room */
 
 #define START_MB     1
 #define START_INODES 16

@@ -144,7 +144,7 @@ static int files_mkdirs(int rootfd, const char *path)
 	return 0;
 }
 
-/* Reopen a file of ours, and the folders above it, that a mode without r or w closed to us. */
+/* Restore the mode of a file of ours, and of the folders above it, that lacks r or w. */
 static void files_reopen_modes(int rootfd, const char *path)
 {
 	char part[FILES_BUF];

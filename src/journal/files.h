@@ -36,8 +36,8 @@ bool files_is_file(const struct stat *st);
 /* Did a read fail (`why`) because of the file itself? False: because of the disk. */
 bool files_is_foreign(int rootfd, const char *name, int why);
 /* Open; with O_CREAT missing folders are made and the file is 0600. Never follows a link at the
- * end, never waits for a fifo (ENXIO, also for a file that is all hole). A file of ours closed
- * by its mode is reopened. */
+ * end, never waits for a fifo (ENXIO, also for a file that is all hole). A mode that
+ * closes a file of ours to us is mended. */
 int files_open(int rootfd, const char *path, int flags);
 /* fsync each folder of `path`, the root included, so that its name is durable. */
 int files_sync_parents(int rootfd, const char *path);
@@ -56,8 +56,8 @@ int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char
 
 /* Is the content of `path` exactly these bytes? 1, 0, or -1. */
 int files_equal(int rootfd, const char *path, const void *bytes, size_t len);
-/* files_equal, then write the bytes once more, in place: bytes dropped by a failed sync look
- * fine in memory. The temporary file of a cut replacement is removed. */
+/* Write bytes that files_equal found there once more, in place: those that a failed sync dropped
+ * look fine in memory. The temporary file of a cut replacement is removed. */
 int files_rewrite(int rootfd, const char *path, const void *bytes, size_t len);
 
 /* Best effort; keeps errno. */

@@ -221,8 +221,8 @@ static int sync_opened(struct helper *h, struct view *v, int fd, const char *nam
 	return rv;
 }
 
-/* 1 of sync_opened stands for a file that a person moved (or its folder), replaced or removed;
- * these look the same. */
+/* A file that a person moved (or its folder), replaced or removed looks the same (rv 1): its whole
+ * file system is synced. */
 static int sync_view(struct helper *h, struct view *v)
 {
 	char name[FILES_BUF];
@@ -297,7 +297,7 @@ static int helper_take_checkpoint(struct helper *h, bool closing, struct ava_err
 	int rv = 0;
 
 	if (h->failed) {
-		h->last_ms = clock_mono_ms(); /* with checkpoints due by the clock all the time */
+		h->last_ms = clock_mono_ms(); /* or one would be due by the clock all the time */
 		return err_set(err, AVA_EIO, "the disk failed while files were synced");
 	}
 	h->news = false;

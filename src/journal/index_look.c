@@ -31,7 +31,7 @@
 #define ROWS_MAX    ((size_t)1 << 20)   /* rows in memory before they become chunks */
 #define STORE_BYTES ((uint64_t)1 << 20) /* new bytes that make storing worthwhile */
 #define STORE_FILES 64
-#define SETTLED_MS  2000 /* later changes may go unseen */
+#define SETTLED_MS  2000 /* a younger change may be followed by one that times do not show */
 
 /* ---- files */
 
@@ -220,7 +220,7 @@ static int index_look_scan_file(struct log_index *f, uint32_t file, struct ava_e
 	return rv;
 }
 
-enum { LOOK_ANEW = 1 }; /* rows exist for a log that is not there any more */
+enum { LOOK_ANEW = 1 }; /* the rows of a log tell of lines that are not there any more */
 
 static int look_file(struct log_index *f, uint32_t file, struct ava_error *err)
 {

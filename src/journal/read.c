@@ -425,8 +425,8 @@ static int read_tell(struct ava_log *log, const struct hit *h, enum got_state st
 }
 
 /* Is the hit the second copy of an event, with the same lsn, in another file? When following,
- * other events may come between. Events of unlike kinds with one lsn are two: a damaged log must
- * not lose any. */
+ * other events may come between. Two of a kind outside INDEX_COPIED with one lsn are two: a
+ * damaged log must not lose any. */
 static bool is_copy(struct ava_log *log, const struct hit *h)
 {
 	if (!log->everything || (INDEX_COPIED >> (h->kind & 63) & 1) == 0)

@@ -122,8 +122,8 @@ bool read_is_clean(int rootfd)
 	clean = c.clean;
 	f.seq = c.pos.at > WAL_BEGIN ? c.pos.seq : c.pos.seq - (c.pos.seq > 0);
 	checkpoint_fini(&c);
-	/* The mark stays until the next daemon's next checkpoint; its first write is a segment
-	 * of its own. */
+	/* The mark stays until the next daemon's first checkpoint; before that, this daemon
+	 * begins a new segment. */
 	return clean && sys->list(rootfd, "wal", check_segment, &f) == 0 && !f.found;
 }
 

@@ -326,7 +326,7 @@ static uint64_t torn_length(const struct recovery_scan *s, size_t len, uint64_t 
 	return last - at;
 }
 
-/* No valid batch stands at `at`. Returns where to go on, or `len` to stop. */
+/* No valid batch stands at *at, which becomes the place to go on at, or `len` to stop. */
 static void skip_bad(struct recovery_scan *s, struct segment *f, size_t len, uint64_t *at)
 {
 	struct wal_batch next;

@@ -40,7 +40,7 @@ struct redo {
 	struct strmap map; /* by name */
 	struct redo_file **files;
 	size_t nfiles, capfiles;
-	unsigned char *bytes, *other, *seen; /* of the operation, the file, the file's part */
+	unsigned char *bytes, *other, *seen; /* of the operation, the file, the file from `base` */
 	size_t capbytes, capother, capseen;  /* sizes of the three buffers */
 	struct buf problems;
 	struct jw json;

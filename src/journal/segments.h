@@ -74,7 +74,7 @@ struct log {
 	uint64_t seq; /* newest number begun; 0: none. The next one has a higher number */
 	unsigned char *buf;
 	size_t cap, used;
-	uint64_t at;                      /* place of buf[0] in the segment; whole pages */
+	uint64_t at;                      /* of buf[0] in the segment; a multiple of WAL_PAGE */
 	uint64_t flush;                   /* end of the synced bytes in the segment */
 	struct wal_pos good;              /* end of the synced log, also while no segment is open */
 	uint64_t lsn;                     /* after the last batch added */

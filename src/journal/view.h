@@ -125,7 +125,7 @@ struct view {
 	struct view *next;       /* in the touched or the held list */
 	int64_t checked_ms;      /* when the path was last compared with the file */
 	int64_t retry_ms, backoff_ms;
-	int error; /* errno of a held view; 0: not held */
+	int error; /* errno that holds the view; meaningless when not held */
 	size_t path_len;
 	char path[];
 };

@@ -35,7 +35,7 @@ static inline bool wal_before(struct wal_pos a, struct wal_pos b)
 
 struct wal_segment {
 	uint64_t seq, size, first_lsn;
-	uint32_t salt;       /* drawn anew at each use, unlike that of old bytes */
+	uint32_t salt;       /* drawn anew at each use, to tell old bytes apart */
 	struct wal_pos prev; /* end of the valid part of the segment before */
 };
 

@@ -414,7 +414,7 @@ static size_t count_shared(const char *a, const char *b, size_t *words)
 	return n;
 }
 
-/* Do the texts share at least half of the words of one of them? */
+/* Are at least half of all words of the two texts in both? */
 static bool is_near(const char *a, const char *b)
 {
 	size_t na, nb, shared = count_shared(a, b, &na);
@@ -514,7 +514,8 @@ static int do_find(struct store *store, struct memory_op *op)
 	return rv;
 }
 
-/* Pinned rows about the person fill at most two thirds, then come rows related to the message. */
+/* Rows that are pinned or about the person fill at most two thirds, then come rows related to the
+ * message. */
 static int do_recall(struct store *store, struct memory_op *op)
 {
 	int rv = room_for_rows(op, PERSON_MOST + FOUND_MOST);
