@@ -269,8 +269,8 @@ json_t *mcp_form_request(const char *key, json_t *params)
 }
 
 /* The quote's parts in an order for forms, of which programs show the first lines only (Claude Code
- * three), each cut to fit: first the rights and the folder, then time and cost, the tools, and last
- * the rows of long tasks. */
+ * three), each cut to fit: first the rights, then time, cost and folder, the tools, and last the
+ * rows of long tasks. */
 static void form_text(struct buf *out, const char *message, const char *cwd)
 {
 	enum { SENTENCE, BEHIND_TOOLS, BEFORE_TOOLS, TOOLS, TASKS, NPARTS };
@@ -299,11 +299,12 @@ static void form_text(struct buf *out, const char *message, const char *cwd)
 				buf_adds(out,
 					 part != SENTENCE && part != TASKS && begun ? " " : "\n");
 			buf_add(out, line, n);
-			if (part == BEHIND_TOOLS && !begun && *cwd) {
-				buf_addf(out, " " WORDS_QUOTE_FOLDER(""));
-				utf8_terminal(out, cwd, strlen(cwd), false); /* kept on our line */
-			}
 			begun = true;
+		}
+		if (part == BEFORE_TOOLS && *cwd) {
+			buf_adds(out, begun ? " " : "\n");
+			buf_addf(out, WORDS_QUOTE_FOLDER(""));
+			utf8_terminal(out, cwd, strlen(cwd), false); /* kept on our line */
 		}
 	}
 }

@@ -241,9 +241,9 @@ TEST(form)
 	assert_string_equal(json_str(form, "message"),
 			    "I'll spawn a Researcher subagent to look. Estimated:\n"
 			    "This run could do harm.\n"
-			    "• Rights: reads your files • Folder: /src\\x0a• Rights: none "
-			    "• Limits: stops at 5 min\n"
-			    "• Time: ~1 minute • Cost: up to $0.10\n"
+			    "• Rights: reads your files • Limits: stops at 5 min\n"
+			    "• Time: ~1 minute • Cost: up to $0.10 "
+			    "• Folder: /src\\x0a• Rights: none\n"
 			    "• Tools: read_file, run_bash");
 	fields = json_object_get(json_object_get(form, "requestedSchema"), "properties");
 	assert_int_equal(json_object_size(fields), 3);
