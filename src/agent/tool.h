@@ -30,7 +30,7 @@ struct ava_error;
 /* A run with the grant "rw" works on a copy of the project (tool/copy.h). */
 #define TOOL_PROJECT 128u /* sees the project where there is one; TOOL_PRIVATE then */
 #define TOOL_WRITES  256u /* changes the copy: only for such a run */
-/* Its output consists of blocks made with agent/envelope.h, so it is not escaped again. */
+/* Output of the tool consists of blocks made with agent/envelope.h and is not escaped again. */
 #define TOOL_WEB 512u
 /* Of an MCP server (tool/mcp.h): a run keeps its definition, and the server looks at arguments. */
 #define TOOL_MCP        1024u

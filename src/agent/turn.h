@@ -1,4 +1,4 @@
-/* One turn: a model's answer and the results of its calls. Lives from the reply to the next
+/* A turn: a model's answer and the results of its calls. Lives from the reply to the next
  * request, in one arena; no run holds a turn while it waits for a model. */
 #ifndef AGENT_TURN_H
 #define AGENT_TURN_H

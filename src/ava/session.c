@@ -584,7 +584,7 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 
 #define NAMED_MAX 20u /* runs of a group in one notice */
 
-/* What a notice adds about an answer that was given elsewhere: it answers nothing said here. */
+/* A notice says of an answer given in another channel that it answers nothing said here. */
 static const char *session_where(const struct proposal *p)
 {
 	return p->said_here ? "" : NOTICE_ELSEWHERE;

@@ -145,7 +145,8 @@ static void talk_tools_call_verb(struct tool_call *c, json_t *args)
 	a->reply.done = talk_tools_verb_answered;
 	if (tool->id)
 		json_object_del(args, tool->id);
-	/* One request id a call: after a crash the repeated call has no second effect. */
+	/* The request id is made of the call's: a call repeated after a crash has no second effect.
+	 */
 	if (tool->proposes || tool->tell == tell_steered)
 		json_object_set_new(args, "request_id", json_sprintf("%s:%s", s->id, c->id));
 	if (tool->proposes) { /* options of the conversation */

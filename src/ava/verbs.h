@@ -63,7 +63,7 @@ enum arg_kind {
 	ARG_ANY,    /* const json_t *, checked by the verb */
 };
 
-/* Of two rows of one name the first whose type fits is taken. */
+/* An argument of a verb. Where two rows have one name, the first whose type fits is taken. */
 struct arg {
 	const char *name; /* NULL ends a list */
 	enum arg_kind kind;

@@ -95,7 +95,7 @@ static void hold_interrupt(bool hold)
 	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-/* One run or group, from the request to its end. */
+/* A run or group that the command started, from the request to its end. */
 struct run_job {
 	struct client *c;
 	FILE *talk;  /* where a person reads along */

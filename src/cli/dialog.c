@@ -174,7 +174,7 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 	return dialog_give(rv, all, out);
 }
 
-/* This conversation's rows of the list at `path`, which has the newest first. */
+/* Reads the list at `path`, newest first, and keeps the rows of this conversation. */
 static int ours(struct dialog *d, const char *path, const char *key, bool oldest_first,
 		json_t **out, struct ava_error *err)
 {

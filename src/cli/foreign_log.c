@@ -184,7 +184,7 @@ static int foreign_read(const char *file, struct buf *out, struct ava_error *err
 	char *at;
 
 	if (fd < 0)
-		return err_sys(err, "open %s", file);
+		return err_sys(err, "open it");
 	while ((at = buf_reserve(out, PIECE)) != NULL && (n = read(fd, at, PIECE)) != 0) {
 		if (n < 0 && errno != EINTR)
 			break;

@@ -56,7 +56,7 @@ struct tg_api *tg_api_new(struct os_loop *loop, const char *url, const char *tok
 			  struct ava_error *err);
 void tg_api_free(struct tg_api *a); /* after the last call; NULL is fine */
 
-/* The caller's; zeroed. One call at a time. */
+/* A call of the Bot API, in the caller's memory, zeroed. Each struct makes one call at a time. */
 struct tg_call {
 	struct http_call http;
 	struct buf answer;

@@ -456,7 +456,7 @@ static int restart_go_on(struct run *r, const struct messages *m, int readable,
 	/* A log that cannot be read now may be whole: an end behind it would repeat its numbers.
 	 * The start is refused, and a later one takes the run up. */
 	if (rv == AVA_ENOMEM || rv == AVA_EIO)
-		return err_set(err, rv, "its log: %s", ava_strerror(rv));
+		return readable == 0 ? rv : err_set(err, rv, "its log: %s", ava_strerror(rv));
 	if (readable != 0 || rv != 0) {
 		logbook_run_path(r->id.text, path);
 		hooks->problem(path, err->text, hooks->user);
