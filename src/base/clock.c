@@ -105,7 +105,7 @@ static int64_t days_of(int y, int month, int day)
 	return (int64_t)(y / 400) * ERA_DAYS + doe - EPOCH_SHIFT;
 }
 
-static int days_in(int y, int month)
+int clock_days_in(int y, int month)
 {
 	static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	bool leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
@@ -127,8 +127,8 @@ int64_t clock_parse_iso(const char *s, size_t len)
 	min = get_digits(s + 14, 2);
 	sec = get_digits(s + 17, 2);
 	ms = get_digits(s + 20, 3);
-	if (y < 1970 || month < 1 || month > 12 || day < 1 || day > days_in(y, month) || h < 0 ||
-	    h > 23 || min < 0 || min > 59 || sec < 0 || sec > 59 || ms < 0)
+	if (y < 1970 || month < 1 || month > 12 || day < 1 || day > clock_days_in(y, month) ||
+	    h < 0 || h > 23 || min < 0 || min > 59 || sec < 0 || sec > 59 || ms < 0)
 		return -1;
 	return days_of(y, month, day) * DAY_MS + h * 3600000 + min * 60000 + sec * 1000 + ms;
 }

@@ -11,6 +11,12 @@
 #define MIN(a, b)                       ((a) < (b) ? (a) : (b))
 #define MAX(a, b)                       ((a) > (b) ? (a) : (b))
 
+/* For qsort: below 0 when `a` comes first, above 0 when `b` does. */
+static inline int order_of(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 /* Saturating sum, for figures from outside. */
 static inline int64_t sum_to_max(int64_t a, int64_t b)
 {

@@ -294,11 +294,6 @@ static int commit_new(struct commit **out, const struct journal_op *ops, struct 
 	return 0;
 }
 
-static void commit_free(struct commit *c)
-{
-	free(c);
-}
-
 /* ---- commit */
 
 uint64_t journal_lsn(struct journal *j, unsigned n)
@@ -427,7 +422,7 @@ int journal_commit(struct journal *j, const struct journal_op *ops, unsigned n,
 	}
 	for (unsigned i = 0; i < n; i++)
 		j->scratch[i]->refs--;
-	commit_free(c);
+	free(c);
 	return rv;
 }
 
@@ -461,7 +456,7 @@ unsigned journal_drain(struct journal *j)
 		j->outstanding--;
 		if (c->done != NULL)
 			c->done(c->rv, c->user);
-		commit_free(c);
+		free(c);
 		ran++;
 	}
 	forget_views(j);

@@ -67,13 +67,6 @@ static int role_add(struct catalog_row *row, void *user)
 	return rv == AVA_ENOMEM ? rv : 0;
 }
 
-static const char *role_of(const struct counter *c, const char *id)
-{
-	const struct count_role *role = strmap_get(&c->roles, id);
-
-	return role != NULL ? role->name : strcmp(id, "ava") == 0 ? "ava" : "";
-}
-
 /* ---- rows of the answer */
 
 static struct count_row *count_row(struct counter *c, const char *key, size_t len)
@@ -117,14 +110,18 @@ static struct count_row *other_row(struct counter *c, const char *path, uint64_t
 
 static struct count_row *who_row(struct counter *c, uint32_t who)
 {
+	const struct count_role *role;
 	const char *agent;
 
 	if (who >= c->feed->nwhos)
 		return NULL;
 	if (c->known[who] == NULL) {
 		agent = index_string(c->feed, c->feed->whos[who].agent);
-		if (c->by == COUNT_ROLE)
-			agent = role_of(c, agent);
+		role = c->by == COUNT_ROLE ? strmap_get(&c->roles, agent) : NULL;
+		if (role != NULL)
+			agent = role->name;
+		else if (c->by == COUNT_ROLE)
+			agent = strcmp(agent, "ava") == 0 ? "ava" : "";
 		c->known[who] = count_row(c, agent, strlen(agent));
 	}
 	return c->known[who];
@@ -187,14 +184,6 @@ static struct count_row *count_row_of(struct counter *c, const struct columns *k
 	return NULL;
 }
 
-static int copy_add(struct counter *c, uint64_t lsn, struct count_row *row)
-{
-	if (!ARRAY_ROOM(c->copied, c->cap, c->ncopied + 1))
-		return AVA_ENOMEM;
-	c->copied[c->ncopied++] = (struct copy){lsn, row};
-	return 0;
-}
-
 /* ---- chunks */
 
 static bool load_columns(struct counter *c, size_t chunk, struct columns *k)
@@ -239,8 +228,12 @@ static int count_event(struct counter *c, const struct columns *k, size_t i, siz
 
 	if (row == NULL)
 		return c->map.count >= ROWS_MAX ? AVA_ETOOBIG : AVA_ENOMEM;
-	if (c->copies && (INDEX_COPIED >> kind & 1) != 0)
-		return copy_add(c, k->lsn[i], row);
+	if (c->copies && (INDEX_COPIED >> kind & 1) != 0) {
+		if (!ARRAY_ROOM(c->copied, c->cap, c->ncopied + 1))
+			return AVA_ENOMEM;
+		c->copied[c->ncopied++] = (struct copy){k->lsn[i], row};
+		return 0;
+	}
 	row->events++;
 	if (kind == EVENT_InferEnd && cost < k->ncosts) {
 		row->input_tokens += k->cost[cost].input;
@@ -334,7 +327,7 @@ static int copy_order(const void *a, const void *b)
 {
 	const struct copy *x = a, *y = b;
 
-	return x->lsn < y->lsn ? -1 : x->lsn > y->lsn;
+	return order_of(x->lsn, y->lsn);
 }
 
 static int most_events(const void *a, const void *b)

@@ -28,10 +28,9 @@
 static int place_order(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
+	int order = order_of(x->file, y->file);
 
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	return order != 0 ? order : order_of(x->offset, y->offset);
 }
 
 static bool scratch_room(struct fetch *f, unsigned thread, size_t want)

@@ -22,21 +22,13 @@
 #define KEEP_MAX   1000 /* copies kept of one file */
 #define HOLE_LEAST ((off_t)64 << 30)
 
-static bool char_ok(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '.' || c == '_' || c == '-';
-}
-
 static bool component_ok(const char *s, size_t len)
 {
-	if (len == 0 || len > FILES_NAME_MAX || (len == 1 && s[0] == '.') ||
-	    (len == 2 && s[0] == '.' && s[1] == '.'))
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (!char_ok(s[i]))
-			return false;
-	return true;
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-";
+
+	return len > 0 && len <= FILES_NAME_MAX && strspn(s, allowed) >= len &&
+	       !(len == 1 && s[0] == '.') && !(len == 2 && s[0] == '.' && s[1] == '.');
 }
 
 bool files_path_ok(const char *path)

@@ -352,16 +352,6 @@ static int64_t due_ms(const struct helper *h)
 	return at;
 }
 
-static void wait_until(struct helper *h, int64_t ms)
-{
-	struct timespec at = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	if (ms == INT64_MAX)
-		pthread_cond_wait(&h->wake, &h->lock);
-	else
-		pthread_cond_timedwait(&h->wake, &h->lock, &at);
-}
-
 static void *helper_main(void *arg)
 {
 	struct helper *h = arg;
@@ -374,10 +364,14 @@ static void *helper_main(void *arg)
 	while (!h->stop) {
 		int64_t now = clock_mono_ms(), due = due_ms(h);
 
-		if (due > now) {
-			wait_until(h, due);
+		struct timespec at = {.tv_sec = due / 1000, .tv_nsec = due % 1000 * 1000000};
+
+		if (due == INT64_MAX)
+			pthread_cond_wait(&h->wake, &h->lock);
+		else if (due > now)
+			pthread_cond_timedwait(&h->wake, &h->lock, &at);
+		if (due > now)
 			continue;
-		}
 		filling = h->fill || now >= h->fill_again_ms;
 		asked = h->asked;
 		wanted = h->wanted || asked > h->made ||

@@ -133,17 +133,12 @@ static uint32_t string_add(struct log_index *f, const char *s, size_t len)
 	return at;
 }
 
-static bool who_same(const struct index_who *a, const struct index_who *b)
-{
-	return a->agent == b->agent && a->session == b->session && a->trace == b->trace &&
-	       a->user == b->user;
-}
-
 static size_t who_slot(const struct log_index *f, const struct index_who *w)
 {
 	size_t at = crc32c(0, w, sizeof(*w)) & (f->who_slots.room - 1);
 
-	while (f->who_slots.v[at] != 0 && !who_same(&f->whos[f->who_slots.v[at] - 1], w))
+	while (f->who_slots.v[at] != 0 &&
+	       memcmp(&f->whos[f->who_slots.v[at] - 1], w, sizeof(*w)) != 0)
 		at = (at + 1) & (f->who_slots.room - 1);
 	return at;
 }
@@ -206,18 +201,6 @@ static uint64_t microusd(const char *s)
 	return n;
 }
 
-static struct index_cost line_cost(const struct event_view *v)
-{
-	const char *cost = META(v, "costCents");
-
-	return (struct index_cost){
-		.input = whole_number(META(v, "inputTokens")),
-		.output = whole_number(META(v, "outputTokens")),
-		.microusd = cost != NULL ? microusd(cost) : 0,
-		.unknown = cost == NULL,
-	};
-}
-
 /* False: no memory. */
 bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t len,
 		   uint64_t offset)
@@ -226,7 +209,7 @@ bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t 
 	struct index_row *r;
 	struct event_view v;
 	struct index_who who;
-	const char *model;
+	const char *model, *cost;
 
 	if (!ARRAY_ROOM(f->rows, f->rows_cap, f->nrows + 1))
 		return false;
@@ -242,8 +225,13 @@ bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t 
 	r->lsn = owner->last_lsn = v.lsn;
 	r->wall_ms = v.wall_ms;
 	r->kind = v.kind >= 0 ? (uint32_t)v.kind : INDEX_OTHER;
-	if (v.kind == EVENT_InferEnd)
-		r->cost = line_cost(&v);
+	if (v.kind == EVENT_InferEnd) {
+		cost = META(&v, "costCents");
+		r->cost.input = whole_number(META(&v, "inputTokens"));
+		r->cost.output = whole_number(META(&v, "outputTokens"));
+		r->cost.microusd = cost != NULL ? microusd(cost) : 0;
+		r->cost.unknown = cost == NULL;
+	}
 	if (v.kind == EVENT_SubagentComplete && (owner->flags & INDEX_IS_DAY) == 0)
 		owner->flags |= INDEX_OVER;
 	who.agent = string_add(f, v.agent_id.s, v.agent_id.len);
@@ -265,12 +253,10 @@ bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t 
 static int row_order(const void *a, const void *b)
 {
 	const struct index_row *x = a, *y = b;
+	int order = order_of(x->lsn, y->lsn);
 
-	if (x->lsn != y->lsn)
-		return x->lsn < y->lsn ? -1 : 1;
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	order = order != 0 ? order : order_of(x->file, y->file);
+	return order != 0 ? order : order_of(x->offset, y->offset);
 }
 
 static size_t column_bytes(const struct index_chunk *c, unsigned column)

@@ -20,6 +20,7 @@
 #endif
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/crew.h"
 #include "base/error.h"
 #include "base/util.h"
@@ -39,14 +40,6 @@
 
 #define LAST_MS  INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
 #define TIME_MAX 64
-
-static int time_refuse(const char *text, struct ava_error *err)
-{
-	return err_set(err, AVA_EINVAL,
-		       "\"%.*s\" is no time: write \"1 hour ago\", -1h, today, yesterday, "
-		       "2026-11-21, \"2026-11-21 08:00\" or 2026-11-21T08:00:00Z",
-		       TIME_MAX, text);
-}
 
 static const struct {
 	const char *name;
@@ -196,21 +189,13 @@ static bool time_literal(const char **p, char c)
 	return true;
 }
 
-static int time_month_days(int year, int month)
-{
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-	return days[month - 1] + (month == 2 && leap);
-}
-
 static bool time_date(const char **p, struct tm *tm)
 {
 	int y, m, d;
 
 	if (!time_digits(p, 4, 1970, 9999, &y) || !time_literal(p, '-') ||
 	    !time_digits(p, 2, 1, 12, &m) || !time_literal(p, '-') ||
-	    !time_digits(p, 2, 1, time_month_days(y, m), &d))
+	    !time_digits(p, 2, 1, clock_days_in(y, m), &d))
 		return false;
 	*tm = (struct tm){.tm_year = y - 1900, .tm_mon = m - 1, .tm_mday = d, .tm_isdst = -1};
 	return true;
@@ -305,7 +290,10 @@ int query_time(const char *text, int64_t now_ms, int64_t *out, struct ava_error 
 {
 	if (!time_day_word(text, now_ms, out) && !time_relative(text, now_ms, out) &&
 	    !time_point(text, now_ms, out))
-		return time_refuse(text, err);
+		return err_set(err, AVA_EINVAL,
+			       "\"%.*s\" is no time: write \"1 hour ago\", -1h, today, yesterday, "
+			       "2026-11-21, \"2026-11-21 08:00\" or 2026-11-21T08:00:00Z",
+			       TIME_MAX, text);
 	*out = MAX(0, MIN(*out, LAST_MS));
 	return 0;
 }
@@ -329,14 +317,6 @@ struct query_regex {
 	pcre2_match_data *match[CREW_THREADS];
 	pcre2_match_context *limits;
 };
-
-static bool has_upper(const char *s)
-{
-	for (; *s != '\0'; s++)
-		if (*s >= 'A' && *s <= 'Z')
-			return true;
-	return false;
-}
 
 static bool query_is_ascii(const char *s)
 {
@@ -571,7 +551,7 @@ int query_text_init(struct query_text *t, const char *literal, const char *regex
 	    (regex != NULL && strlen(regex) > QUERY_TEXT_MAX))
 		return err_set(err, AVA_EINVAL, "more than %d bytes to look for", QUERY_TEXT_MAX);
 	if (literal != NULL && literal[0] != '\0') {
-		t->fold = !has_upper(literal);
+		t->fold = strpbrk(literal, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL;
 		if (t->fold && !query_is_ascii(literal) && regex == NULL) {
 			rv = init_needle(t, literal, err);
 			if (rv == 0)

@@ -222,12 +222,10 @@ static void search_files(struct ava_log *log)
 static int hit_order(const void *a, const void *b)
 {
 	const struct hit *x = a, *y = b;
+	int order = order_of(x->lsn, y->lsn);
 
-	if (x->lsn != y->lsn)
-		return x->lsn < y->lsn ? -1 : 1;
-	if (x->file != y->file)
-		return x->file < y->file ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	order = order != 0 ? order : order_of(x->file, y->file);
+	return order != 0 ? order : order_of(x->offset, y->offset);
 }
 
 /* Add the hits of a chunk to the waiting ones. */
@@ -281,10 +279,9 @@ static int read_gather(struct ava_log *log, size_t chunk, struct ava_error *err)
 static int chunk_order(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
+	int order = order_of(x->lsn, y->lsn);
 
-	if (x->lsn != y->lsn)
-		return x->lsn < y->lsn ? -1 : 1;
-	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
+	return order != 0 ? order : order_of(x->chunk, y->chunk);
 }
 
 /* Put new chunks behind the known ones, in the order of lsn among themselves. */
@@ -572,33 +569,21 @@ static int lsn_down(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* Keep the n greatest, each once. */
-static size_t keep_greatest(uint64_t *lsn, size_t have, uint64_t n)
-{
-	size_t kept = 0;
-
-	qsort(lsn, have, sizeof(*lsn), lsn_down);
-	for (size_t i = 0; i < have && kept < n; i++)
-		if (kept == 0 || lsn[i] != lsn[kept - 1])
-			lsn[kept++] = lsn[i];
-	return kept;
+	return order_of(y, x);
 }
 
 static int newest_order(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
 
-	return x->lsn < y->lsn ? 1 : x->lsn > y->lsn ? -1 : 0;
+	return order_of(y->lsn, x->lsn);
 }
 
 /* Look from the newest chunk backwards for the beginning of the last n, and ask for events
  * behind the lsn before it. */
 static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 {
-	size_t nchunks = log->feed->nchunks, have = 0;
+	size_t nchunks = log->feed->nchunks, have = 0, kept;
 	struct ordered *newest = calloc(nchunks + 1, sizeof(*newest));
 	uint64_t *found = NULL, *grown;
 	int rv = newest == NULL ? AVA_ENOMEM : 0;
@@ -625,7 +610,13 @@ static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 			if (log->hits[k].kind != INDEX_BROKEN &&
 			    (log->fetch.npieces == 0 || log->fetch.got[k].state == GOT_LINE))
 				found[have++] = log->hits[k].lsn;
-		have = keep_greatest(found, have, n);
+		/* Keep the n greatest, each once. */
+		qsort(found, have, sizeof(*found), lsn_down);
+		kept = 0;
+		for (size_t k = 0; k < have && kept < n; k++)
+			if (kept == 0 || found[k] != found[kept - 1])
+				found[kept++] = found[k];
+		have = kept;
 	}
 	if (rv == 0 && have >= n)
 		log->want.after = MAX(log->want.after, found[n - 1] - 1);

@@ -191,18 +191,6 @@ static int read_checkpoint_read_state(struct buf *out, const char *root, const c
 	return rv;
 }
 
-/* The first `n` events of `from`. */
-static int read_checkpoint_cut(struct ava_trace **out, const struct ava_trace *from, size_t n,
-			       struct ava_error *err)
-{
-	int rv = ava_trace_new(out, from->id, from->parent, err);
-
-	for (size_t i = 0; rv == 0 && i < n; i++)
-		rv = ava_trace_append(*out, from->events[i].shown.json, from->events[i].shown.len,
-				      err);
-	return rv;
-}
-
 int ava_checkpoint_read(struct ava_checkpoint **out, const char *root, const char *run,
 			const char *name, struct ava_error *err)
 {
@@ -227,7 +215,10 @@ int ava_checkpoint_read(struct ava_checkpoint **out, const char *root, const cha
 		rv = read_checkpoint_read_state(&state, root, whole->events[at].shown.agent, lines,
 						err);
 	if (rv == 0)
-		rv = read_checkpoint_cut(&t, whole, at + 1, err);
+		rv = ava_trace_new(&t, whole->id, whole->parent, err);
+	for (size_t i = 0; rv == 0 && i <= at; i++)
+		rv = ava_trace_append(t, whole->events[i].shown.json, whole->events[i].shown.len,
+				      err);
 	if (rv == 0) {
 		rv = read_checkpoint_make(out, t, name, state.len > 0 ? state.data : "", state.len,
 					  err);
@@ -274,19 +265,6 @@ int ava_checkpoint_json(struct ava_checkpoint *c, const char **json, size_t *len
 	return rv;
 }
 
-static int parse_trace(struct ava_trace **t, const json_t *o, struct ava_error *err)
-{
-	struct buf text;
-	int rv;
-
-	buf_init(&text, TRACE_BYTES_MAX);
-	rv = json_dump(&text, json_object_get(o, "trace"));
-	rv = rv == 0 ? ava_trace_parse(t, text.data, text.len, err)
-		     : err_set(err, rv, "no memory for a trace this long");
-	buf_fini(&text);
-	return rv == 0 ? 0 : err_wrap(err, rv, "the trace of a checkpoint");
-}
-
 /* Facts stated both outside and inside of the trace must agree. */
 static int check_outside(const struct ava_checkpoint *c, const json_t *o, struct ava_error *err)
 {
@@ -315,19 +293,27 @@ int ava_checkpoint_parse(struct ava_checkpoint **out, const char *json, size_t l
 	const json_t *state = json_object_get(o, "state");
 	struct ava_trace *t = NULL;
 	bool whole = json_is_object(json_object_get(o, "trace"));
+	struct buf text;
 	int rv = 0;
 
 	*out = NULL;
 	if (o == NULL)
 		return AVA_EINVAL;
+	buf_init(&text, TRACE_BYTES_MAX);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		whole = whole && json_get_str(o, texts[i]) != NULL;
 	if (!whole)
 		rv = err_set(err, AVA_EINVAL,
 			     "a checkpoint has \"name\", \"traceId\", \"timestamp\", \"state\", "
 			     "\"stateHash\" and an object \"trace\"");
-	if (rv == 0)
-		rv = parse_trace(&t, o, err);
+	if (rv == 0) {
+		rv = json_dump(&text, json_object_get(o, "trace"));
+		rv = rv == 0 ? ava_trace_parse(&t, text.data, text.len, err)
+			     : err_set(err, rv, "no memory for a trace this long");
+		if (rv != 0)
+			err_wrap(err, rv, "the trace of a checkpoint");
+	}
+	buf_fini(&text);
 	if (rv == 0)
 		rv = read_checkpoint_make(out, t, json_str(o, "name"), json_string_value(state),
 					  json_string_length(state), err);

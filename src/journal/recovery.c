@@ -97,7 +97,7 @@ static int by_seq(const void *a, const void *b)
 {
 	const struct segment *x = a, *y = b;
 
-	return (x->seq > y->seq) - (x->seq < y->seq);
+	return order_of(x->seq, y->seq);
 }
 
 static int recovery_open_file(struct recovery_scan *s, struct segment *f)
@@ -307,14 +307,6 @@ static bool later_flush(const struct recovery_scan *s, size_t len, uint64_t at, 
 	return false;
 }
 
-/* A clean end is followed by zeros, or by the end of the file. */
-static bool clean_end(const struct recovery_scan *s, size_t len, uint64_t at)
-{
-	static const unsigned char zeros[WAL_GAP];
-
-	return memcmp(s->buf + at, zeros, MIN(len - at, (size_t)WAL_GAP)) == 0;
-}
-
 /* Length of the cut-off bytes, as far as the remaining ones show it. */
 static uint64_t torn_length(const struct recovery_scan *s, size_t len, uint64_t at)
 {
@@ -329,13 +321,15 @@ static uint64_t torn_length(const struct recovery_scan *s, size_t len, uint64_t 
 /* No valid batch stands at *at, which becomes the place to go on at, or `len` to stop. */
 static void skip_bad(struct recovery_scan *s, struct segment *f, size_t len, uint64_t *at)
 {
+	static const unsigned char zeros[WAL_GAP];
 	struct wal_batch next;
 	bool found = find_batch(s, len, *at + WAL_ALIGN, f->head.salt, &next);
 	uint64_t from = *at;
 
 	*at = found ? next.at : len;
 	if (f->end == TO_END) {
-		bool torn = !clean_end(s, len, from);
+		/* A clean end is followed by zeros, or by the end of the file. */
+		bool torn = memcmp(s->buf + from, zeros, MIN(len - from, (size_t)WAL_GAP)) != 0;
 
 		if (!found && !torn)
 			return;
@@ -370,15 +364,6 @@ static int recovery_load(struct recovery_scan *s, struct segment *f, size_t *len
 	n = sys_read_some(f->fd, s->buf, f->head.size, 0);
 	*len = n < 0 ? 0 : (size_t)n;
 	return n < 0 ? -1 : 0;
-}
-
-static void count_void(struct recovery_scan *s, const struct segment *f, size_t len)
-{
-	struct wal_batch b;
-
-	for (uint64_t at = f->end; at < len && wal_batch_get(s->buf, len, at, f->head.salt, &b);
-	     at += WAL_BATCH_HEAD + b.len)
-		s->aborted += b.len != 0;
 }
 
 /* A crash may leave a single copy of a header that was never synced; a later flush or segment
@@ -426,17 +411,10 @@ static int recovery_scan_file(struct recovery_scan *s, size_t file, uint64_t at,
 		report(s, f->seq, "segment is cut off", MAX(at, (uint64_t)have), f->end,
 		       MAX(f->next_lsn, s->lsn));
 	else if (f->end != TO_END)
-		count_void(s, f, have);
+		for (at = f->end; at < have && wal_batch_get(s->buf, have, at, f->head.salt, &b);
+		     at += WAL_BATCH_HEAD + b.len)
+			s->aborted += b.len != 0;
 	return rv;
-}
-
-/* Before reading segment `f`: report segments that are missing before it. */
-static void check_missing(struct recovery_scan *s, const struct segment *f, uint64_t before,
-			  struct wal_pos start)
-{
-	if (start.seq != 0 && recovery_goes_on(f, start) && f->head.prev.seq != before)
-		report(s, f->head.prev.seq, "segment is missing or its header is damaged", 0,
-		       f->head.prev.at, f->head.first_lsn);
 }
 
 /* Find segments without headers above the newest one in use. Batches with a lower lsn than that
@@ -481,7 +459,9 @@ static int scan_wal(struct recovery_scan *s, struct ava_error *err)
 
 		if (!f->counts)
 			continue;
-		check_missing(s, f, before, start);
+		if (start.seq != 0 && recovery_goes_on(f, start) && f->head.prev.seq != before)
+			report(s, f->head.prev.seq, "segment is missing or its header is damaged",
+			       0, f->head.prev.at, f->head.first_lsn);
 		rv = recovery_scan_file(s, i, f->seq == start.seq ? start.at : WAL_BEGIN, err);
 		before = f->seq;
 	}

@@ -552,16 +552,6 @@ static int agrees(struct redo *r, const struct redo_file *f, const struct state 
 	return 1;
 }
 
-/* Keep the operation for write_ops, if it is loaded and follows the ones before. */
-static void redo_join(struct redo *r, const struct redo_file *f, struct state *s,
-		      const struct redo_op *op, bool loaded)
-{
-	uint64_t from = MAX(op->offset, f->base), end = op->offset + op->len;
-
-	s->whole = s->whole && loaded && end > from && from == f->base + s->joined.len &&
-		   buf_add(&s->joined, r->bytes + (from - op->offset), end - from) == 0;
-}
-
 /* Compare all operations with the file, noting those that are in place. */
 static int compare(struct redo *r, struct redo_file *f, struct state *s, enum verdict *v)
 {
@@ -574,9 +564,13 @@ static int compare(struct redo *r, struct redo_file *f, struct state *s, enum ve
 		/* Operations behind the file's end are not compared, so only bytes in a blob are
 		 * loaded: it may be lost. */
 		bool load = op->blob || op->offset < s->size;
+		uint64_t from = MAX(op->offset, f->base), end = op->offset + op->len;
 
 		rv = load ? redo_load(r, op) : 0;
-		redo_join(r, f, s, op, load && rv == 0);
+		/* Keep the operation for write_ops, if it is loaded and follows the ones before. */
+		s->whole = s->whole && load && rv == 0 && end > from &&
+			   from == f->base + s->joined.len &&
+			   buf_add(&s->joined, r->bytes + (from - op->offset), end - from) == 0;
 		if (rv == 1)
 			rv = 0;
 		if (op->bad)

@@ -86,14 +86,6 @@ static struct file *file_get(struct sealer *s, const char *path)
 	return f;
 }
 
-static int add_crc(struct file *f, uint32_t crc)
-{
-	if (f->ncrcs == CRCS_MAX || !ARRAY_ROOM(f->crcs, f->cap, f->ncrcs + 1))
-		return AVA_ENOMEM;
-	f->crcs[f->ncrcs++] = crc;
-	return 0;
-}
-
 static void file_hash(struct file *f, const char *from, const char *upto, const char *last)
 {
 	struct event_view v;
@@ -131,10 +123,11 @@ static int seal_file_read(struct sealer *s, struct file *f, const struct buf *un
 		f->lost = line == NULL; /* no line of ours is that long */
 		if (f->lost)
 			break;
-		if (add_crc(f, crc32c(0, line, len)) != 0) {
+		if (f->ncrcs == CRCS_MAX || !ARRAY_ROOM(f->crcs, f->cap, f->ncrcs + 1)) {
 			rv = AVA_ENOMEM;
 			break;
 		}
+		f->crcs[f->ncrcs++] = crc32c(0, line, len);
 		from = from != NULL ? from : line;
 		upto = line + len;
 		f->size += len;
@@ -206,22 +199,9 @@ static int end_seal(struct sealer *s, const char *pruned)
 	return 0;
 }
 
-static void add_marks(struct buf *b, const struct file *f)
-{
-	size_t each = (f->ncrcs + MARKS_MAX - 1) / MARKS_MAX;
-
-	if (each > 1)
-		buf_addf(b, ",\"each\":%zu", each);
-	buf_adds(b, ",\"lines\":\"");
-	for (size_t i = 0; i<f->ncrcs; i += each> 0 ? each : 1)
-		buf_addf(b, "%06x",
-			 crc32c(0, f->crcs + i, MIN(each, f->ncrcs - i) * sizeof(*f->crcs)) &
-				 0xffffff);
-	buf_adds(b, "\"}");
-}
-
 static void add_item(struct buf *b, const struct file *f)
 {
+	size_t each = (f->ncrcs + MARKS_MAX - 1) / MARKS_MAX;
 	struct hash_sha256 h = f->hash;
 	unsigned char head[SEAL_HASH];
 	char hex[2 * SEAL_HASH + 1];
@@ -233,7 +213,14 @@ static void add_item(struct buf *b, const struct file *f)
 	buf_addf(b, "{\"path\":\"%s\",\"seq\":%llu,\"size\":%llu,\"head\":\"%s\",\"from\":%llu",
 		 f->path, (unsigned long long)f->seq, (unsigned long long)f->size, hex,
 		 (unsigned long long)f->from);
-	add_marks(b, f);
+	if (each > 1)
+		buf_addf(b, ",\"each\":%zu", each);
+	buf_adds(b, ",\"lines\":\"");
+	for (size_t i = 0; i < f->ncrcs; i += MAX(each, (size_t)1))
+		buf_addf(b, "%06x",
+			 crc32c(0, f->crcs + i, MIN(each, f->ncrcs - i) * sizeof(*f->crcs)) &
+				 0xffffff);
+	buf_adds(b, "\"}");
 }
 
 /* Put the newly read bytes of `f` into the Seal being written, or a new one. */
@@ -284,20 +271,6 @@ static int do_path(struct sealer *s, const char *path, struct ava_error *err)
 	return 0;
 }
 
-/* Forget files without news for long; the catalog and daily logs stay. */
-static void seal_forget(struct sealer *s)
-{
-	struct file *f;
-	size_t at = 0;
-
-	while ((f = strmap_next(&s->files, &at)) != NULL) {
-		if (s->round - f->round < IDLE_ROUNDS || strcmp(f->path, "catalog.jsonl") == 0)
-			continue;
-		strmap_del(&s->files, f->path);
-		seal_file_free(f);
-	}
-}
-
 /* Seals of a day end in lines that only a later Seal covers, which may stand in the next day's
  * log. */
 static int do_days(struct sealer *s, struct ava_error *err)
@@ -320,17 +293,6 @@ static int do_days(struct sealer *s, struct ava_error *err)
 	return rv;
 }
 
-/* The Seal failed: mark its files unsealed so that the next one covers them. */
-static void unseal(struct sealer *s)
-{
-	struct file *f;
-	size_t at = 0;
-
-	while ((f = strmap_next(&s->files, &at)) != NULL)
-		if (f->round == s->round)
-			f->sealed = 0;
-}
-
 /* Returns the first of several errors; an unreadable file holds up no other. */
 static int do_paths(struct sealer *s, char *const *paths, size_t n, struct ava_error *err)
 {
@@ -348,6 +310,8 @@ static int do_paths(struct sealer *s, char *const *paths, size_t n, struct ava_e
 int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pruned,
 		 struct seal_list *out, struct ava_error *err)
 {
+	struct file *f;
+	size_t at = 0;
 	int rv, more;
 
 	s->round++;
@@ -363,9 +327,16 @@ int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pru
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (s->open != NULL && end_seal(s, rv == 0 ? pruned : NULL) != 0)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
-	if (rv == AVA_ENOMEM)
-		unseal(s);
-	seal_forget(s);
+	while ((f = strmap_next(&s->files, &at)) != NULL) {
+		/* The Seal failed: mark its files unsealed so that the next one covers them. */
+		if (rv == AVA_ENOMEM && f->round == s->round)
+			f->sealed = 0;
+		/* Forget files without news for long; the catalog and daily logs stay. */
+		if (s->round - f->round < IDLE_ROUNDS || strcmp(f->path, "catalog.jsonl") == 0)
+			continue;
+		strmap_del(&s->files, f->path);
+		seal_file_free(f);
+	}
 	return rv;
 }
 

@@ -61,15 +61,9 @@ void segments_fini(struct segments *s)
 	s->live = NULL;
 }
 
-/* Room for one more, so that noting a segment that is in use cannot fail. */
-static int live_room(struct segments *s)
-{
-	return ARRAY_ROOM(s->live, s->caplive, s->nlive + 1) ? 0 : -1;
-}
-
 int segments_add_live(struct segments *s, uint64_t seq, bool has_header)
 {
-	if (live_room(s) != 0)
+	if (!ARRAY_ROOM(s->live, s->caplive, s->nlive + 1))
 		return AVA_ENOMEM;
 	s->live[s->nlive++] = (struct segments_live){.seq = seq, .filled = has_header};
 	s->taken = MAX(s->taken, seq);
@@ -80,7 +74,7 @@ static int seq_order(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return (x > y) - (x < y);
+	return order_of(x, y);
 }
 
 /* Make the new names durable, then let the journal's thread have the files. A file overtaken by
@@ -190,7 +184,8 @@ static int segments_take(struct segments *s, uint64_t *seq, bool *filled)
 	int fd = -1;
 
 	pthread_mutex_lock(&s->lock);
-	if (live_room(s) != 0)
+	/* Have room first, so that noting a segment that is in use cannot fail. */
+	if (!ARRAY_ROOM(s->live, s->caplive, s->nlive + 1))
 		goto fail;
 	*filled = s->nspare > 0;
 	*seq = *filled ? s->spare[0] : s->next_seq++;
@@ -208,14 +203,14 @@ fail:
 	return fd;
 }
 
-static bool segments_have_spare(struct segments *s)
+static unsigned count_spares(struct segments *s)
 {
-	bool have;
+	unsigned n;
 
 	pthread_mutex_lock(&s->lock);
-	have = s->nspare > 0;
+	n = s->nspare;
 	pthread_mutex_unlock(&s->lock);
-	return have;
+	return n;
 }
 
 void segments_rest(int64_t took_us)
@@ -251,13 +246,10 @@ static int segments_fill(struct segments *s, int fd)
 
 int segments_prepare(struct segments *s)
 {
-	unsigned have;
+	unsigned have = count_spares(s);
 	uint64_t seq;
 	int fd, rv, saved;
 
-	pthread_mutex_lock(&s->lock);
-	have = s->nspare;
-	pthread_mutex_unlock(&s->lock);
 	if (have >= SEGMENTS_AHEAD)
 		return 0;
 	fd = sys->openat(s->walfd, fresh_name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
@@ -379,22 +371,12 @@ int log_sync(struct log *l)
 	return 0;
 }
 
-static void add_abort(struct log *l)
-{
-	_Alignas(8) unsigned char batch[WAL_BATCH_HEAD + 64] = {0};
-	unsigned char range[16];
-	struct wal_op op = {.kind = WAL_ABORT, .part = 0, .bytes = range, .len = sizeof(range)};
-
-	put64(range, l->abort_first);
-	put64(range + 8, l->abort_last);
-	wal_op_put(batch + WAL_BATCH_HEAD, &op);
-	log_add(l, batch, sizeof(batch), l->abort_last + 1, 0);
-	l->unsynced_first = 0; /* an ABORT needs none itself */
-}
-
 int log_begin(struct log *l)
 {
 	struct wal_segment head = {.size = l->pool->bytes, .first_lsn = l->lsn, .prev = l->good};
+	_Alignas(8) unsigned char batch[WAL_BATCH_HEAD + 64] = {0};
+	unsigned char range[16];
+	struct wal_op op = {.kind = WAL_ABORT, .part = 0, .bytes = range, .len = sizeof(range)};
 
 	files_close(&l->fd);
 	l->fd = segments_take(l->pool, &head.seq, &l->filled);
@@ -410,7 +392,11 @@ int log_begin(struct log *l)
 	l->used = l->flush = WAL_BEGIN;
 	if (l->abort_first == 0)
 		return 0; /* the header goes with the first flush */
-	add_abort(l);
+	put64(range, l->abort_first);
+	put64(range + 8, l->abort_last);
+	wal_op_put(batch + WAL_BATCH_HEAD, &op);
+	log_add(l, batch, sizeof(batch), l->abort_last + 1, 0);
+	l->unsynced_first = 0; /* an ABORT needs none itself */
 	if (log_sync(l) != 0)
 		return -1;
 	l->abort_first = l->abort_last = 0;
@@ -421,7 +407,7 @@ bool log_should_roll(const struct log *l, size_t len)
 {
 	if (l->at + l->used + len + WAL_GAP > l->pool->bytes)
 		return true;
-	return !l->filled && log_empty(l) && l->flush > WAL_BEGIN && segments_have_spare(l->pool);
+	return !l->filled && log_empty(l) && l->flush > WAL_BEGIN && count_spares(l->pool) > 0;
 }
 
 struct wal_pos log_add(struct log *l, const unsigned char *batch, size_t len, uint64_t first_lsn,

@@ -766,15 +766,14 @@ static int by_size(const void *a, const void *b)
 	uint64_t x = (*(struct verify_file *const *)a)->disk + 1,
 		 y = (*(struct verify_file *const *)b)->disk + 1;
 
-	return (x < y) - (x > y);
+	return order_of(y, x);
 }
 
 static int by_item(const void *a, const void *b)
 {
 	const struct verify_item *x = a, *y = b;
 
-	return x->size != y->size ? (x->size > y->size) - (x->size < y->size)
-				  : (x->n > y->n) - (x->n < y->n);
+	return x->size != y->size ? order_of(x->size, y->size) : order_of(x->n, y->n);
 }
 
 /* Add all files that are to be sealed and those that recoveries left. */

@@ -445,21 +445,10 @@ static int view_gather(struct view_set *s, struct view *v)
 	return n;
 }
 
-/* Note that `n` more bytes of the queue are in the file. */
-static void advance(struct view *v, size_t n)
-{
-	atomic_store_explicit(&v->size, v->size + n, memory_order_release);
-	n += v->partial;
-	while (v->first != NULL && v->first->kind == JOURNAL_APPEND && n >= v->first->len) {
-		n -= v->first->len;
-		finish_op(v);
-	}
-	v->partial = n;
-}
-
 static int run_appends(struct view_set *s, struct view *v)
 {
 	ssize_t n;
+	size_t rest;
 	int niov;
 
 	if (ready_file(s, v) != 0)
@@ -476,7 +465,13 @@ static int run_appends(struct view_set *s, struct view *v)
 		return -1;
 	}
 	mark_written(v);
-	advance(v, (size_t)n);
+	atomic_store_explicit(&v->size, v->size + (size_t)n, memory_order_release);
+	rest = v->partial + (size_t)n;
+	while (v->first != NULL && v->first->kind == JOURNAL_APPEND && rest >= v->first->len) {
+		rest -= v->first->len;
+		finish_op(v);
+	}
+	v->partial = rest;
 	return 0;
 }
 

@@ -217,7 +217,7 @@ static bool crc_good(const char *text, size_t len)
 	return memcmp(text + len - CRC_LINE, line, CRC_LINE) == 0;
 }
 
-static bool parse_head(struct checkpoint *c, const char **at)
+static bool parse_head(struct checkpoint *c, char **at)
 {
 	int clean, used = 0;
 
@@ -253,12 +253,10 @@ static bool parse_view(struct checkpoint_view *v, char **at)
 static int wal_parse(struct checkpoint *c, size_t len)
 {
 	char *at = c->text, *end;
-	const char *head = at;
 	size_t lines = 0;
 
-	if (!crc_good(c->text, len) || !parse_head(c, &head))
+	if (!crc_good(c->text, len) || !parse_head(c, &at))
 		return AVA_ECORRUPT;
-	at = c->text + (head - c->text);
 	end = c->text + len - CRC_LINE;
 	*end = '\0';
 	for (const char *p = at; (p = strchr(p, '\n')) != NULL; p++)

@@ -89,10 +89,7 @@ static void writer_touch(struct apply *a, struct view *v)
 		return;
 	v->touched = true;
 	v->next = NULL;
-	if (a->touched == NULL)
-		a->touched = v;
-	else
-		a->touched_last->next = v;
+	*(a->touched == NULL ? &a->touched : &a->touched_last->next) = v;
 	a->touched_last = v;
 }
 
@@ -153,16 +150,6 @@ static void writer_settle(struct apply *a, struct commit_queue *from, struct com
 	}
 }
 
-static void apply_flush(struct apply *a, struct commit_queue *flushed,
-			struct commit_queue *finished)
-{
-	a->views.now_ms = clock_mono_ms();
-	for (struct commit *c = flushed->first; c != NULL; c = c->next)
-		apply_commit(a, c);
-	run_touched(a);
-	writer_settle(a, flushed, finished);
-}
-
 /* `pressed`: the held operations hold up the journal. */
 static void apply_retry(struct apply *a, bool all, bool pressed, struct commit_queue *finished)
 {
@@ -193,25 +180,6 @@ static void apply_retry(struct apply *a, bool all, bool pressed, struct commit_q
 	a->held_bytes = 0;
 	a->held_commits = 0;
 	writer_settle(a, &waiting, finished);
-}
-
-static void apply_abandon(struct apply *a, struct commit_queue *rest)
-{
-	for (struct view *v = a->held; v != NULL; v = v->next) {
-		v->held = false;
-		v->first = NULL;
-	}
-	a->held = NULL;
-	commit_move(rest, &a->unfinished);
-}
-
-static int64_t apply_retry_ms(const struct apply *a)
-{
-	int64_t first = INT64_MAX;
-
-	for (const struct view *v = a->held; v != NULL; v = v->next)
-		first = MIN(first, v->retry_ms);
-	return first;
 }
 
 /* ---- laying down */
@@ -349,7 +317,11 @@ static void writer_flush(struct writer *w, struct commit_queue *finished)
 		}
 		w->mark_us = clock_mono_us() + MARK_AFTER_US;
 	}
-	apply_flush(&w->apply, &laid, finished);
+	w->apply.views.now_ms = clock_mono_ms();
+	for (struct commit *c = laid.first; c != NULL; c = c->next)
+		apply_commit(&w->apply, c);
+	run_touched(&w->apply);
+	writer_settle(&w->apply, &laid, finished);
 }
 
 /* ---- handing back */
@@ -414,24 +386,11 @@ static int64_t queue_due_us(const struct writer *w)
 /* Time of the thread's own next work. */
 static int64_t own_due_us(const struct writer *w)
 {
-	int64_t ms = apply_retry_ms(&w->apply);
+	int64_t ms = w->log_error != 0 ? w->log_retry_ms : INT64_MAX;
 
-	if (w->log_error != 0)
-		ms = MIN(ms, w->log_retry_ms);
+	for (const struct view *v = w->apply.held; v != NULL; v = v->next)
+		ms = MIN(ms, v->retry_ms);
 	return MIN(ms > INT64_MAX / 1000 ? INT64_MAX : ms * 1000, w->mark_us);
-}
-
-static void sleep_until(struct writer *w, int64_t us)
-{
-	struct timespec at = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-
-	w->shared.sleeping = true;
-	w->shared.wake_us = us;
-	if (us == INT64_MAX)
-		pthread_cond_wait(&w->work, &w->lock);
-	else
-		pthread_cond_timedwait(&w->work, &w->lock, &at);
-	w->shared.sleeping = false;
 }
 
 /* Wait for a reason, then take the queue. False: stop. */
@@ -445,6 +404,7 @@ static bool writer_take_turn(struct writer *w)
 		/* Behind a dead segment the queue waits for it. */
 		int64_t due = w->log_error == 0 ? queue_due_us(w) : INT64_MAX,
 			now = clock_mono_us();
+		struct timespec at;
 
 		due = MIN(due, own_due_us(w));
 		if (due <= now)
@@ -452,7 +412,14 @@ static bool writer_take_turn(struct writer *w)
 		s->stuck = w->log_error != 0 || w->apply.held != NULL;
 		if (s->stuck && s->owner_waits)
 			pthread_cond_signal(&w->ready);
-		sleep_until(w, due);
+		s->sleeping = true;
+		s->wake_us = due;
+		at = (struct timespec){.tv_sec = due / 1000000, .tv_nsec = due % 1000000 * 1000};
+		if (due == INT64_MAX)
+			pthread_cond_wait(&w->work, &w->lock);
+		else
+			pthread_cond_timedwait(&w->work, &w->lock, &at);
+		s->sleeping = false;
 	}
 	s->stuck = false;
 	go_on = !s->stop;
@@ -462,15 +429,6 @@ static bool writer_take_turn(struct writer *w)
 	s->in_now = false;
 	pthread_mutex_unlock(&w->lock);
 	return go_on;
-}
-
-static void idle(struct writer *w)
-{
-	if (w->mark_us > clock_mono_us())
-		return;
-	if (w->log_error == 0)
-		log_mark(&w->log);
-	w->mark_us = INT64_MAX;
 }
 
 /* Flush again and again while something can be laid down. */
@@ -518,7 +476,11 @@ static void *writer_main(void *arg)
 		if (w->log_error == 0 || w->log_retry_ms <= clock_mono_ms() || !go_on)
 			flush_all(w, &finished);
 		apply_retry(&w->apply, false, writer_held_too_long(w), &finished);
-		idle(w);
+		if (w->mark_us <= clock_mono_us()) {
+			if (w->log_error == 0)
+				log_mark(&w->log);
+			w->mark_us = INT64_MAX;
+		}
 		if (finished.first != NULL || unwell(w))
 			writer_publish(w, &finished);
 	} while (go_on);
@@ -580,7 +542,12 @@ static void writer_give_up(struct writer *w)
 
 	apply_retry(&w->apply, true, false, &finished);
 	writer_publish(w, &finished); /* publishes how far a checkpoint may go */
-	apply_abandon(&w->apply, &rest);
+	for (struct view *v = w->apply.held; v != NULL; v = v->next) {
+		v->held = false;
+		v->first = NULL;
+	}
+	w->apply.held = NULL;
+	commit_move(&rest, &w->apply.unfinished);
 	for (struct commit *c = rest.first; c != NULL; c = c->next)
 		c->rv = AVA_EUNKNOWN;
 	for (struct commit *c = w->todo.first; c != NULL; c = c->next)
