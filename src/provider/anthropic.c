@@ -28,30 +28,10 @@ static int anthropic_head(struct buf *out, const struct dialect_spec *spec)
 
 static int anthropic_headers(struct buf *out, const struct model *m, const char *key)
 {
-	for (const char *s = key; s != NULL && *s != 0; s++)
-		if (*s <= ' ' || *s == 127)
-			return AVA_EINVAL;
-	buf_adds(out, "content-type: application/json\naccept: text/event-stream\n"
-		      "anthropic-version: " VERSION "\n");
-	if (key != NULL && key[0] != 0) {
-		buf_adds(out, "x-api-key: ");
-		buf_adds(out, key);
-		buf_addc(out, '\n');
-	}
-	return buf_check(out);
+	return wire_headers(out, "anthropic-version: " VERSION "\n", "x-api-key: ", key);
 }
 
 static const char user_line[] = "{\"role\":\"user\",", other_line[] = "{\"role\":\"assistant\",";
-
-/* Is the line whole? Arguments of a call may hold text that looks like the start of a line. */
-static bool is_line(const char *s, size_t len)
-{
-	struct slice line;
-	struct jscan w;
-
-	jscan_init(&w, s, len);
-	return jscan_skip(&w, &line) && line.len == len;
-}
 
 /* Offset of the last line when it is the user's and ends as user lines do, with a block ("…}]}");
  * else len. Quotes in strings are escaped, so the keys searched for are members. An unknown form
@@ -66,7 +46,8 @@ static size_t newest_turn(const char *s, size_t len)
 		if (s[at] == '{' && jscan_begins(s + at, len - at, other_line))
 			return len;
 		if (s[at] == '{' && jscan_begins(s + at, len - at, user_line))
-			return is_line(s + at, len - at) ? at : len;
+			/* Arguments of a call may hold text that looks like the start of a line. */
+			return stream_complete(s + at, len - at) ? at : len;
 	}
 	return len;
 }
@@ -426,27 +407,22 @@ static int take_start(struct stream *s, struct slice raw, const json_t *message)
 }
 
 /* A reply in one piece. */
-static int anthropic_take_message(struct stream *s, const char *data, size_t len,
-				  const json_t *message)
-{
-	int rv = take_start(s, (struct slice){data, len}, message);
-
-	for (unsigned i = 0; i < s->reply->nparts; i++)
-		s->reply->parts[i].ended = true;
-	take_usage(s->reply, json_object_get(message, "usage"), true);
-	return rv;
-}
-
 static int anthropic_take_event(struct stream *s, const char *data, size_t len, const json_t *event)
 {
 	const char *type = json_str(event, "type");
 	struct part *b;
+	int rv;
 
 	if (strcmp(type, "message_start") == 0)
 		return take_start(s, jscan_member(data, len, "message"),
 				  json_object_get(event, "message"));
-	if (strcmp(type, "message") == 0)
-		return anthropic_take_message(s, data, len, event);
+	if (strcmp(type, "message") == 0) {
+		rv = take_start(s, (struct slice){data, len}, event);
+		for (unsigned i = 0; i < s->reply->nparts; i++)
+			s->reply->parts[i].ended = true;
+		take_usage(s->reply, json_object_get(event, "usage"), true);
+		return rv;
+	}
 	if (strcmp(type, "content_block_start") == 0 && !s->reply->measured)
 		s->reply->stop[0] = 0; /* drop a stop reason that came before this block */
 	if (strcmp(type, "content_block_start") == 0)

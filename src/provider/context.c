@@ -79,34 +79,6 @@ void conversation_fini(struct conversation *c)
 	*c = (struct conversation){0};
 }
 
-static struct said_line *context_add_line(struct conversation *c, struct slice raw)
-{
-	struct said_line *l;
-
-	if (!ARRAY_ROOM(c->lines, c->cap_lines, c->nlines + 1))
-		return NULL;
-	l = &c->lines[c->nlines++];
-	*l = (struct said_line){.raw = raw, .text = {"", 0}, .last = {"", 0}};
-	return l;
-}
-
-static struct said_call *context_add_call(struct conversation *c)
-{
-	struct said_call *k;
-
-	if (!ARRAY_ROOM(c->calls, c->cap_calls, c->ncalls + 1))
-		return NULL;
-	k = &c->calls[c->ncalls++];
-	*k = (struct said_call){
-		.id = {"", 0},
-		.name = {"", 0},
-		.args = {"", 0},
-		.result = {"", 0},
-		.line = c->nlines - 1,
-	};
-	return k;
-}
-
 /* Give a result to its call, searched from the end, where the last assistant message's calls
  * are. */
 static void context_add_result(struct conversation *c, struct slice id, struct slice text,
@@ -133,18 +105,19 @@ static int read_blocks(struct conversation *c, struct slice raw)
 	bool user = false;
 	struct wire_reader r;
 	struct wire_block b;
-	struct said_call *k;
 	int rv;
 
 	wire_reader_init(&r, raw.s, raw.len);
 	rv = wire_message(&r, &user);
 	/* Items of one reply count as one line: they are only removed together. */
-	if (rv == 1 && r.item && !user && l != NULL && l->item && !l->user)
+	if (rv == 1 && r.item && !user && l != NULL && l->item && !l->user) {
 		l->raw.len = (size_t)(raw.s + raw.len - l->raw.s);
-	else
-		l = context_add_line(c, raw);
-	if (l == NULL)
-		return AVA_ENOMEM;
+	} else {
+		if (!ARRAY_ROOM(c->lines, c->cap_lines, c->nlines + 1))
+			return AVA_ENOMEM;
+		l = &c->lines[c->nlines++];
+		*l = (struct said_line){.raw = raw, .text = {"", 0}, .last = {"", 0}};
+	}
 	l->user = user;
 	l->item = r.item;
 	l->role = r.role;
@@ -158,12 +131,15 @@ static int read_blocks(struct conversation *c, struct slice raw)
 			context_add_result(c, b.id, b.text, b.is_error);
 		if (b.type != WIRE_TOOL_USE)
 			continue;
-		k = context_add_call(c);
-		if (k == NULL)
+		if (!ARRAY_ROOM(c->calls, c->cap_calls, c->ncalls + 1))
 			return AVA_ENOMEM;
-		k->id = b.id;
-		k->name = b.name;
-		k->args = b.input;
+		c->calls[c->ncalls++] = (struct said_call){
+			.id = b.id,
+			.name = b.name,
+			.args = b.input,
+			.result = {"", 0},
+			.line = c->nlines - 1,
+		};
 	}
 	return rv;
 }
@@ -218,17 +194,6 @@ static int context_take_apart(struct work *w, const char *file, size_t len)
 		r->fetched = repeat_fetched(w->ask->repeats, name_of(w, i), &removed);
 	}
 	return 0;
-}
-
-static void context_decide(struct work *w)
-{
-	const struct agent_compact *want = &w->ask->want;
-	double per_token = want->tokens > 0 ? (double)w->body.len / (double)want->tokens : 0;
-
-	w->plan.need = (int64_t)(per_token * (double)(want->tokens - want->target));
-	w->plan.must = (int64_t)(per_token * (double)(want->tokens - want->most));
-	w->plan.newest = want->newest;
-	compact_plan(&w->plan, w->lines, w->c.nlines, w->results, w->c.ncalls);
 }
 
 /* ---- what goes is written down */
@@ -472,7 +437,7 @@ static void old_entries(struct work *w, struct buf *out, unsigned keep)
 static unsigned write_ledger(struct work *w, struct buf *out)
 {
 	size_t end = 0, call = 0, from;
-	unsigned kept, entries;
+	unsigned kept;
 
 	while (end < w->c.ncalls && w->c.calls[end].line < w->plan.fold)
 		end++;
@@ -494,8 +459,7 @@ static unsigned write_ledger(struct work *w, struct buf *out)
 			if (call >= from)
 				call_entry(w, out, call);
 	}
-	entries = count_strings((struct slice){out->data, out->len});
-	return entries;
+	return count_strings((struct slice){out->data, out->len});
 }
 
 /* ---- the cut */
@@ -652,7 +616,9 @@ static int try_it(struct work *w, const char *file, size_t len)
 int context_edit(struct context_edit *e, const struct context_ask *ask, const char *file,
 		 size_t len, struct ava_error *err)
 {
+	const struct agent_compact *want = &ask->want;
 	struct work w = {.e = e, .ask = ask, .err = err};
+	double per_token;
 	int rv;
 
 	*e = (struct context_edit){0};
@@ -669,7 +635,11 @@ int context_edit(struct context_edit *e, const struct context_ask *ask, const ch
 		rv = context_no_memory(&w);
 		goto out;
 	}
-	context_decide(&w);
+	per_token = want->tokens > 0 ? (double)w.body.len / (double)want->tokens : 0;
+	w.plan.need = (int64_t)(per_token * (double)(want->tokens - want->target));
+	w.plan.must = (int64_t)(per_token * (double)(want->tokens - want->most));
+	w.plan.newest = want->newest;
+	compact_plan(&w.plan, w.lines, w.c.nlines, w.results, w.c.ncalls);
 	if (w.plan.freed <= 0)
 		goto out;
 	if (w.plan.fold > 0)

@@ -619,11 +619,9 @@ static const struct provider *service_of(const char *name)
 
 static const struct provider *first_usable(void)
 {
-	const struct provider *p;
-
-	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
-		if (provider_usable(p))
-			return p;
+	for (size_t i = 0; i < ARRAY_LEN(services); i++)
+		if (provider_usable(&services[i]))
+			return &services[i];
 	return NULL;
 }
 
@@ -822,15 +820,6 @@ int model_resolve(const char *name, struct model *out, const char **why, struct 
 
 /* ---- parameters */
 
-static size_t word_len(const char *s)
-{
-	size_t n = 0;
-
-	while (isalnum((unsigned char)s[n]) || s[n] == '_' || s[n] == '.' || s[n] == '$')
-		n++;
-	return n;
-}
-
 const char *model_config(const struct model *m)
 {
 	return strncmp(m->id, SCRIPTED, strlen(SCRIPTED)) == 0 ? m->id + strlen(SCRIPTED) : "";
@@ -838,22 +827,19 @@ const char *model_config(const struct model *m)
 
 bool model_takes(const struct model *m, const char *parameter)
 {
-	size_t len = strlen(parameter);
-
-	for (const char *s = m != NULL ? m->drop : ""; *s;
-	     s += strcspn(s, " "), s += strspn(s, " "))
-		if (strcspn(s, " ") == len && strncmp(s, parameter, len) == 0)
-			return false;
-	return true;
+	return !model_has_word(m != NULL ? m->drop : NULL, parameter);
 }
 
 bool model_drop(struct model *m, const char *parameter)
 {
-	size_t len = strlen(parameter), used = strlen(m->drop);
+	size_t len = 0, used = strlen(m->drop);
 
 	if (!model_takes(m, parameter))
 		return true;
-	if (len == 0 || word_len(parameter) != len || used + len + 2 > sizeof(m->drop))
+	for (const char *s = parameter; isalnum((unsigned char)*s) || (*s && strchr("_.$", *s));
+	     s++)
+		len++;
+	if (len == 0 || parameter[len] != '\0' || used + len + 2 > sizeof(m->drop))
 		return false;
 	snprintf(m->drop + used, sizeof(m->drop) - used, "%s%s", used ? " " : "", parameter);
 	return true;
@@ -870,14 +856,6 @@ struct shared {
 
 static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct strmap shared_by_id;
-
-static struct shared *shared_find(const struct model *m)
-{
-	struct shared *s = shared_by_id.cap ? strmap_get(&shared_by_id, m->id) : NULL;
-
-	/* Padding may differ in equal models: they are then not shared, which is harmless. */
-	return s && memcmp(&s->model, m, sizeof(*m)) == 0 ? s : NULL;
-}
 
 static struct shared *shared_add(const struct model *m)
 {
@@ -898,8 +876,9 @@ const struct model *model_share(const struct model *m)
 	struct shared *s;
 
 	pthread_mutex_lock(&shared_lock);
-	s = shared_find(m);
-	if (!s)
+	s = shared_by_id.cap ? strmap_get(&shared_by_id, m->id) : NULL;
+	/* Padding may differ in equal models: they are then not shared, which is harmless. */
+	if (!s || memcmp(&s->model, m, sizeof(*m)) != 0)
 		s = shared_add(m);
 	if (s)
 		s->users++;

@@ -51,20 +51,6 @@ static void add_system(struct jw *w, const char *text, bool mark)
 	jw_end(w);
 }
 
-static void openai_add_tool(struct jw *w, const struct tool *t, bool brief, bool flat)
-{
-	jw_object(w, NULL);
-	jw_str(w, "type", "function");
-	if (!flat)
-		jw_object(w, "function");
-	tool_write(w, t, "parameters", brief);
-	if (flat) /* responses would else demand schemas without optional members */
-		jw_bool(w, "strict", false);
-	else
-		jw_end(w);
-	jw_end(w);
-}
-
 void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec, bool flat)
 {
 	const struct model *m = spec->model_facts;
@@ -76,8 +62,18 @@ void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec
 		jw_str(w, "instructions", spec->system);
 	if (spec->ntools > 0)
 		jw_array(w, "tools");
-	for (unsigned i = 0; i < spec->ntools; i++)
-		openai_add_tool(w, spec->tools[i], spec->brief, flat);
+	for (unsigned i = 0; i < spec->ntools; i++) {
+		jw_object(w, NULL);
+		jw_str(w, "type", "function");
+		if (!flat)
+			jw_object(w, "function");
+		tool_write(w, spec->tools[i], "parameters", spec->brief);
+		if (flat) /* responses would else demand schemas without optional members */
+			jw_bool(w, "strict", false);
+		else
+			jw_end(w);
+		jw_end(w);
+	}
 	if (spec->ntools > 0)
 		jw_end(w);
 	jw_array(w, flat ? "input" : "messages"); /* the tail closes it */
@@ -108,16 +104,6 @@ static const char *cap_name(const struct model *m)
 	return model_takes(m, other) ? other : NULL;
 }
 
-static void openai_add_thinking(struct buf *out, const struct model *m)
-{
-	if (is_at(m, "openrouter")) {
-		if (model_takes(m, "reasoning"))
-			buf_adds(out, ",\"reasoning\":{\"effort\":\"medium\"}");
-	} else if (model_takes(m, "reasoning_effort")) {
-		buf_adds(out, ",\"reasoning_effort\":\"medium\"");
-	}
-}
-
 /* Constrain a local server's model to a result by response_format. A forced tool does not work:
  * llama.cpp reads it as "auto", LM Studio refuses it. Tools may not be called, but stay in the
  * request, and with them the server's prompt cache. Bounds of texts are left out: grammars have
@@ -140,19 +126,20 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 		       const struct agent_infer *call)
 {
 	const char *cap = cap_name(m);
-	bool local = is_at(m, "local");
+	bool local = is_at(m, "local"), router = is_at(m, "openrouter");
 	bool form = call->force_submit && local && model_takes(m, "response_format");
 	bool force = call->force_submit && !form && model_takes(m, "tool_choice");
 
 	buf_adds(out, "],\"stream\":true");
-	if (!is_at(m, "openrouter") && model_takes(m, "stream_options"))
+	if (!router && model_takes(m, "stream_options"))
 		buf_adds(out, ",\"stream_options\":{\"include_usage\":true}");
 	if (cap != NULL)
 		buf_addf(out, ",\"%s\":%lld", cap, (long long)call->max_output);
 	/* Many models behind OpenRouter refuse a forced tool while they think. */
-	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
-	    !(force && is_at(m, "openrouter")))
-		openai_add_thinking(out, m);
+	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE && !(force && router) &&
+	    model_takes(m, router ? "reasoning" : "reasoning_effort"))
+		buf_adds(out, router ? ",\"reasoning\":{\"effort\":\"medium\"}"
+				     : ",\"reasoning_effort\":\"medium\"");
 	/* Local servers default to 0.8, at which small models miss every fifth call. */
 	if (local && model_takes(m, "temperature"))
 		buf_adds(out, call->warmer ? ",\"temperature\":0.6" : ",\"temperature\":0.2");
@@ -162,7 +149,7 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 		buf_adds(out, local ? ",\"tool_choice\":\"required\""
 				    : ",\"tool_choice\":{\"type\":\"function\","
 				      "\"function\":{\"name\":\"submit_result\"}}");
-	if (is_at(m, "openrouter") && model_takes(m, "provider"))
+	if (router && model_takes(m, "provider"))
 		buf_adds(out, ",\"provider\":{\"require_parameters\":true}");
 	buf_addc(out, '}');
 	return buf_check(out);
@@ -170,18 +157,11 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 
 int openai_headers(struct buf *out, const struct model *m, const char *key)
 {
-	for (const char *s = key; s != NULL && *s != 0; s++)
-		if (*s <= ' ' || *s == 127)
-			return AVA_EINVAL;
-	buf_adds(out, "content-type: application/json\naccept: text/event-stream\n");
-	if (key != NULL && key[0] != 0) {
-		buf_adds(out, "authorization: Bearer ");
-		buf_adds(out, key);
-		buf_addc(out, '\n');
-	}
-	if (is_at(m, "openrouter")) /* names the caller in its statistics */
-		buf_adds(out, "http-referer: http://localhost/ava\nx-openrouter-title: ava\n");
-	return buf_check(out);
+	int rv = wire_headers(out, "", "authorization: Bearer ", key);
+
+	if (rv == 0 && is_at(m, "openrouter")) /* names the caller in its statistics */
+		rv = buf_adds(out, "http-referer: http://localhost/ava\nx-openrouter-title: ava\n");
+	return rv;
 }
 
 /* ---- lines: tool messages, then all notices as one user message */
@@ -224,18 +204,6 @@ static int openai_add_result(const char *const keys[4], struct buf *out, const s
 }
 
 /* Templates of local models want roles to alternate: one message for all. */
-static int join_notices(struct buf *all, const char *const *notices, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (wire_blank(notices[i], strlen(notices[i])))
-			continue;
-		if (all->len > 0)
-			buf_adds(all, "\n\n");
-		buf_adds(all, notices[i]);
-	}
-	return buf_check(all);
-}
-
 int openai_results_as(const char *const keys[4], struct buf *out, const struct turn *t,
 		      const char *const *notices, unsigned nnotices)
 {
@@ -250,7 +218,14 @@ int openai_results_as(const char *const keys[4], struct buf *out, const struct t
 	if (rv != 0)
 		return rv;
 	buf_init(&all, TURN_MAX_BYTES);
-	rv = join_notices(&all, notices, nnotices);
+	for (unsigned i = 0; i < nnotices; i++) {
+		if (wire_blank(notices[i], strlen(notices[i])))
+			continue;
+		if (all.len > 0)
+			buf_adds(&all, "\n\n");
+		buf_adds(&all, notices[i]);
+	}
+	rv = buf_check(&all);
 	if (rv == 0 && all.len > 0) {
 		if (t->ncalls > 0)
 			buf_addc(out, '\n');

@@ -35,14 +35,6 @@ static int responses_head(struct buf *out, const struct dialect_spec *spec)
 	return buf_check(out);
 }
 
-static void responses_add_thinking(struct buf *out, const struct model *m)
-{
-	buf_adds(out, ",\"reasoning\":{\"effort\":\"medium\"");
-	if (model_takes(m, "reasoning.summary"))
-		buf_adds(out, ",\"summary\":\"auto\"");
-	buf_addc(out, '}');
-}
-
 static int responses_tail(struct buf *out, const struct model *m, bool thinking,
 			  const struct agent_infer *call)
 {
@@ -55,7 +47,8 @@ static int responses_tail(struct buf *out, const struct model *m, bool thinking,
 		buf_addf(out, ",\"max_output_tokens\":%lld", (long long)call->max_output);
 	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
 	    model_takes(m, "reasoning"))
-		responses_add_thinking(out, m);
+		buf_addf(out, ",\"reasoning\":{\"effort\":\"medium\"%s}",
+			 model_takes(m, "reasoning.summary") ? ",\"summary\":\"auto\"" : "");
 	if (call->force_submit && model_takes(m, "tool_choice"))
 		buf_adds(out,
 			 ",\"tool_choice\":{\"type\":\"function\",\"name\":\"submit_result\"}");

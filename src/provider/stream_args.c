@@ -95,21 +95,6 @@ static int args_as_text(struct turn *t, struct turn_call *c, const char *s, size
 	return rv;
 }
 
-/* Add a call that would do. */
-static int args_example(struct turn *t, struct turn_call *c, const struct tool *tool)
-{
-	struct ava_error err = {0};
-	int rv = tool_tell_misfit(tool, c->args_error, &err);
-
-	c->args_error = rv == 0 ? arena_copy(&t->mem, err.text, strlen(err.text)) : NULL;
-	return c->args_error != NULL ? 0 : AVA_ENOMEM;
-}
-
-static bool stream_args_is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 /* Arguments out of a JSON string or a list of one; an empty object for a value that says
  * nothing. */
 static json_t *args_unwrap(json_t *v)
@@ -131,6 +116,11 @@ static json_t *args_unwrap(json_t *v)
 static bool args_cut(const struct turn *t)
 {
 	return t->stop == TURN_STOP_LENGTH || t->stop == TURN_STOP_REPEATED;
+}
+
+static bool stream_args_is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 static int stream_args_read(struct turn *t, struct turn_call *c, const char *s, size_t len)
@@ -176,10 +166,14 @@ static int stream_args_read(struct turn *t, struct turn_call *c, const char *s, 
 int stream_args(struct turn *t, struct turn_call *c, const struct tool *tool, const char *s,
 		size_t len)
 {
+	struct ava_error err = {0};
 	int rv = stream_args_read(t, c, s, len);
 
 	if (rv != 0 || c->args != NULL || tool == NULL)
 		return rv;
-	return tool->flags & TOOL_ENDS && !args_cut(t) ? args_as_text(t, c, s, len)
-						       : args_example(t, c, tool);
+	if (tool->flags & TOOL_ENDS && !args_cut(t))
+		return args_as_text(t, c, s, len);
+	rv = tool_tell_misfit(tool, c->args_error, &err); /* adds a call that would do */
+	c->args_error = rv == 0 ? arena_copy(&t->mem, err.text, strlen(err.text)) : NULL;
+	return c->args_error != NULL ? 0 : AVA_ENOMEM;
 }

@@ -500,17 +500,6 @@ static enum stream_mode stream_core_mode_of(const char *s, size_t len)
 	return maybe ? STREAM_UNKNOWN : STREAM_BODY;
 }
 
-static int start_events(struct stream *s)
-{
-	s->sse = malloc(sizeof(*s->sse));
-	if (s->sse == NULL)
-		return AVA_ENOMEM;
-	sse_init(s->sse, STREAM_LINE_MAX);
-	s->sse->on_event = stream_core_on_event;
-	s->sse->user = s;
-	return 0;
-}
-
 static int feed_bytes(struct stream *s, const char *data, size_t len)
 {
 	int rv = s->mode == STREAM_EVENTS ? sse_feed(s->sse, data, len) : 0;
@@ -525,8 +514,6 @@ static int feed_bytes(struct stream *s, const char *data, size_t len)
 /* Until the mode is known, at most seven bytes wait in `first`. */
 static int feed_first(struct stream *s, const char **data, size_t *len)
 {
-	int rv = 0;
-
 	while (*len > 0 && s->mode == STREAM_UNKNOWN) {
 		s->first[s->nfirst++] = *(*data)++;
 		(*len)--;
@@ -534,9 +521,15 @@ static int feed_first(struct stream *s, const char **data, size_t *len)
 		if (s->mode == STREAM_UNKNOWN && s->nfirst == sizeof(s->first))
 			s->mode = STREAM_EVENTS; /* a BOM and the beginning of a field */
 	}
-	if (s->mode == STREAM_EVENTS)
-		rv = start_events(s);
-	return rv == 0 && s->mode != STREAM_UNKNOWN ? feed_bytes(s, s->first, s->nfirst) : rv;
+	if (s->mode == STREAM_EVENTS) {
+		s->sse = malloc(sizeof(*s->sse));
+		if (s->sse == NULL)
+			return AVA_ENOMEM;
+		sse_init(s->sse, STREAM_LINE_MAX);
+		s->sse->on_event = stream_core_on_event;
+		s->sse->user = s;
+	}
+	return s->mode != STREAM_UNKNOWN ? feed_bytes(s, s->first, s->nfirst) : 0;
 }
 
 int stream_feed(struct stream *s, const char *data, size_t len, bool *progress)
@@ -555,11 +548,6 @@ int stream_feed(struct stream *s, const char *data, size_t len, bool *progress)
 		stream_fault(s, REPLY_PROTOCOL, "the service sent a line of over 8 MB");
 	s->code = s->done ? 0 : rv;
 	return s->code;
-}
-
-static bool stream_core_is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 /* ---- the turn */
@@ -817,7 +805,7 @@ static void find_body(struct stream *s)
 	end = at + s->body.len;
 	if (s->body.len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
 		at += 3;
-	while (at < end && (stream_core_is_space(*at) || *at == ':')) {
+	while (at < end && (wire_blank(at, 1) || *at == ':')) {
 		const char *stop = *at == ':' ? memchr(at, '\n', (size_t)(end - at)) : at;
 
 		at = stop != NULL ? stop + 1 : end;
@@ -897,7 +885,7 @@ static bool half_a_sentence(const struct arriving *r)
 	if (last == NULL)
 		return false;
 	n = last->text.len;
-	while (n > 0 && stream_core_is_space(last->text.data[n - 1]))
+	while (n > 0 && wire_blank(last->text.data + n - 1, 1))
 		n--;
 	if (n == 0 || (unsigned char)last->text.data[n - 1] >= 0x80) /* letters of any script */
 		return false;

@@ -156,6 +156,21 @@ int wire_call_id(struct turn *t, struct turn_call *c, const char *id, size_t max
 	return c->wire_id != NULL ? 0 : AVA_ENOMEM;
 }
 
+int wire_headers(struct buf *out, const char *own, const char *key_name, const char *key)
+{
+	for (const char *s = key; s != NULL && *s != 0; s++)
+		if (*s <= ' ' || *s == 127)
+			return AVA_EINVAL;
+	buf_adds(out, "content-type: application/json\naccept: text/event-stream\n");
+	buf_adds(out, own);
+	if (key != NULL && key[0] != 0) {
+		buf_adds(out, key_name);
+		buf_adds(out, key);
+		buf_addc(out, '\n');
+	}
+	return buf_check(out);
+}
+
 bool wire_blank(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -203,17 +218,6 @@ int wire_user(struct buf *out, const char *text, size_t len)
 	return close_message(&w);
 }
 
-static void result_block(struct jw *w, const struct turn_call *c)
-{
-	jw_object(w, NULL);
-	jw_str(w, "type", "tool_result");
-	jw_str(w, "tool_use_id", c->wire_id);
-	jw_strn(w, "content", c->output != NULL ? c->output : "", c->output_len);
-	if (!c->success)
-		jw_bool(w, "is_error", true);
-	jw_end(w);
-}
-
 int wire_results(struct buf *out, const struct turn *t, const char *const *notices,
 		 unsigned nnotices)
 {
@@ -225,8 +229,17 @@ int wire_results(struct buf *out, const struct turn *t, const char *const *notic
 	if (blocks == 0)
 		return AVA_EINVAL; /* the service refuses a message without content */
 	open_message(&w, out, "user");
-	for (unsigned i = 0; i < t->ncalls; i++)
-		result_block(&w, &t->calls[i]);
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		const struct turn_call *c = &t->calls[i];
+
+		jw_object(&w, NULL);
+		jw_str(&w, "type", "tool_result");
+		jw_str(&w, "tool_use_id", c->wire_id);
+		jw_strn(&w, "content", c->output != NULL ? c->output : "", c->output_len);
+		if (!c->success)
+			jw_bool(&w, "is_error", true);
+		jw_end(&w);
+	}
 	for (unsigned i = 0; i < nnotices; i++)
 		if (!wire_blank(notices[i], strlen(notices[i])))
 			wire_text_block(&w, notices[i], strlen(notices[i]));

@@ -33,6 +33,8 @@ int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark)
 /* The head of OpenAI's forms, up to where a system message may stand. `flat`: of responses. */
 void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec, bool flat);
 
+/* Headers of a request: `own` are the dialect's. AVA_EINVAL: no header can hold the key. */
+int wire_headers(struct buf *out, const char *own, const char *key_name, const char *key);
 /* Is the text only spaces and line ends, which a service refuses? */
 bool wire_blank(const char *s, size_t len);
 bool wire_raw_blank(struct slice raw); /* for a raw string */
