@@ -103,17 +103,7 @@ static void stop_calling(struct agent *a)
 	else if (a->reply_code < 0)
 		a->at.totals.failed_calls++;
 	else if (take_reply(a) == 0)
-		(void)save_reply(a, false); /* not written: drop_unsaved */
-}
-
-/* Drop a reply that could not be written: none of its calls may be answered. */
-static void drop_unsaved(struct agent *a)
-{
-	if (a->reply_saved)
-		return;
-	turn_free(a->turn);
-	a->turn = NULL;
-	a->answered = 0;
+		(void)save_reply(a, false); /* not written: agent_finish drops it */
 }
 
 /* End the run. Work in progress stops, open calls are answered with `open_class`, and one commit
@@ -133,7 +123,12 @@ static enum agent_step agent_finish(struct agent *a, struct agent_end *end, cons
 		a->io->infer_stop(a);
 	else if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered < a->turn->ncalls)
 		a->io->tools_stop(a);
-	drop_unsaved(a);
+	/* Drop a reply that could not be written: none of its calls may be answered. */
+	if (!a->reply_saved) {
+		turn_free(a->turn);
+		a->turn = NULL;
+		a->answered = 0;
+	}
 	answer_open(a, open_class, why);
 	a->status = end->status;
 	a->stop_reason = end->stop_reason;
@@ -173,13 +168,6 @@ static enum agent_step finish_budget(struct agent *a)
 	};
 
 	return agent_finish(a, &end, "limit", "the budget it shares with others is used up");
-}
-
-static enum agent_step finish_cancelled(struct agent *a)
-{
-	struct agent_end end = {.status = AVA_CANCELLED, .stop_reason = "cancelled"};
-
-	return agent_finish(a, &end, "cancelled", "the run was cancelled");
 }
 
 static enum agent_step finish_error(struct agent *a, const char *stop_reason,
@@ -957,13 +945,14 @@ void agent_cancel(struct agent *a)
 
 void agent_run(struct agent *a)
 {
+	struct agent_end cancelled = {.status = AVA_CANCELLED, .stop_reason = "cancelled"};
 	enum agent_step step = STEP_AGAIN;
 
 	while (a->state != AGENT_DONE && step == STEP_AGAIN) {
 		if (a->ending)
 			step = step_saving(a);
 		else if (a->cancelled)
-			step = finish_cancelled(a);
+			step = agent_finish(a, &cancelled, "cancelled", "the run was cancelled");
 		else if (a->deadline_ms != INT64_MAX && a->io->now(a) >= a->deadline_ms)
 			step = finish_limit(a, AGENT_TIME);
 		else

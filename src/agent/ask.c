@@ -139,20 +139,13 @@ static void give_result(struct agent *a, struct turn_call *c, enum agent_asked h
 	answer_call(a, c, r.success, r.error_class, r.output);
 }
 
-static void give_default(struct agent *a, struct turn_call *c)
-{
-	json_t *args = args_of(c);
-
-	give_result(a, c, ASKED_EXPIRED, json_get_str(args, "default"));
-	json_decref(args);
-}
-
 enum agent_asked ask_take(struct agent *a)
 {
 	struct turn_call *c = &a->turn->calls[a->asking - 1];
 	bool question = (c->tool->flags & TOOL_ASKS) != 0;
 	enum agent_asked how = ASKED_ANSWERED;
 	const char *said = c->output;
+	json_t *args;
 
 	c->output = NULL;
 	if (!a->ask_given)
@@ -161,12 +154,15 @@ enum agent_asked ask_take(struct agent *a)
 		how = ASKED_REFUSED;
 	a->asking = 0;
 	a->ask_given = false;
-	if (how == ASKED_EXPIRED)
-		give_default(a, c);
-	else if (how == ASKED_REFUSED || question)
+	if (how == ASKED_EXPIRED) {
+		args = args_of(c);
+		give_result(a, c, how, json_get_str(args, "default"));
+		json_decref(args);
+	} else if (how == ASKED_REFUSED || question) {
 		give_result(a, c, how, said);
-	else
+	} else {
 		c->approved = true;
+	}
 	return how;
 }
 
@@ -258,17 +254,6 @@ static size_t text_size(const char *s, size_t len)
 	return s != NULL ? len + 1 + 16 : 0; /* 16: the arena's alignment */
 }
 
-static size_t call_size(const struct turn_call *c)
-{
-	const char *texts[] = {c->wire_id, c->name, c->args_error, c->error_class, c->artifact};
-	size_t n =
-		sizeof(*c) + text_size(c->args, c->args_len) + text_size(c->output, c->output_len);
-
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		n += texts[i] != NULL ? text_size(texts[i], strlen(texts[i])) : 0;
-	return n;
-}
-
 static bool copy(struct arena *mem, const char **s, size_t len)
 {
 	const char *was = *s;
@@ -284,23 +269,21 @@ static bool copy_all(struct arena *mem, const char **s)
 	return *s == NULL || copy(mem, s, strlen(*s));
 }
 
-static bool copy_call(struct arena *mem, struct turn_call *c)
-{
-	return copy_all(mem, &c->wire_id) && copy_all(mem, &c->name) &&
-	       copy_all(mem, &c->args_error) && copy_all(mem, &c->error_class) &&
-	       copy_all(mem, &c->artifact) && copy(mem, &c->args, c->args_len) &&
-	       copy(mem, &c->output, c->output_len);
-}
-
 static bool copy_calls(struct turn *to, const struct turn *t)
 {
 	to->calls = arena_get(&to->mem, t->ncalls * sizeof(*t->calls));
 	if (to->calls == NULL)
 		return false;
 	memcpy(to->calls, t->calls, t->ncalls * sizeof(*t->calls));
-	for (unsigned i = 0; i < t->ncalls; i++)
-		if (!copy_call(&to->mem, &to->calls[i]))
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		struct turn_call *c = &to->calls[i];
+
+		if (!copy_all(&to->mem, &c->wire_id) || !copy_all(&to->mem, &c->name) ||
+		    !copy_all(&to->mem, &c->args_error) || !copy_all(&to->mem, &c->error_class) ||
+		    !copy_all(&to->mem, &c->artifact) || !copy(&to->mem, &c->args, c->args_len) ||
+		    !copy(&to->mem, &c->output, c->output_len))
 			return false;
+	}
 	return true;
 }
 
@@ -312,8 +295,16 @@ struct turn *ask_trim(const struct turn *t)
 
 	if (to == NULL)
 		return NULL;
-	for (unsigned i = 0; i < t->ncalls; i++)
-		size += call_size(&t->calls[i]);
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		const struct turn_call *c = &t->calls[i];
+		const char *texts[] = {c->wire_id, c->name, c->args_error, c->error_class,
+				       c->artifact};
+
+		size += sizeof(*c) + text_size(c->args, c->args_len) +
+			text_size(c->output, c->output_len);
+		for (size_t k = 0; k < ARRAY_LEN(texts); k++)
+			size += texts[k] != NULL ? text_size(texts[k], strlen(texts[k])) : 0;
+	}
 	to->mem.chunk = size;
 	to->text = t->text;
 	to->text_len = t->text_len;

@@ -131,17 +131,12 @@ size_t envelope_unescape(char *to, const char *s, size_t len)
 
 /* ---- URLs in a text */
 
-static bool in_url(char c)
-{
-	return (unsigned char)c > ' ' && c != 0x7f && !strchr("<>\"'`|\\^{}[]()", c);
-}
-
 /* May a URL end before `s`? It does at a character no URL has, or at the end of a sentence. */
 static bool ends_before(const char *s, const char *end)
 {
 	while (s < end && strchr(".,;:!?*_", *s) && *s)
 		s++;
-	return s == end || !in_url(*s) || *s == '#';
+	return s == end || (unsigned char)*s <= ' ' || strchr("<>\"'`|\\^{}[]()#\x7f", *s) != NULL;
 }
 
 bool envelope_names(const char *s, size_t len, const char *url)

@@ -114,13 +114,6 @@ static int64_t input_cost(const struct agent_price *p, int64_t tokens)
 }
 
 /* Output that the remaining tokens allow; negative when the input alone is too much. */
-static int64_t output_by_tokens(const struct agent *a)
-{
-	int64_t used = limit_tokens_used(a);
-
-	return a->spec->limits.tokens - MIN(used, a->spec->limits.tokens) - limit_next_counted(a);
-}
-
 int64_t limit_output_for(const struct agent *a, int64_t microusd)
 {
 	const struct agent_price *p = &a->spec->price;
@@ -193,7 +186,8 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 {
 	int64_t most = limit_most_output(a);
 	int64_t least = MIN(most, (int64_t)LIMIT_LEAST_OUTPUT);
-	int64_t by_cost = output_by_cost(a), by_tokens = output_by_tokens(a);
+	int64_t tokens = a->spec->limits.tokens, by_cost = output_by_cost(a);
+	int64_t by_tokens = tokens - MIN(limit_tokens_used(a), tokens) - limit_next_counted(a);
 
 	if (!a->at.again && a->at.iteration - a->at.turn_from >= a->spec->limits.iterations)
 		return AGENT_ITERATIONS;

@@ -183,29 +183,26 @@ static int read_repeats(struct agent_position *p, const json_t *o)
 
 /* ---- both directions */
 
-/* Text in which secrets cannot be searched is left out. */
-static void position_write_said(const char *said, const struct redact *redact, struct jw *w)
-{
-	size_t len = utf8_prefix(said, strlen(said), SAID_MAX);
-	struct buf clean;
-
-	buf_init(&clean, 1u << 20);
-	if (redact_text(redact, &clean, said, len) >= 0 && clean.data != NULL &&
-	    (said[len] == 0 || buf_adds(&clean, "…") == 0))
-		jw_strn(w, "said", clean.data, clean.len);
-	buf_fini(&clean);
-}
-
 void agent_position_write(const struct agent_position *p, const char *sentence,
 			  const struct redact *redact, struct jw *w)
 {
+	struct buf clean;
+	size_t len;
+
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (field_get(p, i) != 0)
 			jw_int(w, fields[i].key, field_get(p, i));
 	if (p->overflowed || p->wrapping)
 		jw_str(w, p->overflowed ? "overflow" : "repeated", sentence);
-	if (p->said != NULL)
-		position_write_said(p->said, redact, w);
+	if (p->said != NULL) {
+		len = utf8_prefix(p->said, strlen(p->said), SAID_MAX);
+		buf_init(&clean, 1u << 20);
+		/* Text in which secrets cannot be searched is left out. */
+		if (redact_text(redact, &clean, p->said, len) >= 0 && clean.data != NULL &&
+		    (p->said[len] == 0 || buf_adds(&clean, "…") == 0))
+			jw_strn(w, "said", clean.data, clean.len);
+		buf_fini(&clean);
+	}
 	if (p->repeats != NULL)
 		write_repeats(p->repeats, w);
 }

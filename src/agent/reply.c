@@ -239,7 +239,26 @@ static bool has_tag_call(const char *s, size_t len, const struct tool *const *to
 
 /* ---- objects in the text */
 
-static bool marks_alone(const char *s, size_t len);
+/* Only fences, tags and blanks, as around calls and between them? */
+static bool marks_alone(const char *s, size_t len)
+{
+	static const char *const words[] = {"[TOOL_CALLS]", "[/TOOL_CALLS]", "json", "tool_call",
+					    "tool_code"};
+
+	for (size_t i = 0, n, k; i < len; i += n) {
+		const char *end = s[i] == '<' ? memchr(s + i, '>', MIN(len - i, (size_t)64)) : NULL;
+
+		n = isspace((unsigned char)s[i]) || strchr("`,;[]()", s[i]) != NULL;
+		if (end != NULL)
+			n = (size_t)(end + 1 - s) - i;
+		for (k = 0; k < ARRAY_LEN(words); k++)
+			if (strncasecmp(s + i, words[k], MIN(len - i, strlen(words[k]))) == 0)
+				n = MIN(len - i, strlen(words[k]));
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
 
 enum { RANK_NONE, RANK_LINE, RANK_FENCE, RANK_ENVELOPE };
 
@@ -397,27 +416,6 @@ static bool written_object(struct written *w, json_t *o)
 	good = written_add(w, json_str(o, key), given);
 	json_decref(given);
 	return good;
-}
-
-/* Only fences, tags and blanks, as around calls and between them? */
-static bool marks_alone(const char *s, size_t len)
-{
-	static const char *const words[] = {"[TOOL_CALLS]", "[/TOOL_CALLS]", "json", "tool_call",
-					    "tool_code"};
-
-	for (size_t i = 0, n, k; i < len; i += n) {
-		const char *end = s[i] == '<' ? memchr(s + i, '>', MIN(len - i, (size_t)64)) : NULL;
-
-		n = isspace((unsigned char)s[i]) || strchr("`,;[]()", s[i]) != NULL;
-		if (end != NULL)
-			n = (size_t)(end + 1 - s) - i;
-		for (k = 0; k < ARRAY_LEN(words); k++)
-			if (strncasecmp(s + i, words[k], MIN(len - i, strlen(words[k]))) == 0)
-				n = MIN(len - i, strlen(words[k]));
-		if (n == 0)
-			return false;
-	}
-	return true;
 }
 
 /* Find the beginning of the lines of marks before `at`; false: `at` is on a line of prose. */
