@@ -87,11 +87,6 @@ static bool is_sound(const char *s, size_t n)
 	return !strchr("*@`%?,", s[0]);
 }
 
-static bool block_mark(const char *s, size_t n)
-{
-	return n > 0 && (s[0] == '|' || s[0] == '>') && n <= 3;
-}
-
 /* The same lines, in the same places, with the texts of fields quoted. */
 static void quoted(struct buf *out, const char *s, const char *end, front_key_fn kind)
 {
@@ -126,7 +121,8 @@ static void quoted(struct buf *out, const char *s, const char *end, front_key_fn
 		}
 		buf_add(out, s, key + 1);
 		buf_addc(out, ' ');
-		if (!block_mark(s + at, n - at))
+		/* A mark of a block ("|", ">-") is no text. */
+		if (n == at || n - at > 3 || (s[at] != '|' && s[at] != '>'))
 			buf_add(&text, s + at, n - at);
 		lines = 1;
 	}

@@ -396,14 +396,6 @@ static bool reader_members(struct json_reader *r, json_t *object, int depth)
 	return !r->w.failed;
 }
 
-static bool reader_items(struct json_reader *r, json_t *array, int depth)
-{
-	while (jscan_item(&r->w))
-		if (json_array_append_new(array, reader_value(r, depth)) != 0)
-			return false;
-	return !r->w.failed;
-}
-
 static json_t *reader_tree(struct json_reader *r, int depth)
 {
 	bool list = *r->w.at == '[', good;
@@ -416,9 +408,10 @@ static json_t *reader_tree(struct json_reader *r, int depth)
 	v = list ? json_array() : json_object();
 	if (v == NULL)
 		return NULL;
-	good = list ? jscan_array(&r->w) && reader_items(r, v, depth - 1)
-		    : jscan_object(&r->w) && reader_members(r, v, depth - 1);
-	if (good)
+	good = list ? jscan_array(&r->w) : jscan_object(&r->w) && reader_members(r, v, depth - 1);
+	while (list && good && jscan_item(&r->w))
+		good = json_array_append_new(v, reader_value(r, depth - 1)) == 0;
+	if (good && !r->w.failed)
 		return v;
 	json_decref(v);
 	return NULL;
@@ -777,51 +770,36 @@ static void dump_real(struct buf *out, double d)
 		buf_adds(out, ".0"); /* stays a real when read again */
 }
 
-static int dump_value(struct buf *out, const json_t *v, int depth);
-
-static int dump_object(struct buf *out, const json_t *v, int depth)
-{
-	json_t *o = (json_t *)(uintptr_t)v; /* jansson's iterators are not const */
-	bool some = false;
-	int rv = 0;
-
-	buf_addc(out, '{');
-	for (void *at = json_object_iter(o); at != NULL && rv == 0;
-	     at = json_object_iter_next(o, at)) {
-		const char *key = json_object_iter_key(at);
-
-		if (some)
-			buf_addc(out, ',');
-		some = true;
-		json_escape(out, key, strlen(key));
-		buf_addc(out, ':');
-		rv = dump_value(out, json_object_iter_value(at), depth);
-	}
-	buf_addc(out, '}');
-	return rv;
-}
-
-static int dump_array(struct buf *out, const json_t *v, int depth)
-{
-	int rv = 0;
-
-	buf_addc(out, '[');
-	for (size_t i = 0; i < json_array_size(v) && rv == 0; i++) {
-		if (i > 0)
-			buf_addc(out, ',');
-		rv = dump_value(out, json_array_get(v, i), depth);
-	}
-	buf_addc(out, ']');
-	return rv;
-}
-
 static int dump_value(struct buf *out, const json_t *v, int depth)
 {
+	json_t *o = (json_t *)(uintptr_t)v; /* jansson's iterators are not const */
+	bool list = json_is_array(v), some = false;
+	int rv = 0;
+
 	switch (json_typeof(v)) {
 	case JSON_OBJECT:
-		return depth > 0 ? dump_object(out, v, depth - 1) : AVA_ETOOBIG;
 	case JSON_ARRAY:
-		return depth > 0 ? dump_array(out, v, depth - 1) : AVA_ETOOBIG;
+		if (depth == 0)
+			return AVA_ETOOBIG;
+		buf_addc(out, list ? '[' : '{');
+		for (size_t i = 0; i < json_array_size(v) && rv == 0; i++) {
+			if (i > 0)
+				buf_addc(out, ',');
+			rv = dump_value(out, json_array_get(v, i), depth - 1);
+		}
+		for (void *at = json_object_iter(o); at != NULL && rv == 0;
+		     at = json_object_iter_next(o, at)) {
+			const char *key = json_object_iter_key(at);
+
+			if (some)
+				buf_addc(out, ',');
+			some = true;
+			json_escape(out, key, strlen(key));
+			buf_addc(out, ':');
+			rv = dump_value(out, json_object_iter_value(at), depth - 1);
+		}
+		buf_addc(out, list ? ']' : '}');
+		return rv;
 	case JSON_STRING:
 		return json_escape(out, json_string_value(v), json_string_length(v));
 	case JSON_INTEGER:

@@ -105,15 +105,6 @@ static int sse_take_line(struct sse *s, const char *line, size_t len)
 	return take_field(s, line, (size_t)(colon - line), value, (size_t)(line + len - value));
 }
 
-/* First \n or \r, or NULL. */
-static const char *sse_line_end(const char *s, size_t len)
-{
-	const char *lf = memchr(s, '\n', len);
-	const char *cr = memchr(s, '\r', lf != NULL ? (size_t)(lf - s) : len);
-
-	return cr != NULL ? cr : lf;
-}
-
 /* `len` bytes at `s` end a line of which `line` may hold the beginning. */
 static int sse_end_line(struct sse *s, const char *at, size_t len)
 {
@@ -139,7 +130,7 @@ int sse_end(struct sse *s)
 
 int sse_feed(struct sse *s, const char *data, size_t len)
 {
-	const char *end = data + len, *stop;
+	const char *end = data + len, *stop, *lf;
 	int rv;
 
 	while (data < end) {
@@ -149,7 +140,9 @@ int sse_feed(struct sse *s, const char *data, size_t len)
 			continue;
 		}
 		s->after_cr = false;
-		stop = sse_line_end(data, (size_t)(end - data));
+		lf = memchr(data, '\n', (size_t)(end - data));
+		stop = memchr(data, '\r', (size_t)((lf != NULL ? lf : end) - data));
+		stop = stop != NULL ? stop : lf;
 		if (stop == NULL)
 			return buf_add(&s->line, data, (size_t)(end - data));
 		s->after_cr = *stop == '\r';

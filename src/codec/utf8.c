@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/util.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
@@ -71,43 +72,33 @@ bool utf8_valid(const char *s, size_t len)
 }
 
 /* An invalid byte counts as one character: it is shown as one. */
-size_t utf8_prefix(const char *s, size_t len, size_t chars)
+static size_t utf8_walk(const char *s, size_t len, size_t most, size_t *count)
 {
-	size_t i = 0;
+	size_t i = 0, n;
 	uint32_t cp;
 
-	while (i < len && chars > 0) {
-		size_t n = ascii_run(s + i, len - i < chars ? len - i : chars);
-
-		if (n > 0) {
-			chars -= n;
-		} else {
+	for (*count = 0; i < len && *count < most; i += n) {
+		n = ascii_run(s + i, MIN(len - i, most - *count));
+		*count += n > 0 ? n : 1;
+		if (n == 0)
 			n = utf8_decode(s + i, len - i, &cp);
-			n = n > 0 ? n : 1;
-			chars--;
-		}
-		i += n;
+		n = n > 0 ? n : 1;
 	}
 	return i;
 }
 
+size_t utf8_prefix(const char *s, size_t len, size_t chars)
+{
+	size_t count;
+
+	return utf8_walk(s, len, chars, &count);
+}
+
 size_t utf8_count(const char *s, size_t len)
 {
-	size_t count = 0;
-	uint32_t cp;
+	size_t count;
 
-	for (size_t i = 0; i < len;) {
-		size_t n = ascii_run(s + i, len - i);
-
-		if (n > 0) {
-			count += n;
-		} else {
-			n = utf8_decode(s + i, len - i, &cp);
-			n = n > 0 ? n : 1;
-			count++;
-		}
-		i += n;
-	}
+	utf8_walk(s, len, SIZE_MAX, &count);
 	return count;
 }
 

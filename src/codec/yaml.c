@@ -73,15 +73,6 @@ static int yaml_refuse(struct yaml_reader *r, const yaml_node_t *n, const char *
 	return yaml_error(r->y, yaml_line_of(n), AVA_EINVAL, r->err, "%s", what);
 }
 
-static unsigned yaml_line_at(const struct yaml_reader *r, size_t offset)
-{
-	unsigned line = 1;
-
-	for (size_t i = 0; i < MIN(offset, r->len); i++)
-		line += r->text[i] == '\n';
-	return line;
-}
-
 /* libyaml's own complaint. */
 static int yaml_broken(struct yaml_reader *r)
 {
@@ -91,10 +82,14 @@ static int yaml_broken(struct yaml_reader *r)
 
 	if (p->error == YAML_MEMORY_ERROR)
 		return yaml_no_memory(r);
-	if (p->error == YAML_READER_ERROR)
-		return yaml_error(r->y, yaml_line_at(r, p->problem_offset), AVA_EINVAL, r->err,
+	if (p->error == YAML_READER_ERROR) {
+		line = 1;
+		for (size_t i = 0; i < MIN(p->problem_offset, r->len); i++)
+			line += r->text[i] == '\n';
+		return yaml_error(r->y, line, AVA_EINVAL, r->err,
 				  "byte %zu of the file: %s (it must be UTF-8)", p->problem_offset,
 				  p->problem ? p->problem : "it cannot be read");
+	}
 	if (p->problem && strstr(p->problem, "cannot start any token"))
 		tab = " (indent with blanks, not tabs, and quote text that begins with @ or `)";
 	return yaml_error(r->y, line, AVA_EINVAL, r->err, "this is no YAML: %s%s%s%s",
