@@ -272,22 +272,10 @@ static int replace_file(const char *path, const struct buf *text, struct ava_err
 	return rv;
 }
 
-/* Find the place to write: a link stays, its target is replaced. Missing folders are made. */
-static int keys_find_place(char *path, size_t size, struct ava_error *err)
-{
-	char real[PATH_MAX];
-	int rv = settings_config_path("env", path, size, err);
-
-	if (rv == 0 && realpath(path, real) && strlen(real) < size)
-		memcpy(path, real, strlen(real) + 1);
-	if (rv == 0)
-		(void)sys_make_folders(path, false);
-	return rv;
-}
-
 int keys_store(const char *name, const char *value, char *path, size_t size, struct ava_error *err)
 {
 	struct ava_error none = {0};
+	char real[PATH_MAX];
 	struct buf out;
 	int rv;
 
@@ -296,7 +284,12 @@ int keys_store(const char *name, const char *value, char *path, size_t size, str
 	rv = keys_load(err ? err : &none); /* an unreadable file is not overwritten */
 	if (rv != 0)
 		return rv;
-	rv = keys_find_place(path, size, err);
+	rv = settings_config_path("env", path, size, err);
+	/* A link stays, its target is replaced. Missing folders are made. */
+	if (rv == 0 && realpath(path, real) && strlen(real) < size)
+		memcpy(path, real, strlen(real) + 1);
+	if (rv == 0)
+		(void)sys_make_folders(path, false);
 	keys_wipe();
 	if (rv == 0)
 		rv = keys_read_text(path, err);

@@ -36,24 +36,12 @@ void ready_tell(int fd, int code, const char *sentence)
 	close(fd);
 }
 
-static int understand(char *line, struct ava_error *err)
-{
-	char *colon = strstr(line, ": ");
-	int code;
-
-	if (strcmp(line, "ok") == 0)
-		return 0;
-	code = colon ? err_code(line, (size_t)(colon - line)) : 0;
-	if (code != 0)
-		return err_set(err, code, "%s", colon + 2);
-	return err_set(err, AVA_EIO, "%s", line);
-}
-
 int ready_wait(int fd, long long deadline_ms, bool (*go_on)(void *user), void *user,
 	       struct ava_error *err)
 {
-	char line[700];
+	char line[700], *colon;
 	size_t len = 0;
+	int code;
 
 	while (len < sizeof(line) - 1) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -81,5 +69,11 @@ int ready_wait(int fd, long long deadline_ms, bool (*go_on)(void *user), void *u
 	line[strcspn(line, "\n")] = '\0';
 	if (len == 0)
 		return err_set(err, AVA_EIO, "it ended without a word");
-	return understand(line, err);
+	if (strcmp(line, "ok") == 0)
+		return 0;
+	colon = strstr(line, ": ");
+	code = colon ? err_code(line, (size_t)(colon - line)) : 0;
+	if (code != 0)
+		return err_set(err, code, "%s", colon + 2);
+	return err_set(err, AVA_EIO, "%s", line);
 }

@@ -27,9 +27,9 @@ const struct settings_key settings_keys[] = {
 };
 
 /* runs.max: AVA_RUNS_MAX */
-static void variable_of(const char *key, char out[64])
+void settings_variable(const struct settings_key *k, char out[64])
 {
-	size_t n = (size_t)snprintf(out, 64, "AVA_%s", key);
+	size_t n = (size_t)snprintf(out, 64, "AVA_%s", k->name);
 
 	for (size_t i = 4; i < n; i++) {
 		if (out[i] == '.')
@@ -45,7 +45,7 @@ static int load_key(const struct settings_key *k, int64_t *out, struct ava_error
 	const char *text;
 	long long n;
 
-	variable_of(k->name, variable);
+	settings_variable(k, variable);
 	text = env_get(variable);
 	if (text == NULL)
 		return 0;
@@ -70,11 +70,6 @@ void settings_put(struct settings *s, const struct settings_key *k, int64_t valu
 int64_t settings_get(const struct settings *s, const struct settings_key *k)
 {
 	return *(const int64_t *)((const char *)s + k->at);
-}
-
-void settings_variable(const struct settings_key *k, char out[64])
-{
-	variable_of(k->name, out);
 }
 
 const struct settings_key *settings_find(const char *name)

@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 
@@ -348,17 +349,12 @@ struct placed {
 	size_t at; /* position among all input events */
 };
 
-static int by_number(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int by_lsn(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
-	int rv = by_number(x->e->shown.lsn, y->e->shown.lsn);
+	int rv = order_of(x->e->shown.lsn, y->e->shown.lsn);
 
-	return rv != 0 ? rv : by_number(x->at, y->at);
+	return rv != 0 ? rv : order_of(x->at, y->at);
 }
 
 static int by_time(const void *a, const void *b)
@@ -367,7 +363,7 @@ static int by_time(const void *a, const void *b)
 
 	if (x->e->shown.time_ms != y->e->shown.time_ms)
 		return x->e->shown.time_ms < y->e->shown.time_ms ? -1 : 1;
-	return by_number(x->at, y->at);
+	return order_of(x->at, y->at);
 }
 
 static bool same_event(const struct trace_event *a, const struct trace_event *b)
