@@ -589,15 +589,6 @@ static enum agent_step reply_with_text(struct agent *a)
 	return step;
 }
 
-static enum agent_step agent_refused(struct agent *a)
-{
-	int rv = save_reply(a, false);
-
-	if (rv != 0)
-		return finish_internal(a, rv);
-	return finish_error(a, "refusal", "refusal", "the model refused the task");
-}
-
 /* The service paused: it goes on when asked again with nothing added. */
 static enum agent_step paused(struct agent *a)
 {
@@ -669,8 +660,12 @@ static enum agent_step step_calling(struct agent *a)
 	a->at.loops += a->turn->stop == TURN_STOP_REPEATED && a->at.loops < UINT8_MAX;
 	if (a->at.wrapping && (a->turn->ncalls > 0 || limit_can_submit(a)))
 		return wrapped_up(a);
-	if (a->turn->stop == TURN_STOP_REFUSAL)
-		return agent_refused(a);
+	if (a->turn->stop == TURN_STOP_REFUSAL) {
+		rv = save_reply(a, false);
+		if (rv != 0)
+			return finish_internal(a, rv);
+		return finish_error(a, "refusal", "refusal", "the model refused the task");
+	}
 	if (a->turn->ncalls > 0)
 		return reply_with_calls(a);
 	return a->turn->text_len > 0 ? reply_with_text(a) : odd_reply(a);
@@ -765,22 +760,9 @@ static enum agent_step agent_wait_over(struct agent *a)
 		      : finish_limit(a, r);
 }
 
-/* Shrink the turn, since the wait may last days. Without memory for the copy the turn stays as
- * it is. */
-static void trim_turn(struct agent *a)
-{
-	struct turn *t = a->misfit == NULL && a->dropped == NULL && !a->turn->trimmed
-				 ? ask_trim(a->turn)
-				 : NULL;
-
-	if (t == NULL)
-		return;
-	turn_free(a->turn);
-	a->turn = t;
-}
-
 static enum agent_step step_waiting(struct agent *a)
 {
+	struct turn *t = NULL;
 	unsigned call;
 	int rv;
 
@@ -797,7 +779,14 @@ static enum agent_step step_waiting(struct agent *a)
 	a->io->wake_at(a, INT64_MAX);
 	if (ask_open(a, &call) == 0)
 		return agent_move(a, AGENT_QUEUED);
-	trim_turn(a);
+	/* Shrink the turn, since the wait may last days. Without memory for the copy the turn
+	 * stays as it is. */
+	if (a->misfit == NULL && a->dropped == NULL && !a->turn->trimmed)
+		t = ask_trim(a->turn);
+	if (t != NULL) {
+		turn_free(a->turn);
+		a->turn = t;
+	}
 	rv = ask_start(a, call);
 	if (rv != 0)
 		return finish_internal(a, rv);

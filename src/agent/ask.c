@@ -168,26 +168,20 @@ enum agent_asked ask_take(struct agent *a)
 
 /* ---- a limit, or a quota */
 
-static int over_start(struct agent *a, unsigned call)
-{
-	struct agent_ask q = {.approval = call == AGENT_ASK_LIMIT, .timeout_ms = INT64_MAX};
-	int rv = a->io->ask(a, call, &q, &a->ask_until_ms);
-
-	if (rv != 0)
-		return rv;
-	a->asking = (uint16_t)(call + 1);
-	a->ask_given = false;
-	a->io->wake_at(a, a->ask_until_ms);
-	return 0;
-}
-
 int ask_over(struct agent *a, enum agent_asked *how)
 {
 	unsigned call = a->over >= AGENT_PARKED ? AGENT_ASK_QUOTA : AGENT_ASK_LIMIT;
-	int rv = a->asking == 0 ? over_start(a, call) : 0;
+	struct agent_ask q = {.approval = call == AGENT_ASK_LIMIT, .timeout_ms = INT64_MAX};
+	int rv;
 
-	if (rv != 0)
-		return rv;
+	if (a->asking == 0) {
+		rv = a->io->ask(a, call, &q, &a->ask_until_ms);
+		if (rv != 0)
+			return rv;
+		a->asking = (uint16_t)(call + 1);
+		a->ask_given = false;
+		a->io->wake_at(a, a->ask_until_ms);
+	}
 	if (!a->ask_given && a->io->now(a) < a->ask_until_ms)
 		return 1;
 	*how = !a->ask_given ? ASKED_EXPIRED : a->ask_yes ? ASKED_ANSWERED : ASKED_REFUSED;
