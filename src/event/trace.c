@@ -195,14 +195,6 @@ static const char *trace_copy_id(struct ava_trace *t, const char *s, size_t len,
 	return copy;
 }
 
-static int trace_grow(struct ava_trace *t, struct ava_error *err)
-{
-	if (t->n >= TRACE_EVENTS_MAX)
-		return err_set(err, AVA_ETOOBIG, "a trace holds at most %d events",
-			       TRACE_EVENTS_MAX);
-	return ARRAY_ROOM(t->events, t->cap, t->n + 1) ? 0 : trace_no_memory(err);
-}
-
 /* `line` stands in t->mem and has the form of an event. */
 static int trace_fill_span(struct ava_trace *t, struct trace_event *e, const char *line, size_t len)
 {
@@ -259,28 +251,17 @@ static int learn(struct ava_trace *t, const struct trace_event *e, const json_t 
 	return parent != NULL ? 0 : AVA_ENOMEM;
 }
 
-/* Check the inside: a line in canonical form may still hold invalid JSON. */
-static int check_inside(struct ava_trace *t, const struct trace_event *e, struct ava_error *err)
-{
-	json_t *content = json_parse(e->content, e->content_len, err);
-	json_t *meta = content != NULL ? json_parse(e->metadata, e->metadata_len, err) : NULL;
-	int rv = AVA_EINVAL;
-
-	if (content != NULL && meta != NULL)
-		rv = learn(t, e, content, meta) == 0 ? 0 : trace_no_memory(err);
-	json_decref(content);
-	json_decref(meta);
-	return rv;
-}
-
 /* Add `line` as an event of `t`, not counted yet. */
 static int trace_place(struct ava_trace *t, const char *line, size_t len, struct ava_error *err)
 {
 	char *kept;
-	int rv = trace_grow(t, err);
+	int rv;
 
-	if (rv != 0)
-		return rv;
+	if (t->n >= TRACE_EVENTS_MAX)
+		return err_set(err, AVA_ETOOBIG, "a trace holds at most %d events",
+			       TRACE_EVENTS_MAX);
+	if (!ARRAY_ROOM(t->events, t->cap, t->n + 1))
+		return trace_no_memory(err);
 	kept = arena_copy(&t->mem, line, len);
 	rv = kept != NULL ? trace_fill_span(t, &t->events[t->n], kept, len) : AVA_ENOMEM;
 	if (rv != 0)
@@ -294,9 +275,10 @@ static int trace_place(struct ava_trace *t, const char *line, size_t len, struct
 static int trace_add(struct ava_trace *t, const char *json, size_t len, bool known,
 		     struct ava_error *err)
 {
+	json_t *event, *content, *meta;
+	const struct trace_event *e;
 	struct event_view v;
 	struct buf line;
-	json_t *event;
 	int rv;
 
 	if (len > 0 && json[len - 1] == '\n')
@@ -316,8 +298,17 @@ static int trace_add(struct ava_trace *t, const char *json, size_t len, bool kno
 				     "customType",
 				     t->events[t->n].shown.type);
 	}
-	if (rv == 0)
-		rv = check_inside(t, &t->events[t->n], err);
+	if (rv == 0) {
+		/* A line in canonical form may still hold invalid JSON. */
+		e = &t->events[t->n];
+		content = json_parse(e->content, e->content_len, err);
+		meta = content != NULL ? json_parse(e->metadata, e->metadata_len, err) : NULL;
+		rv = meta == NULL ? AVA_EINVAL : learn(t, e, content, meta);
+		if (rv == AVA_ENOMEM)
+			trace_no_memory(err);
+		json_decref(content);
+		json_decref(meta);
+	}
 	if (rv == 0) {
 		trace_forget(t);
 		t->n++;
@@ -415,19 +406,6 @@ const struct trace_event **trace_once(const struct ava_trace *t, size_t *n)
 }
 
 /* Make all of `all` the events of `t`. */
-static int trace_take(struct ava_trace *t, const struct placed *all, size_t n,
-		      struct ava_error *err)
-{
-	for (size_t i = 0; i < n; i++) {
-		int rv = trace_place(t, all[i].e->shown.json, all[i].e->shown.len, err);
-
-		if (rv != 0)
-			return rv;
-		t->n++;
-	}
-	return 0;
-}
-
 static void merge_times(struct ava_trace *t, const struct ava_trace *const *traces, size_t n)
 {
 	bool ended = true;
@@ -475,9 +453,11 @@ int ava_trace_merge(struct ava_trace **out, const struct ava_trace *const *trace
 			all[total++] = all[i];
 	if (!numbered && total > 0)
 		qsort(all, total, sizeof(*all), by_time);
-	rv = trace_take(t, all, total, err);
-	if (rv != 0)
-		goto fail;
+	for (size_t i = 0; i < total; i++, t->n++) {
+		rv = trace_place(t, all[i].e->shown.json, all[i].e->shown.len, err);
+		if (rv != 0)
+			goto fail;
+	}
 	merge_times(t, traces, n);
 	free(all);
 	*out = t;
