@@ -431,29 +431,20 @@ static int ready_file(struct view_set *s, struct view *v)
 	return 0;
 }
 
-static int view_gather(struct view_set *s, struct view *v)
-{
-	size_t skip = v->partial;
-	int n = 0;
-
-	for (struct op *op = v->first; op != NULL && n < VIEW_IOV && op->kind == JOURNAL_APPEND;
-	     op = op->next) {
-		s->iov[n].iov_base = (void *)(uintptr_t)(op->bytes + skip);
-		s->iov[n++].iov_len = op->len - skip;
-		skip = 0;
-	}
-	return n;
-}
-
 static int run_appends(struct view_set *s, struct view *v)
 {
+	size_t rest = v->partial;
 	ssize_t n;
-	size_t rest;
-	int niov;
+	int niov = 0;
 
 	if (ready_file(s, v) != 0)
 		return -1;
-	niov = view_gather(s, v);
+	for (struct op *op = v->first; op != NULL && niov < VIEW_IOV && op->kind == JOURNAL_APPEND;
+	     op = op->next) {
+		s->iov[niov].iov_base = (void *)(uintptr_t)(op->bytes + rest);
+		s->iov[niov++].iov_len = op->len - rest;
+		rest = 0;
+	}
 	if (niov == 1)
 		n = sys->pwrite(v->fd, s->iov[0].iov_base, s->iov[0].iov_len, (off_t)v->size);
 	else
