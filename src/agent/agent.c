@@ -35,7 +35,6 @@
 #include "agent/reply.h"
 #include "agent/tool.h"
 #include "base/error.h"
-#include "codec/json.h"
 
 #define PAUSES_MAX 5 /* pauses in a row that a run goes on from */
 

@@ -9,7 +9,6 @@
 #include "agent/ask.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

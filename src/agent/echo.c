@@ -13,7 +13,6 @@
 #include "agent/prompt.h"
 #include "agent/tool.h"
 #include "base/buf.h"
-#include "base/util.h"
 #include "codec/json.h"
 
 #define SENTENCE 16 /* bytes, with a blank */

@@ -6,7 +6,6 @@
 #include "agent/envelope.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "agent/prompt.h"

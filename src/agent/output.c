@@ -19,7 +19,6 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/near.h"
-#include "base/util.h"
 #include "codec/json.h"
 #include "codec/schema.h"
 #include "codec/utf8.h"

@@ -5,7 +5,6 @@
  * Fails only as its buffer does: out of memory or over its bound. */
 #include "agent/prompt.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -9,7 +9,6 @@
  * A call or result that is not found costs a nudge, nothing more. Only memory can fail. */
 #include "agent/reply.h"
 
-#include <assert.h>
 #include <ava.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -21,12 +20,10 @@
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buf.h"
-#include "base/near.h"
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/schema.h"
-#include "codec/utf8.h"
 
 #define MAX_TRIES 256
 #define MAX_WORK  (8u << 20) /* bytes offered to the parser in all tries */

@@ -3,8 +3,6 @@
 #ifndef BASE_ENV_H
 #define BASE_ENV_H
 
-#include <stdbool.h>
-
 struct ava_error;
 
 /* As getenv; NULL: unset. */

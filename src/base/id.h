@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct run_id {
 	char text[24]; /* "S-7f3a2b", never reused */

@@ -11,7 +11,6 @@
 
 #include <ava.h>
 #include <jansson.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -7,7 +7,6 @@
 #include "journal/journal.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -12,7 +12,6 @@
  * index anew. Without inotify following is slower, never wrong. */
 #include "journal/read.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sys.h"

@@ -13,7 +13,6 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/util.h"
 
 enum url_reach { URL_FAR, URL_NETWORK, URL_MACHINE }; /* private network; this machine */
 

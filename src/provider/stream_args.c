@@ -7,7 +7,6 @@
 #include "agent/prompt.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"

@@ -26,7 +26,6 @@
 
 #include "agent/reply.h"
 #include "agent/tool.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/sse.h"
 #include "codec/utf8.h"

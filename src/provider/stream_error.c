@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
