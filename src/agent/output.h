@@ -14,7 +14,7 @@ struct turn_call;
  * (schema_coerce). *errors: NULL when it fits or no schema was asked for, else its faults, one a
  * line, in the turn's arena. AVA_ENOMEM. */
 int output_check(struct agent *a, struct agent_end *end, const char **errors);
-/* Take our words (agent/echo.h) out of the result in a call that ends the run. `rv`: the verdict
+/* Take our words out of the result in a call that ends the run. `rv`: the verdict
  * on its arguments, which is returned, or AVA_EINVAL when no summary is left. */
 int output_clean(const struct agent *a, struct turn_call *c, int rv, struct ava_error *err);
 /* reply_read, but a result made of our words is none. */

@@ -16,7 +16,7 @@ struct reply {
 	json_t *object;    /* the result found in it; NULL: none; owned */
 	bool envelope;     /* it has `output` or `summary`, else all of it is the output */
 	size_t start, end; /* its place, fence included */
-	bool echo;         /* our own words instead of a result (agent/echo.h) */
+	bool echo;         /* our own words instead of a result (agent/output.c) */
 	bool call;         /* a call as text; of an unknown tool: only if nothing else is there */
 	bool words;        /* more than objects and marks of calls */
 };
