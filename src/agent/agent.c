@@ -626,15 +626,6 @@ static enum agent_step wrapped_up(struct agent *a)
 	return agent_finish(a, &end, "cancelled", "the run has ended");
 }
 
-static enum agent_step call_failed(struct agent *a)
-{
-	a->at.totals.failed_calls++;
-	if (a->reply_code == AVA_EBUDGET)
-		return finish_budget(a);
-	return finish_error(a, a->reply_code == AVA_ENOENT ? "folder_gone" : "model_error",
-			    a->reply_class, a->reply_error);
-}
-
 static enum agent_step step_calling(struct agent *a)
 {
 	int rv;
@@ -648,8 +639,13 @@ static enum agent_step step_calling(struct agent *a)
 		a->turn->forced = a->at.force_submit &&
 				  (a->at.totals.tool_calls > 0 || !limit_can_look(a->spec));
 	a->at.force_submit = false;
-	if (a->reply_code < 0)
-		return call_failed(a);
+	if (a->reply_code < 0) {
+		a->at.totals.failed_calls++;
+		if (a->reply_code == AVA_EBUDGET)
+			return finish_budget(a);
+		return finish_error(a, a->reply_code == AVA_ENOENT ? "folder_gone" : "model_error",
+				    a->reply_class, a->reply_error);
+	}
 	rv = take_reply(a);
 	if (rv != 0)
 		return finish_internal(a, rv);

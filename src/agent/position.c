@@ -405,20 +405,6 @@ static struct repeat_print repeat_print(const struct turn_call *c)
 	};
 }
 
-/* Count a call whose result is in the conversation already, once a reply. */
-static void repeat_seen_again(struct repeats *r, struct repeat_call *seen, int32_t iteration,
-			      struct repeat_note *out)
-{
-	if (seen->changes != r->changes)
-		seen->times = 1;
-	if (seen->last != iteration)
-		seen->times = (uint8_t)MIN(seen->times + 1, UINT8_MAX);
-	seen->changes = r->changes;
-	seen->last = iteration;
-	out->times = MAX(seen->times, 2u);
-	out->from = seen->at;
-}
-
 static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_print print,
 		      bool changes, struct repeat_note *out)
 {
@@ -434,7 +420,15 @@ static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_
 	same = seen != NULL && seen->result == print.result;
 	fetched = same && seen->gone;
 	if (same && !seen->gone) {
-		repeat_seen_again(r, seen, at.iteration, out);
+		/* Its result is in the conversation already: counted once a reply. */
+		if (seen->changes != r->changes)
+			seen->times = 1;
+		if (seen->last != at.iteration)
+			seen->times = (uint8_t)MIN(seen->times + 1, UINT8_MAX);
+		seen->changes = r->changes;
+		seen->last = at.iteration;
+		out->times = MAX(seen->times, 2u);
+		out->from = seen->at;
 		return 0;
 	}
 	r->changes += !same && changes;
