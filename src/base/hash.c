@@ -93,17 +93,21 @@ void hash_hex(const unsigned char *bytes, size_t len, char *out)
 	out[2 * len] = '\0';
 }
 
+bool hash_unhex(const char *hex, unsigned char *out, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (hex == NULL || strspn(hex, digits) != 2 * len || hex[2 * len] != '\0')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		out[i] = (unsigned char)((strchr(digits, hex[2 * i]) - digits) << 4 |
+					 (strchr(digits, hex[2 * i + 1]) - digits));
+	return true;
+}
+
 bool hash_from_hex(const char *hex, unsigned char out[32])
 {
-	unsigned byte;
-
-	if (strlen(hex) != HASH_HEX_LEN || strspn(hex, "0123456789abcdef") != HASH_HEX_LEN)
-		return false;
-	for (int i = 0; i < 32; i++, hex += 2) {
-		(void)sscanf(hex, "%2x", &byte);
-		out[i] = (unsigned char)byte;
-	}
-	return true;
+	return hash_unhex(hex, out, 32);
 }
 
 void hash_sha256_with(const struct hash_sha256 *h, const void *data, size_t len,

@@ -14,9 +14,11 @@ uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
 /* `len` bytes as 2 * len lower-case digits and a NUL. */
 void hash_hex(const unsigned char *bytes, size_t len, char *out);
 
+/* Parse 2 * len digits as hash_hex writes them; false for any other text, and for NULL. */
+bool hash_unhex(const char *hex, unsigned char *out, size_t len);
+
 #define HASH_HEX_LEN 64
-/* Parse 64 digits as hash_hex writes them; false for any other text. */
-bool hash_from_hex(const char *hex, unsigned char out[32]);
+bool hash_from_hex(const char *hex, unsigned char out[32]); /* the same of 64 digits */
 void hash_sha256(const void *data, size_t len, unsigned char out[32]);
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);
 

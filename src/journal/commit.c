@@ -379,23 +379,11 @@ static int check_ops(struct journal *j, const struct journal_op *ops, unsigned n
 	return j->queued > 0 && total > WRITER_QUEUE_MAX - j->queued ? AVA_EBUSY : 0;
 }
 
-/* Each commit takes at least one lsn of its own, so that an ABORT can name it. */
-static void take_lsns(struct journal *j, struct commit *c)
-{
-	uint64_t next = j->next_lsn;
-
-	if (next == j->commit_lsn)
-		next = journal_lsn(j, 1) + 1;
-	c->first_lsn = j->commit_lsn;
-	c->lsn_count = (uint32_t)MIN(next - j->commit_lsn, (uint64_t)UINT32_MAX);
-	c->first_lsn = next - c->lsn_count;
-	j->commit_lsn = next;
-}
-
 int journal_commit(struct journal *j, const struct journal_op *ops, unsigned n,
 		   enum journal_level level, journal_done_fn done, void *user)
 {
 	struct commit *c;
+	uint64_t next;
 	size_t memory;
 	int rv;
 
@@ -406,7 +394,13 @@ int journal_commit(struct journal *j, const struct journal_op *ops, unsigned n,
 		j->commit_lsn = j->next_lsn; /* burned */
 		return rv;
 	}
-	take_lsns(j, c);
+	/* Each commit takes at least one lsn of its own, so that an ABORT can name it. */
+	next = j->next_lsn;
+	if (next == j->commit_lsn)
+		next = journal_lsn(j, 1) + 1;
+	c->lsn_count = (uint32_t)MIN(next - j->commit_lsn, (uint64_t)UINT32_MAX);
+	c->first_lsn = next - c->lsn_count;
+	j->commit_lsn = next;
 	c->done = done;
 	c->user = user;
 	c->now = level == JOURNAL_NOW;

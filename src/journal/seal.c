@@ -385,7 +385,7 @@ static int seed_read(int rootfd, unsigned char seed[32], struct ava_error *err)
 		return rv;
 	if (len > 0 && text[len - 1] == '\n')
 		text[--len] = '\0';
-	if (len != 8 + 64 || memcmp(text, "ed25519 ", 8) != 0 || !seal_unhex(text + 8, seed, 32))
+	if (len != 8 + 64 || memcmp(text, "ed25519 ", 8) != 0 || !hash_unhex(text + 8, seed, 32))
 		rv = err_set(err, AVA_ECORRUPT,
 			     SEAL_KEY_PATH " holds no key: put it back, or move it away to seal "
 					   "with a new one");

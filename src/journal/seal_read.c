@@ -25,27 +25,6 @@
 #define WINDOW_MIN (1u << 20)
 #define WINDOW_MAX (1u << 30)
 
-static int seal_read_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool seal_unhex(const char *hex, unsigned char *out, size_t len)
-{
-	if (hex == NULL || strnlen(hex, 2 * len + 1) != 2 * len)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		int high = seal_read_digit(hex[2 * i]), low = seal_read_digit(hex[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		out[i] = (unsigned char)(high << 4 | low);
-	}
-	return true;
-}
-
 static const char *past(const char *at, const char *end, const char *text, size_t len)
 {
 	if (at == NULL || (size_t)(end - at) < len || memcmp(at, text, len) != 0)
@@ -81,7 +60,7 @@ static bool take_signature(const char *content, size_t len, unsigned char sig[SE
 		return false;
 	memcpy(hex, at + 8, sizeof(hex) - 1);
 	hex[sizeof(hex) - 1] = '\0';
-	return seal_unhex(hex, sig, SEAL_SIG);
+	return hash_unhex(hex, sig, SEAL_SIG);
 }
 
 int seal_parse(struct seal *s, const char *content, size_t len, struct ava_error *err)
@@ -98,8 +77,8 @@ int seal_parse(struct seal *s, const char *content, size_t len, struct ava_error
 	if (s->doc == NULL)
 		return err != NULL && err->code == AVA_ENOMEM ? AVA_ENOMEM : AVA_ECORRUPT;
 	n = json_get_int(s->doc, "n", 0);
-	if (n <= 0 || !seal_unhex(json_get_str(s->doc, "prev"), s->prev, SEAL_HASH) ||
-	    !seal_unhex(json_get_str(s->doc, "key"), s->key, SEAL_KEY) ||
+	if (n <= 0 || !hash_unhex(json_get_str(s->doc, "prev"), s->prev, SEAL_HASH) ||
+	    !hash_unhex(json_get_str(s->doc, "key"), s->key, SEAL_KEY) ||
 	    !json_is_array(json_object_get(s->doc, "files"))) {
 		seal_fini(s);
 		return err_set(err, AVA_ECORRUPT, "the seal lacks n, prev, key or files");
@@ -129,7 +108,7 @@ int seal_item(const struct seal *s, size_t i, struct seal_item *item)
 				   .lines = json_get_str(o, "lines")};
 	if (item->path == NULL || !files_path_ok(item->path) || size < 0 || from < 0 ||
 	    from > size || each < 1 || item->lines == NULL ||
-	    !seal_unhex(json_get_str(o, "head"), item->head, SEAL_HASH))
+	    !hash_unhex(json_get_str(o, "head"), item->head, SEAL_HASH))
 		return AVA_ECORRUPT;
 	item->size = (uint64_t)size;
 	item->from = (uint64_t)from;
@@ -140,12 +119,13 @@ int seal_item(const struct seal *s, size_t i, struct seal_item *item)
 
 uint32_t seal_mark(const struct seal_item *item, size_t i)
 {
+	static const char digits[] = "0123456789abcdef";
 	uint32_t mark = 0;
 
 	for (size_t k = 0; k < SEAL_MARK_CHARS; k++) {
-		int d = seal_read_digit(item->lines[i * SEAL_MARK_CHARS + k]);
+		const char *d = memchr(digits, item->lines[i * SEAL_MARK_CHARS + k], 16);
 
-		mark = mark << 4 | (uint32_t)(d < 0 ? 0 : d);
+		mark = mark << 4 | (uint32_t)(d != NULL ? d - digits : 0);
 	}
 	return mark;
 }
@@ -170,8 +150,8 @@ int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err)
 	n = json_get_int(o, "n", 0);
 	size = json_get_int(o, "size", -1);
 	if (path == NULL || n <= 0 || size < 0 || strlen(path) >= sizeof(last->path) ||
-	    !files_path_ok(path) || !seal_unhex(json_get_str(o, "hash"), last->hash, SEAL_HASH) ||
-	    !seal_unhex(json_get_str(o, "head"), last->head, SEAL_HASH)) {
+	    !files_path_ok(path) || !hash_unhex(json_get_str(o, "hash"), last->hash, SEAL_HASH) ||
+	    !hash_unhex(json_get_str(o, "head"), last->head, SEAL_HASH)) {
 		rv = err_set(err, AVA_ECORRUPT, SEAL_LAST_PATH " cannot be read");
 	} else {
 		last->n = (uint64_t)n;

@@ -75,6 +75,4 @@ int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *e
 /* The last Seal of this log: 1; 0: none; or a code. */
 int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err);
 
-bool seal_unhex(const char *hex, unsigned char *out, size_t len); /* exactly 2 * len digits */
-
 #endif

@@ -241,7 +241,7 @@ static int chain_items(struct verify *v, const struct seal *s, uint64_t at, size
 	if (rv != 0)
 		return rv;
 	if (n > 0 && (uint64_t)n >= v->base_n &&
-	    seal_unhex(json_get_str(pruned, "hash"), v->base, SEAL_HASH))
+	    hash_unhex(json_get_str(pruned, "hash"), v->base, SEAL_HASH))
 		v->base_n = (uint64_t)n;
 	json_array_foreach(json_object_get(pruned, "files"), k, one)
 	{

@@ -348,11 +348,11 @@ TEST(golden_by_hand)
 	assert_non_null(end);
 	assert_non_null(strstr(content, hex));
 	snprintf(sig_hex, sizeof(sig_hex), "%s", end + strlen(",\"sig\":\""));
-	assert_true(seal_unhex(sig_hex, sig, SEAL_SIG));
+	assert_true(hash_unhex(sig_hex, sig, SEAL_SIG));
 	key = unit_read(rig_full(&rig, "seals/public"), &len);
 	assert_memory_equal(key, "ed25519 ", 8);
 	key[8 + 64] = '\0';
-	assert_true(seal_unhex(key + 8, pub, SEAL_KEY));
+	assert_true(hash_unhex(key + 8, pub, SEAL_KEY));
 	assert_int_equal(crypto_sign_verify_detached(sig, (const unsigned char *)content,
 						     (size_t)(end - content), pub),
 			 0);
