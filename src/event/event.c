@@ -170,21 +170,6 @@ static void put_numbers(struct pen *p, int64_t wall_ms, uint64_t lsn, uint64_t s
 	put_u64(p, seq);
 }
 
-static void event_put_head(struct pen *p, const struct event_head *head)
-{
-	PUT(p, ",\"eventType\":\"");
-	event_put(p, names[head->kind].s, names[head->kind].len);
-	PUT(p, "\",\"agentId\":");
-	event_put_string(p, head->agent_id);
-	PUT(p, ",\"sessionId\":");
-	event_put_string(p, head->session_id);
-	PUT(p, ",\"traceId\":");
-	event_put_string(p, head->trace_id);
-	PUT(p, ",\"userId\":");
-	event_put_string(p, head->user_id);
-	PUT(p, ",\"content\":");
-}
-
 /* A line must stay one line. JSON text has newlines only between tokens,
  * where a space says the same. */
 static void event_put_content(struct pen *p, const char *content, size_t len)
@@ -244,7 +229,17 @@ static int put_rest(struct pen *p, const struct event_head *head, const char *co
 	struct buf *out = p->out;
 
 	assert((unsigned)head->kind < EVENT_NKINDS);
-	event_put_head(p, head);
+	PUT(p, ",\"eventType\":\"");
+	event_put(p, names[head->kind].s, names[head->kind].len);
+	PUT(p, "\",\"agentId\":");
+	event_put_string(p, head->agent_id);
+	PUT(p, ",\"sessionId\":");
+	event_put_string(p, head->session_id);
+	PUT(p, ",\"traceId\":");
+	event_put_string(p, head->trace_id);
+	PUT(p, ",\"userId\":");
+	event_put_string(p, head->user_id);
+	PUT(p, ",\"content\":");
 	if (content == NULL)
 		PUT(p, "{}");
 	else
