@@ -932,29 +932,26 @@ int redo_run(struct redo *r, const struct checkpoint *c, struct ava_error *err)
 	return rv;
 }
 
-static void put_view(const struct redo *r, const struct redo_file *f, struct buf *out)
-{
-	struct checkpoint_view v = {
-		.part = f->part, .size = f->size_now, .inode = f->inode_now, .path = f->path};
-	struct stat st;
-
-	if (v.inode == 0) {
-		if (sys->fstatat(r->rootfd, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-		    !S_ISREG(st.st_mode))
-			return;
-		v.size = (uint64_t)st.st_size;
-		v.inode = st.st_ino;
-	}
-	checkpoint_add(out, &v);
-}
-
 void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *out)
 {
 	char name[FILES_BUF];
+	struct stat st;
 
-	for (size_t i = 0; i < r->nfiles; i++)
-		if (r->files[i]->nops > 0 && r->files[i]->ops[0].kind == WAL_APPEND)
-			put_view(r, r->files[i], out);
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct redo_file *f = r->files[i];
+		struct checkpoint_view v = {f->part, f->size_now, f->inode_now, f->path};
+
+		if (f->nops == 0 || f->ops[0].kind != WAL_APPEND)
+			continue;
+		if (v.inode == 0) {
+			if (sys->fstatat(r->rootfd, f->name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+			    !S_ISREG(st.st_mode))
+				continue;
+			v.size = (uint64_t)st.st_size;
+			v.inode = st.st_ino;
+		}
+		checkpoint_add(out, &v);
+	}
 	/* Untouched views are as the last checkpoint knew them. */
 	for (size_t i = 0; i < c->nviews; i++)
 		if (strmap_get(&r->map,
