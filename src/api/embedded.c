@@ -13,7 +13,7 @@
  * number wait for the reader. Lines given are copies, because the reader may call the runtime,
  * which then writes over the ring. When the files of the log fail it, it is
  * opened anew behind the last event. */
-#include "api/embedded.h"
+#include "api/runtime.h"
 
 #include <pwd.h>
 #include <signal.h>
@@ -33,7 +33,6 @@
 #include "base/error.h"
 #include "base/list.h"
 #include "base/util.h"
-#include "event/event.h"
 #include "os/loop.h"
 
 #define FRAMES_MAX 4096
@@ -235,10 +234,10 @@ static int embedded_cursor_open(struct backend *b, const struct ava_events_query
 				struct backend_cursor **out, struct ava_error *err)
 {
 	struct embedded_cursor *cur = calloc(1, sizeof(*cur));
-	int rv = cur ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	int rv = 0;
 
-	if (rv != 0)
-		return rv;
+	if (!cur)
+		return err_set(err, AVA_ENOMEM, "out of memory");
 	cur->c.backend = b;
 	cur->last = q->after;
 	list_init(&cur->frames);
@@ -258,24 +257,6 @@ static int embedded_cursor_open(struct backend *b, const struct ava_events_query
 	embedded_wake(cur);
 	*out = &cur->c;
 	return 0;
-}
-
-static bool embedded_is_wanted(const struct embedded_cursor *cur, const struct op_event *e)
-{
-	size_t len = strlen(cur->session);
-	struct event_view v;
-
-	return len == 0 || (event_view(e->line, e->line_len, &v) == 0 && v.session_id.len == len &&
-			    memcmp(v.session_id.s, cur->session, len) == 0);
-}
-
-static int give_frame(struct embedded_cursor *cur, struct frame *f, struct backend_item *item)
-{
-	cur->given = f;
-	*item = (struct backend_item){.is_text = true};
-	item->text = (struct ava_text){
-		.session = cur->session, .kind = f->kind, .text = f->text, .len = f->len};
-	return 1;
 }
 
 /* Close the cursor's stream; a new one goes on behind the last event given. */
@@ -305,29 +286,30 @@ static int embedded_cursor_next(struct backend_cursor *c, struct backend_item *i
 	int rv = 0;
 
 	free(cur->given);
-	cur->given = NULL;
-	f = take_frame(cur);
-	if (f)
-		return give_frame(cur, f, item);
+	f = cur->given = take_frame(cur);
+	if (f) {
+		*item = (struct backend_item){.is_text = true};
+		item->text = (struct ava_text){
+			.session = cur->session, .kind = f->kind, .text = f->text, .len = f->len};
+		return 1;
+	}
 	if (cur->ended || (!cur->ops && (rv = open_ops(cur, err)) != 0))
 		return rv;
 	while ((rv = ops_events_next(cur->ops, &e)) == 1 ||
 	       (rv == 0 && ops_events_opening(cur->ops))) {
-		uint64_t lsn;
 		bool wanted;
 
 		if (rv == 0) { /* the files are being read */
 			embedded_step(home(cur), -1);
 			continue;
 		}
-		lsn = e.lsn;
-		wanted = embedded_is_wanted(cur, &e);
+		wanted = ops_event_is_of(&e, cur->session);
+		if (wanted && give_line(cur, &e, item, err) != 1)
+			return err->code;
+		if (cur->last == AVA_NOW || e.lsn > cur->last)
+			cur->last = e.lsn;
 		if (wanted)
-			rv = give_line(cur, &e, item, err);
-		if (rv == 1 && (cur->last == AVA_NOW || lsn > cur->last))
-			cur->last = lsn;
-		if (wanted)
-			return rv;
+			return 1;
 	}
 	if (rv == -2)
 		return lose(cur, AVA_EIO, "the log files cannot be read", err);
@@ -359,13 +341,6 @@ static int embedded_cursor_wait(struct backend_cursor *c, int timeout_ms, struct
 }
 
 /* ---- opening */
-
-static void take_user(struct embedded_state *e, const char *user_id)
-{
-	const struct passwd *pw = user_id ? NULL : getpwuid(geteuid());
-
-	snprintf(e->user_id, sizeof(e->user_id), "%s", user_id ? user_id : pw ? pw->pw_name : "");
-}
 
 static void pass_log(const char *line, void *user)
 {
@@ -416,6 +391,7 @@ static const struct backend_ops embedded_ops = {
 
 int embedded_open(const struct ava_options *o, struct backend **out, struct ava_error *err)
 {
+	const struct passwd *pw = o->user_id ? NULL : getpwuid(geteuid());
 	struct embedded_state *e;
 	sigset_t all, before;
 	int rv;
@@ -433,7 +409,10 @@ int embedded_open(const struct ava_options *o, struct backend **out, struct ava_
 	e->h = (struct house)HOUSE_CLOSED;
 	e->log = o->log;
 	e->log_user = o->log_user;
-	take_user(e, o->user_id);
+	snprintf(e->user_id, sizeof(e->user_id), "%s",
+		 o->user_id ? o->user_id
+		 : pw       ? pw->pw_name
+			    : "");
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rv = open_all(e, o, err);

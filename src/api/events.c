@@ -99,16 +99,6 @@ static int open_cursor(struct ava_events *e, struct ava_runtime *rt,
 	return rv;
 }
 
-static int next_item(struct ava_events *e, struct backend_item *item, struct ava_error *err)
-{
-	return e->rt->b->ops->cursor_next(e->cur, item, err);
-}
-
-static int wait_items(struct ava_events *e, int timeout_ms, struct ava_error *err)
-{
-	return e->rt->b->ops->cursor_wait(e->cur, timeout_ms, err);
-}
-
 static void close_cursor(struct ava_events *e)
 {
 	e->rt->b->ops->cursor_close(e->cur);
@@ -142,11 +132,9 @@ int ava_events_next(struct ava_events *e, struct ava_event *event, struct ava_er
 	struct ava_error own;
 	int rv;
 
-	if (!err)
-		err = &own;
-	*err = (struct ava_error){0};
+	err = runtime_error(err, &own);
 	do
-		rv = next_item(e, &item, err);
+		rv = e->rt->b->ops->cursor_next(e->cur, &item, err);
 	while (rv == 1 && item.is_text); /* texts are for callbacks */
 	if (rv == 1 && events_fill(e, &item, event, &v, err) != 0)
 		rv = err->code;
@@ -162,10 +150,8 @@ int ava_events_wait(struct ava_events *e, int timeout_ms, struct ava_error *err)
 {
 	struct ava_error own;
 
-	if (!err)
-		err = &own;
-	*err = (struct ava_error){0};
-	return wait_items(e, timeout_ms < 0 ? -1 : timeout_ms, err);
+	err = runtime_error(err, &own);
+	return e->rt->b->ops->cursor_wait(e->cur, timeout_ms < 0 ? -1 : timeout_ms, err);
 }
 
 void ava_events_close(struct ava_events *e)
@@ -304,7 +290,7 @@ static int events_look(struct ava_watch *w, struct ava_error *err)
 	int rv = 0, called = 0;
 
 	for (int i = 0; i < LOOK_MAX && !w->gone; i++) {
-		rv = next_item(&w->e, &item, err);
+		rv = w->e.rt->b->ops->cursor_next(w->e.cur, &item, err);
 		if (rv <= 0)
 			return rv < 0 ? rv : called;
 		rv = events_call(w, &item, err);
@@ -375,7 +361,7 @@ static int take_ends(struct events_waiting *w, struct ava_error *err)
 	struct event_view v;
 	int rv;
 
-	while ((rv = next_item(&w->e, &item, err)) == 1) {
+	while ((rv = w->e.rt->b->ops->cursor_next(w->e.cur, &item, err)) == 1) {
 		unsigned char *mark;
 		json_t *o;
 
@@ -412,7 +398,7 @@ static int wait_more(struct events_waiting *w, enum ava_wait_for what, int64_t t
 		if (left == 0)
 			return err_set(err, AVA_ETIMEOUT, "%zu of %zu runs have not ended",
 				       w->n - ended, w->n);
-		rv = wait_items(&w->e, (int)MIN(left, 3600000), err);
+		rv = w->e.rt->b->ops->cursor_wait(w->e.cur, (int)MIN(left, 3600000), err);
 		rv = rv < 0 ? rv : 0;
 	}
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/embedded.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -27,9 +26,7 @@
 void runtime_begin(struct ava_runtime *rt, struct ava_error **err, struct ava_error *own)
 {
 	answer_reset(&rt->answer);
-	if (!*err)
-		*err = own;
-	**err = (struct ava_error){0};
+	*err = runtime_error(*err, own);
 }
 
 int runtime_id(const char *what, const char *id, struct ava_error *err)
@@ -72,9 +69,7 @@ int ava_runtime_new(struct ava_runtime **rt, const struct ava_options *options,
 	int rv;
 
 	*rt = NULL;
-	if (!err)
-		err = &own;
-	*err = (struct ava_error){0};
+	err = runtime_error(err, &own);
 	if (!options || !options->root || options->root[0] != '/')
 		return err_set(err, AVA_EINVAL, "an embedded runtime needs an absolute data root");
 	if (options->env && options->process_env)
@@ -96,9 +91,7 @@ int ava_runtime_connect(struct ava_runtime **rt, const struct ava_options *optio
 	int rv = 0;
 
 	*rt = NULL;
-	if (!err)
-		err = &own;
-	*err = (struct ava_error){0};
+	err = runtime_error(err, &own);
 	if (!root) {
 		rv = settings_data_root(path, sizeof(path), err);
 		root = path;
@@ -157,9 +150,7 @@ int ava_runtime_process(struct ava_runtime *rt, int timeout_ms, struct ava_error
 	struct ava_error own;
 	int rv;
 
-	if (!err)
-		err = &own;
-	*err = (struct ava_error){0};
+	err = runtime_error(err, &own);
 	if (rt->in_process)
 		return err_set(err, AVA_EBUSY, "a callback must not process its runtime");
 	rt->in_process = true;
@@ -262,7 +253,7 @@ static int call_end(struct runtime_call *c)
 		json_array_foreach(json_object_get((c)->o, key), i, each)                          \
 		{                                                                                  \
 			shape(each, &(c)->rt->answer, &row);                                       \
-			answer_row(&(c)->rt->answer, &row, sizeof(row));                           \
+			buf_add(&(c)->rt->answer.rows, &row, sizeof(row));                         \
 		}                                                                                  \
 	} while (0)
 
@@ -625,7 +616,7 @@ int ava_session_entries(struct ava_runtime *rt, const char *session, const char 
 			struct ava_line row = {.text = answer_json(&rt->answer, each, "")};
 
 			row.len = strlen(row.text);
-			answer_row(&rt->answer, &row, sizeof(row));
+			buf_add(&rt->answer.rows, &row, sizeof(row));
 		}
 		give = give || (id && strcmp(id, after) == 0);
 	}

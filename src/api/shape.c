@@ -46,11 +46,6 @@ const char *answer_str(struct api_answer *a, const char *s)
 	return s && *s ? answer_strn(a, s, strlen(s)) : "";
 }
 
-void answer_row(struct api_answer *a, const void *row, size_t size)
-{
-	buf_add(&a->rows, row, size);
-}
-
 int answer_check(const struct api_answer *a, struct ava_error *err)
 {
 	if (a->failed || buf_check(&a->rows) != 0)
@@ -192,7 +187,7 @@ void shape_group(const json_t *o, struct api_answer *out, struct ava_group *g)
 		struct ava_run run;
 
 		shape_run(each, out, &run);
-		answer_row(out, &run, sizeof(run));
+		buf_add(&out->rows, &run, sizeof(run));
 	}
 }
 
@@ -222,7 +217,7 @@ void shape_replay(const json_t *o, struct api_answer *out, struct ava_replay *r)
 			.replayed = str(each, "replayed", out),
 		};
 
-		answer_row(out, &d, sizeof(d));
+		buf_add(&out->rows, &d, sizeof(d));
 	}
 }
 

@@ -23,7 +23,6 @@ void answer_reset(struct api_answer *a);
 /* NUL-terminated copies, never NULL; `s` NULL: "". */
 const char *answer_str(struct api_answer *a, const char *s);
 const char *answer_strn(struct api_answer *a, const char *s, size_t len);
-void answer_row(struct api_answer *a, const void *row, size_t size);
 int answer_check(const struct api_answer *a, struct ava_error *err); /* 0, AVA_ENOMEM */
 /* A value as JSON text; `absent` when there is none. */
 const char *answer_json(struct api_answer *a, const json_t *v, const char *absent);

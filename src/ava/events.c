@@ -208,6 +208,15 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 	return cur;
 }
 
+bool ops_event_is_of(const struct op_event *e, const char *session)
+{
+	size_t len = strlen(session);
+	struct event_view v;
+
+	return len == 0 || (event_view(e->line, e->line_len, &v) == 0 && v.session_id.len == len &&
+			    memcmp(v.session_id.s, session, len) == 0);
+}
+
 void ops_events_close(struct op_cursor *cur)
 {
 	feed_leave(&cur->reader);

@@ -88,6 +88,8 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
  * -2: the files cannot be read: close the cursor and open one behind the last
  * lsn later. */
 int ops_events_next(struct op_cursor *cur, struct op_event *out);
+/* `session` "": any. */
+bool ops_event_is_of(const struct op_event *e, const char *session);
 void ops_events_close(struct op_cursor *cur);
 /* The cursor reads files; `wake` is called when it has lines. */
 bool ops_events_opening(const struct op_cursor *cur);

@@ -1,4 +1,4 @@
-/* The two backends of include/ava.h's calls, the runtime itself (api/embedded.h) and a
+/* The two backends of include/ava.h's calls, the runtime itself(api/embedded.c) and a
  * daemon (client/remote.h), share this face: verbs with JSON in and JSON out
  * (doc/api.yaml), and cursors over events. The front (api/) checks arguments, writes and
  * reads the JSON, waits, and calls callbacks; it does not know which of the two it has. */

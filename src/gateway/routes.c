@@ -24,12 +24,11 @@
 #include "ava/ops.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
-#include "event/event.h"
 #include "gateway/mcp.h"
-#include "gateway/metrics.h"
 #include "net/http_server.h"
 #include "os/loop.h"
 
@@ -242,31 +241,29 @@ static void event_stream_free(struct event_stream *s)
 	free(s);
 }
 
+/* What http_stream_write says of the message, to which its end is added; the text is freed. */
+static int stream_put(struct event_stream *s, struct buf *b)
+{
+	int rv;
+
+	buf_adds(b, "\n\n");
+	rv = buf_check(b);
+	if (rv == 0)
+		rv = http_stream_write(s->http, b->data, b->len);
+	buf_fini(b);
+	return rv;
+}
+
 static int stream_write_frame(struct event_stream *s, const struct op_event *e)
 {
 	struct buf b;
-	int rv;
 
 	buf_init(&b, 64u << 20);
 	buf_addf(&b, "id: %llu\nevent: ", (unsigned long long)e->lsn);
 	buf_add(&b, e->type, e->type_len);
 	buf_adds(&b, "\ndata: ");
 	buf_add(&b, e->line, e->line_len);
-	buf_adds(&b, "\n\n");
-	rv = buf_check(&b);
-	if (rv == 0)
-		rv = http_stream_write(s->http, b.data, b.len);
-	buf_fini(&b);
-	return rv;
-}
-
-static bool stream_is_wanted(const struct event_stream *s, const struct op_event *e)
-{
-	size_t len = strlen(s->session);
-	struct event_view v;
-
-	return len == 0 || (event_view(e->line, e->line_len, &v) == 0 && v.session_id.len == len &&
-			    memcmp(v.session_id.s, s->session, len) == 0);
+	return stream_put(s, &b);
 }
 
 static void stream_send_frame(struct event_stream *s, const struct op_frame *f)
@@ -283,10 +280,7 @@ static void stream_send_frame(struct event_stream *s, const struct op_frame *f)
 	jw_str(&w, "sessionId", f->session);
 	jw_strn(&w, f->kind == FRAME_TURN ? "state" : "text", f->text, f->len);
 	jw_end(&w);
-	buf_adds(&b, "\n\n");
-	if (buf_check(&b) == 0)
-		s->full = http_stream_write(s->http, b.data, b.len) == 1;
-	buf_fini(&b);
+	s->full = stream_put(s, &b) == 1;
 }
 
 /* A message without a name and an id. Who was behind hears "*": any of them may have changed. */
@@ -306,10 +300,7 @@ static void stream_send_agents(struct event_stream *s, const char *session)
 	jw_str(&w, "type", "agent-update");
 	jw_str(&w, "sessionId", session);
 	jw_end(&w);
-	buf_adds(&b, "\n\n");
-	if (buf_check(&b) == 0)
-		s->full = http_stream_write(s->http, b.data, b.len) == 1;
-	buf_fini(&b);
+	s->full = stream_put(s, &b) == 1;
 }
 
 /* Frames are only for show: a client that is behind goes without them. The beginning and end of a
@@ -331,15 +322,6 @@ static void stream_frame(const struct op_frame *f, void *user)
 	}
 }
 
-static void stream_send_turn(struct event_stream *s)
-{
-	const struct op_frame f = {
-		.session = s->session, .kind = FRAME_TURN, .text = s->turn, .len = strlen(s->turn)};
-
-	s->turn = NULL;
-	stream_send_frame(s, &f);
-}
-
 static void stream_pump(struct os_task *t)
 {
 	struct event_stream *s = CONTAINER_OF(t, struct event_stream, pump);
@@ -347,7 +329,7 @@ static void stream_pump(struct os_task *t)
 	int rv = 0;
 
 	while (!s->full && (rv = ops_events_next(s->cursor, &e)) == 1) {
-		if (!stream_is_wanted(s, &e))
+		if (!ops_event_is_of(&e, s->session))
 			continue;
 		rv = stream_write_frame(s, &e);
 		if (rv < 0) {
@@ -356,8 +338,13 @@ static void stream_pump(struct os_task *t)
 		}
 		s->full = rv == 1;
 	}
-	if (rv == 0 && s->turn && !s->full && !ops_events_opening(s->cursor))
-		stream_send_turn(s);
+	if (rv == 0 && s->turn && !s->full && !ops_events_opening(s->cursor)) {
+		stream_send_frame(s, &(struct op_frame){.session = s->session,
+							.kind = FRAME_TURN,
+							.text = s->turn,
+							.len = strlen(s->turn)});
+		s->turn = NULL;
+	}
 	if (rv == 0 && s->missed && !s->full) {
 		s->missed = false;
 		stream_send_agents(s, "*");
@@ -496,6 +483,55 @@ static struct caller caller_of(const struct routes *r, const struct http_request
 			c.trust = CALLER_OWNER;
 		}
 	return c;
+}
+
+static void metric(struct buf *b, const char *name, const char *type, const char *help,
+		   double value)
+{
+	buf_addf(b, "# HELP ava_%s %s\n# TYPE ava_%s %s\nava_%s %.15g\n", name, help, name, type,
+		 name, value);
+}
+
+/* The text form of Prometheus
+ * (https://prometheus.io/docs/instrumenting/exposition_formats). Figures of this moment and
+ * counters since the daemon began; nothing is asked of the disk. 0, AVA_ENOMEM. */
+static int metrics_write(struct core *c, unsigned streams, struct buf *b)
+{
+	struct spend today = supervisor_spend(&c->sup);
+	struct ava_error err;
+	struct journal_stats js;
+
+	journal_stats(c->journal, &js);
+	buf_addf(b,
+		 "# HELP ava_build_info Version of the daemon\n# TYPE ava_build_info gauge\n"
+		 "ava_build_info{version=\"%s\"} 1\n",
+		 ava_version());
+	metric(b, "healthy", "gauge", "1 when new work is taken", core_ready(c, &err) == 0);
+	metric(b, "uptime_seconds", "gauge", "Since the daemon began",
+	       (double)(clock_mono_ms() - c->started_ms) / 1000);
+	metric(b, "runs_live", "gauge", "Runs that have not ended", (double)c->sup.nlive);
+	metric(b, "runs_queued", "gauge", "Runs that wait for a slot", (double)c->sup.nwaiting);
+	metric(b, "runs_total", "counter", "Runs of this data root", (double)c->sup.total);
+	metric(b, "slots", "gauge", "Runs that may work at once", (double)c->settings.runs_max);
+	metric(b, "slots_used", "gauge", "Of them those that do", (double)c->sup.slots_used);
+	metric(b, "proposals_pending", "gauge", "Quotes without an answer", c->npending);
+	metric(b, "today_cost_usd", "gauge", "Cost since local midnight",
+	       (double)today.microusd / 1e6);
+	metric(b, "today_tokens", "gauge", "Tokens since local midnight", (double)today.tokens);
+	metric(b, "today_runs", "gauge", "Runs since local midnight", (double)today.runs);
+	metric(b, "journal_lsn", "counter", "Newest event that can be read",
+	       (double)logbook_shown(&c->book));
+	metric(b, "journal_commits_total", "counter", "Commits since the start",
+	       (double)js.commits);
+	metric(b, "journal_flushes_total", "counter", "Flushes since the start",
+	       (double)js.flushes);
+	metric(b, "journal_queued_bytes", "gauge", "Waiting for the disk", (double)js.queued_bytes);
+	metric(b, "journal_held_commits", "gauge", "Waiting for a file that cannot be written",
+	       (double)js.held_commits);
+	metric(b, "loop_gaps_total", "counter", "Turns of the loop over 20 ms",
+	       (double)os_loop_gaps(c->loop));
+	metric(b, "event_streams", "gauge", "Open event streams", streams);
+	return buf_check(b);
 }
 
 static void send_metrics(const struct routes *r, struct http_request *req)
