@@ -229,11 +229,8 @@ static int client_read_line(struct http_reader *r, struct ava_error *err)
 {
 	int rv = 0;
 
-	if (r->state == HTTP_READER_HEAD) {
-		if (!ends_blank(&r->line))
-			return 0; /* goes on collecting */
-		return client_read_head(r, err);
-	}
+	if (r->state == HTTP_READER_HEAD) /* collected until its end */
+		return ends_blank(&r->line) ? client_read_head(r, err) : 0;
 	if (r->state == HTTP_READER_CHUNK_SIZE)
 		rv = chunk_size(r, err);
 	else if (r->state == HTTP_READER_CHUNK_END && !client_is_blank(&r->line))
@@ -271,23 +268,11 @@ int http_reader_feed(struct http_reader *r, const char *data, size_t len, size_t
 		const char *at = data + *used;
 		size_t left = len - *used;
 
-		switch (r->state) {
-		case HTTP_READER_BODY_LENGTH:
-		case HTTP_READER_BODY_CLOSE:
-		case HTTP_READER_CHUNK_DATA:
+		if (r->state == HTTP_READER_BODY_LENGTH || r->state == HTTP_READER_BODY_CLOSE ||
+		    r->state == HTTP_READER_CHUNK_DATA)
 			rv = client_take_body(r, at, left, used);
-			break;
-		case HTTP_READER_HEAD:
-		case HTTP_READER_CHUNK_SIZE:
-		case HTTP_READER_CHUNK_END:
-		case HTTP_READER_TRAILER:
-			rv = client_take_line(r, at, left, used, err);
-			if (rv == 1)
-				rv = client_read_line(r, err);
-			break;
-		case HTTP_READER_DONE:
-			break;
-		}
+		else if ((rv = client_take_line(r, at, left, used, err)) == 1)
+			rv = client_read_line(r, err);
 	}
 	return rv;
 }
@@ -779,25 +764,14 @@ void client_reply_fini(struct client_reply *r)
 
 static int code_of_status(int status)
 {
-	switch (status) {
-	case 400:
-		return AVA_EINVAL;
-	case 401:
-	case 403:
-		return AVA_EDENIED;
-	case 404:
-		return AVA_ENOENT;
-	case 409:
-		return AVA_EEXIST;
-	case 413:
-	case 414:
-	case 431:
-		return AVA_ETOOBIG;
-	case 503:
-		return AVA_EBUSY;
-	default:
-		return AVA_EIO;
-	}
+	static const int codes[][2] = {{400, AVA_EINVAL},  {401, AVA_EDENIED}, {403, AVA_EDENIED},
+				       {404, AVA_ENOENT},  {409, AVA_EEXIST},  {413, AVA_ETOOBIG},
+				       {414, AVA_ETOOBIG}, {431, AVA_ETOOBIG}, {503, AVA_EBUSY}};
+
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+		if (codes[i][0] == status)
+			return codes[i][1];
+	return AVA_EIO;
 }
 
 static int client_check(const struct client_reply *r, struct ava_error *err)
@@ -923,20 +897,13 @@ int client_fd(const struct client *c)
 
 int client_escape(struct buf *out, const char *s)
 {
-	static const char hex[] = "0123456789ABCDEF";
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				    "0123456789-._~";
 
-	for (; *s; s++) {
-		unsigned char u = (unsigned char)*s;
-
-		if (strchr(plain, *s)) {
+	for (; *s; s++)
+		if (strchr(plain, *s))
 			buf_addc(out, *s);
-		} else {
-			buf_addc(out, '%');
-			buf_addc(out, hex[u >> 4]);
-			buf_addc(out, hex[u & 15]);
-		}
-	}
+		else
+			buf_addf(out, "%%%02X", (unsigned char)*s);
 	return buf_check(out);
 }

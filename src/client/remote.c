@@ -284,24 +284,18 @@ static struct remote *of(struct backend *b)
 
 /* ---- asking */
 
-/* A daemon that had nothing to do has ended; another one takes its place. */
-static int reopen(struct remote *r, struct ava_error *err)
-{
-	struct client *fresh;
-	int rv = client_open(r->root, true, &fresh, err);
-
-	if (rv != 0)
-		return rv;
-	client_close(r->client);
-	r->client = fresh;
-	return 0;
-}
-
+/* A daemon that had nothing to do has ended; another one takes its place, where it may. */
 static int serve(void *user, struct ava_error *err)
 {
 	struct remote *r = user;
+	struct client *fresh;
+	int rv = r->start ? client_open(r->root, true, &fresh, err) : 0;
 
-	return r->start ? reopen(r, err) : 0;
+	if (rv == 0 && r->start) {
+		client_close(r->client);
+		r->client = fresh;
+	}
+	return rv;
 }
 
 /* `path` with `id` for its {id}, then the arguments of a GET as its query. */
@@ -365,7 +359,7 @@ static int remote_call(struct backend *b, const char *method, const char *path, 
 	if (rv == 0) {
 		rv = client_call(r->client, method, p.data, body, &reply, err);
 		if (rv == AVA_ECONNECT && r->start) {
-			rv = reopen(r, err);
+			rv = serve(r, err);
 			if (rv == 0)
 				rv = client_call(r->client, method, p.data, body, &reply, err);
 		}

@@ -56,10 +56,8 @@ static bool beside_self(char *out, size_t size)
 		return false;
 	self[n] = '\0';
 	slash = strrchr(self, '/');
-	if (!slash)
-		return false;
-	return try_join(out, size, self, (size_t)(slash - self), "avad") ||
-	       try_join(out, size, self, (size_t)(slash - self), "../libexec/ava/avad");
+	return slash && (try_join(out, size, self, (size_t)(slash - self), "avad") ||
+			 try_join(out, size, self, (size_t)(slash - self), "../libexec/ava/avad"));
 }
 
 int start_find(char *out, size_t size, struct ava_error *err)
@@ -85,8 +83,6 @@ int start_find(char *out, size_t size, struct ava_error *err)
 		if (len > 0 && try_join(out, size, p, len, "avad"))
 			return 0;
 		p += len;
-		if (!*p)
-			break;
 	}
 	return err_set(err, AVA_ENOENT,
 		       "the daemon's program avad is not installed beside ava: set AVA_AVAD "
@@ -178,18 +174,6 @@ static int open_pipe(struct launch *l, struct ava_error *err)
 	return 0;
 }
 
-static void launch_fini(struct launch *l)
-{
-	int fds[] = {l->null_fd, l->read_fd, l->write_fd};
-
-	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	if (l->env)
-		free(l->env[0]);
-	free(l->env);
-}
-
 /* The daemon's process up to exec; does not return. */
 static void become_daemon(const struct launch *l)
 {
@@ -255,6 +239,11 @@ int start_daemon(const char *root, long long deadline_ms, bool (*go_on)(void *us
 		l.write_fd = -1;
 		rv = ready_wait(l.read_fd, deadline_ms, go_on, user, err);
 	}
-	launch_fini(&l);
+	for (int *fd = (int[]){l.null_fd, l.read_fd, l.write_fd, -2}; *fd != -2; fd++)
+		if (*fd >= 0)
+			close(*fd);
+	if (l.env)
+		free(l.env[0]);
+	free(l.env);
 	return rv;
 }
