@@ -171,7 +171,6 @@ static void daemon_leave(int signo)
 {
 	static const char line[] = "a file or folder does not answer: stopped without it\n";
 
-	(void)signo;
 	(void)!write(last_words, line, sizeof(line) - 1);
 	_exit(1);
 }
@@ -275,18 +274,13 @@ static void log_model(struct daemon *d, const char *forced)
 	daemon_log_line(line, d);
 }
 
-static size_t descriptors(void)
-{
-	struct rlimit r;
-
-	return getrlimit(RLIMIT_NOFILE, &r) == 0 ? (size_t)r.rlim_cur : 256;
-}
-
 static int start_http(struct daemon *d, struct ava_error *err)
 {
+	struct rlimit r;
+	size_t most = getrlimit(RLIMIT_NOFILE, &r) == 0 ? (size_t)r.rlim_cur : 256;
 	/* The journal needs descriptors too. */
 	struct http_server_options o = {.connections_max =
-						(unsigned)MIN(descriptors() / 2, CONNECTIONS_MAX)};
+						(unsigned)MIN(most / 2, CONNECTIONS_MAX)};
 	struct stat st;
 	int fd, rv;
 
@@ -401,10 +395,23 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 
 /* ---- recovery alone */
 
-/* The root, locked, without serving it; `work` fills the report. */
-static int offline(int (*work)(struct core_options *o, void *user, struct buf *report,
-			       struct ava_error *err),
-		   void *user, struct ava_error *err)
+struct daemon_pruning {
+	int64_t older_s;
+	bool dry;
+};
+
+static int daemon_prune_now(const struct core_options *o, const struct daemon_pruning *p,
+			    struct buf *report, struct ava_error *err)
+{
+	int64_t older_s = p->older_s > 0 ? p->older_s : o->settings->retention_days * 86400;
+
+	if (older_s <= 0)
+		return err_set(err, AVA_EINVAL, PRUNE_UNTOLD);
+	return core_prune(o, clock_wall_ms() - older_s * 1000, p->dry, report, err);
+}
+
+/* The root, locked, without serving it. `prune` NULL: only recovered. */
+static int offline(const struct daemon_pruning *prune, struct ava_error *err)
 {
 	struct daemon d = {.h = HOUSE_CLOSED, .log_fd = -1, .options = {.ready_fd = -1}};
 	struct core_options o = {.root = d.h.root,
@@ -426,7 +433,8 @@ static int offline(int (*work)(struct core_options *o, void *user, struct buf *r
 	o.redact = d.h.redact;
 	buf_init(&report, 64u << 20);
 	if (rv == 0)
-		rv = work(&o, user, &report, err);
+		rv = prune ? daemon_prune_now(&o, prune, &report, err)
+			   : core_recover(&o, &report, err);
 	if (rv == 0 && buf_check(&report) == 0)
 		puts(report.data);
 	buf_fini(&report);
@@ -434,37 +442,12 @@ static int offline(int (*work)(struct core_options *o, void *user, struct buf *r
 	return rv;
 }
 
-static int daemon_recovered(struct core_options *o, void *user, struct buf *report,
-			    struct ava_error *err)
-{
-	(void)user;
-	return core_recover(o, report, err);
-}
-
 int daemon_recover(struct ava_error *err)
 {
-	return offline(daemon_recovered, NULL, err);
-}
-
-struct daemon_pruning {
-	int64_t older_s;
-	bool dry;
-};
-
-static int daemon_prune_now(struct core_options *o, void *user, struct buf *report,
-			    struct ava_error *err)
-{
-	const struct daemon_pruning *p = user;
-	int64_t older_s = p->older_s > 0 ? p->older_s : o->settings->retention_days * 86400;
-
-	if (older_s <= 0)
-		return err_set(err, AVA_EINVAL, PRUNE_UNTOLD);
-	return core_prune(o, clock_wall_ms() - older_s * 1000, p->dry, report, err);
+	return offline(NULL, err);
 }
 
 int daemon_prune(int64_t older_s, bool dry, struct ava_error *err)
 {
-	struct daemon_pruning p = {.older_s = older_s, .dry = dry};
-
-	return offline(daemon_prune_now, &p, err);
+	return offline(&(struct daemon_pruning){.older_s = older_s, .dry = dry}, err);
 }

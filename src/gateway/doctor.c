@@ -300,7 +300,6 @@ static void start_probes(struct doctor_state *d, struct http_client *c)
 
 static int count_header(const char *header, void *user)
 {
-	(void)header;
 	++*(unsigned *)user;
 	return 0;
 }
@@ -458,16 +457,6 @@ static void check_search(struct doctor_state *d)
 			    "in config.yaml (doc/CONFIG.md; a SearXNG needs no account), or "
 			    "BRAVE_API_KEY "
 			    "or TAVILY_API_KEY in the file env beside it");
-}
-
-/* Only the token is checked here; the daemon knows the door's state. */
-static void check_telegram(struct doctor_state *d)
-{
-	struct ava_error err = {0};
-	int64_t bot;
-
-	if (!tg_token(&bot, &err) && err.code != 0)
-		doctor_check(d, "telegram", false, "%s", err.text);
 }
 
 static void check_otel(struct doctor_state *d)
@@ -865,6 +854,8 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	struct os_loop *loop = os_loop_new(err);
 	struct http_client *client = loop ? http_client_new(loop, err) : NULL;
 	const char *forced = getenv("AVA_MODEL");
+	struct ava_error unset = {0};
+	int64_t bot;
 
 	if (!client) {
 		if (loop)
@@ -889,7 +880,8 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	(void)trial_model(loop, forced, &(struct model){0}); /* asks a server for the default */
 	check_default(d, forced);
 	check_otel(d);
-	check_telegram(d);
+	if (!tg_token(&bot, &unset) && unset.code != 0) /* only the daemon knows the door's state */
+		doctor_check(d, "telegram", false, "%s", unset.text);
 	doctor_check_services(d, forced);
 	check_models(d, NULL, forced, check_form);
 	check_models(d, NULL, forced, try_model);
