@@ -14,7 +14,7 @@
 #include "ava/job.h"
 #include "ava/memories.h"
 #include "ava/otel.h"
-#include "ava/prune_away.h"
+#include "ava/prune.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -58,11 +58,6 @@ static int part_open_pages(struct core *c, const struct core_options *o, struct 
 static int part_open_delivery(struct core *c, const struct core_options *o, struct ava_error *err)
 {
 	return delivery_open(c, o->notify && *o->notify ? o->notify : NULL, err);
-}
-
-static int part_open_otel(struct core *c, const struct core_options *o, struct ava_error *err)
-{
-	return otel_open(c, o->otel, o->otel_headers, err);
 }
 
 static bool part_runs_idle(const struct core *c)
@@ -111,7 +106,7 @@ static const struct life_part parts[] = {
 	 .quiesce = delivery_quiesce,
 	 .close = delivery_close},
 	{.quiesce = claude_close},
-	{.stage = PART_LAST, .open_as = part_open_otel, .idle = otel_idle, .quiesce = otel_close},
+	{.stage = PART_LAST, .open_as = otel_open, .idle = otel_idle, .quiesce = otel_close},
 	{.stage = PART_BOOT, .open = seals_open, .close = seals_free},
 };
 
@@ -129,13 +124,6 @@ static int parts_open(struct core *c, const struct core_options *o, enum part_st
 	return rv;
 }
 
-static void parts_restore(struct core *c)
-{
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (parts[i].restore)
-			parts[i].restore(c);
-}
-
 static bool parts_idle(const struct core *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -144,26 +132,12 @@ static bool parts_idle(const struct core *c)
 	return true;
 }
 
-static void parts_quiesce(struct core *c)
-{
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (parts[i].quiesce)
-			parts[i].quiesce(c);
-}
-
 static bool parts_written(const struct core *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (parts[i].written && !parts[i].written(c))
 			return false;
 	return true;
-}
-
-static void parts_close(struct core *c)
-{
-	for (size_t i = ARRAY_LEN(parts); i-- > 0;)
-		if (parts[i].close)
-			parts[i].close(c);
 }
 
 /* ---- problems with runs at the start */
@@ -314,7 +288,9 @@ static int core_take_up(struct core *c, const struct core_options *o, struct ava
 	write_problems(&t);
 	if (rv == 0) {
 		copying_sweep(&c->sup);
-		parts_restore(c);
+		for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+			if (parts[i].restore)
+				parts[i].restore(c);
 	}
 	return rv;
 }
@@ -345,6 +321,21 @@ static void close_journal(struct core *c)
 		os_loop_step(c->loop, 0);
 }
 
+static void core_free(struct core *c)
+{
+	while (!list_empty(&c->request_order))
+		core_forget(c, LIST_FIRST(&c->request_order, struct request, node)->id);
+	strmap_fini(&c->requests);
+	strmap_fini(&c->proposals);
+	nameset_fini(&c->proposal_names);
+	if (c->root_fd >= 0)
+		sys->close(c->root_fd);
+	free(c->root);
+	free(c->model);
+	free(c);
+}
+
+/* Frees the core when it fails. */
 static int open_journal(struct core *c, const struct core_options *o, struct ava_error *err)
 {
 	struct journal_options journal = {
@@ -359,29 +350,15 @@ static int open_journal(struct core *c, const struct core_options *o, struct ava
 	};
 	int rv = journal_open(&c->journal, &journal, &c->recovery, err);
 
-	if (rv != 0)
-		return rv;
 	/* A failed removal of pruned files does not stop the start; the next start tries again. */
-	if (prune_away_finish(c->root_fd, err) != 0)
+	if (rv == 0 && prune_away_finish(c->root_fd, err) != 0)
 		core_log(c, "%s", err->text);
-	rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err);
-	if (rv != 0)
+	if (rv == 0 &&
+	    (rv = logbook_open(&c->book, c->journal, c->loop, c->redact, c->root_fd, err)) != 0)
 		close_journal(c);
+	if (rv != 0)
+		core_free(c);
 	return rv;
-}
-
-static void core_free(struct core *c)
-{
-	while (!list_empty(&c->request_order))
-		core_forget(c, LIST_FIRST(&c->request_order, struct request, node)->id);
-	strmap_fini(&c->requests);
-	strmap_fini(&c->proposals);
-	nameset_fini(&c->proposal_names);
-	if (c->root_fd >= 0)
-		sys->close(c->root_fd);
-	free(c->root);
-	free(c->model);
-	free(c);
 }
 
 static int core_alloc(struct core **out, const struct core_options *o, struct ava_error *err)
@@ -451,36 +428,27 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	if (rv == 0)
 		rv = open_journal(c, o, err);
 	if (rv != 0)
-		goto fail;
+		return rv;
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
 	c->sup.mcp = o->mcp;
 	c->sup.quotes.unboxed = c->settings.sandbox_required == 0;
 	c->sup.quotes.keep_out = (const char *const *)c->sup.keep_out;
 	if (rv == 0)
 		rv = find_own_folders(c);
-	if (rv != 0) {
-		err_set(err, rv, "out of memory");
-		goto fail_open;
-	}
-	rv = parts_open(c, o, PART_BOOT, err);
 	if (rv != 0)
-		goto fail_open;
-	write_boot(c);
-	rv = core_take_up(c, o, err);
+		err_set(err, rv, "out of memory");
+	else
+		rv = parts_open(c, o, PART_BOOT, err);
+	if (rv == 0) {
+		write_boot(c);
+		rv = core_take_up(c, o, err);
+	}
 	if (rv == 0)
 		rv = parts_open(c, o, PART_LAST, err);
-	if (rv != 0)
-		goto fail_open;
-	*out = c;
-	return 0;
-
-fail_open:
-	core_close(c);
-	return rv;
-
-fail:
-	if (c)
-		core_free(c);
+	if (rv == 0)
+		*out = c;
+	else
+		core_close(c);
 	return rv;
 }
 
@@ -492,11 +460,8 @@ int core_open_bare(struct core **out, const struct core_options *o, struct ava_e
 
 	if (rv == 0)
 		rv = open_journal(c, o, err);
-	if (rv != 0) {
-		if (c)
-			core_free(c);
+	if (rv != 0)
 		return rv;
-	}
 	if (!c->recovery.clean || c->recovery.nproblems > 0)
 		write_boot(c);
 	*out = c;
@@ -537,14 +502,18 @@ void core_close(struct core *c)
 {
 	mcp_client_quiesce(c->sup.mcp);
 	jobs_end(c);
-	parts_quiesce(c);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].quiesce)
+			parts[i].quiesce(c);
 	/* Drafts wait in the runs' outboxes, one behind another: each sync lets some go. */
 	for (int i = 0; i < 100 && !parts_written(c); i++)
 		journal_sync(c->journal);
 	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
-	parts_close(c);
+	for (size_t i = ARRAY_LEN(parts); i-- > 0;)
+		if (parts[i].close)
+			parts[i].close(c);
 	logbook_close(&c->book);
 	core_free(c);
 }

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ava/core.h"
 #include "ava/delivery.h"
 #include "ava/job.h"
 #include "ava/state.h"
@@ -145,16 +146,13 @@ static int otel_add_secret(const char *header, void *user)
 {
 	static const char *const words[] = {"auth", "key", "token", "secret", "password"};
 	const char *value = strstr(header, ": ") + 2, *rest = strchr(value, ' ');
-	size_t name = (size_t)(value - header) - 2;
-	char lower[HEADER_MAX];
+	char name[HEADER_MAX];
 	bool secret = false;
 	int rv;
 
-	for (size_t i = 0; i < name; i++)
-		lower[i] = (char)tolower((unsigned char)header[i]);
-	lower[name] = '\0';
+	snprintf(name, sizeof(name), "%.*s", (int)(value - header) - 2, header);
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		secret |= strstr(lower, words[i]) != NULL;
+		secret |= strcasestr(name, words[i]) != NULL;
 	if (!secret)
 		return 0;
 	rv = redact_add(user, value);
@@ -520,13 +518,12 @@ static void later(struct otel *o, const struct otel_answer *a)
 		core_log(o->core, "otel: %s is asked again: %s", o->endpoint, a->reason);
 	if (age >= o->core->settings.otel_give_up_s * 1000) {
 		otel_give_up(o, a->reason);
-		/* Wait before the next trace, or one failure would follow another through the whole
-		 * queue. */
-		again_in(o, otel_pause_ms(o, a->after_ms));
-		return;
+	} else {
+		set_problem(o, a->reason);
+		forget_trace(o);
 	}
-	set_problem(o, a->reason);
-	forget_trace(o);
+	/* Also before the next trace, or one failure would follow another through the whole
+	 * queue. */
 	again_in(o, otel_pause_ms(o, a->after_ms));
 }
 
@@ -573,11 +570,7 @@ static void otel_post(struct otel *o)
 /* ---- reading */
 
 /* Skips lines that are no event, as exports do. */
-static void pass_over(const char *sentence, void *user)
-{
-	(void)sentence;
-	(void)user;
-}
+static void pass_over(const char *sentence, void *user) {}
 
 /* Pool thread. */
 static void otel_read_part(struct job *job)
@@ -699,37 +692,32 @@ static void pick_ended(struct otel *o)
 	again_in(o, o->cursor == NULL ? BUSY_MS : 0);
 }
 
-static void pick(struct otel *o)
-{
-	char run[24];
-
-	if (o->nasked == 0) {
-		pick_ended(o);
-		return;
-	}
-	memcpy(run, o->asked[0], sizeof(run));
-	o->nasked--;
-	memmove(o->asked[0], o->asked[1], o->nasked * sizeof(o->asked[0]));
-	otel_begin(o, run, 0, INT64_MAX);
-}
-
 static void due(void *user)
 {
 	struct otel *o = user;
 
+	char run[24];
+
 	o->waiting = false;
-	if (o->run[0] == '\0')
-		pick(o);
-	else if (o->body.len > 0 && o->part >= 0)
+	if (o->run[0] == '\0' && o->nasked == 0) {
+		pick_ended(o);
+	} else if (o->run[0] == '\0') {
+		memcpy(run, o->asked[0], sizeof(run));
+		o->nasked--;
+		memmove(o->asked[0], o->asked[1], o->nasked * sizeof(o->asked[0]));
+		otel_begin(o, run, 0, INT64_MAX);
+	} else if (o->body.len > 0 && o->part >= 0) {
 		otel_post(o);
-	else
+	} else {
 		otel_next_part(o);
+	}
 }
 
 /* ---- for the runtime */
 
-int otel_open(struct core *c, const char *endpoint, const char *headers, struct ava_error *err)
+int otel_open(struct core *c, const struct core_options *options, struct ava_error *err)
 {
+	const char *endpoint = options->otel;
 	struct otel *o;
 
 	if (endpoint == NULL || endpoint[0] == '\0')
@@ -743,8 +731,8 @@ int otel_open(struct core *c, const char *endpoint, const char *headers, struct 
 	o->timer = os_timer_new(c->loop, due, o);
 	if (o->timer == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	o->sender =
-		otel_sender_new(c->loop, endpoint, headers, c->settings.otel_timeout_s * 1000, err);
+	o->sender = otel_sender_new(c->loop, endpoint, options->otel_headers,
+				    c->settings.otel_timeout_s * 1000, err);
 	if (o->sender == NULL)
 		return err_wrap(err, err->code, "otel.endpoint");
 	if (c->delivery->pushed == 0) { /* the first start: runs from now on */

@@ -14,11 +14,12 @@ struct os_loop;
 
 struct ava_error;
 struct core;
+struct core_options;
 
-/* Goes on behind the last pushed run, or with runs that end from now on. `endpoint` NULL or "":
- * nothing is pushed. `headers` may be NULL. After runs are taken up. AVA_EINVAL, AVA_EDENIED (the
+/* Goes on behind the last pushed run, or with runs that end from now on. `options->otel` NULL or
+ * "": nothing is pushed. After runs are taken up. AVA_EINVAL, AVA_EDENIED (the
  * address, the headers), AVA_ENOMEM. */
-int otel_open(struct core *c, const char *endpoint, const char *headers, struct ava_error *err);
+int otel_open(struct core *c, const struct core_options *options, struct ava_error *err);
 bool otel_idle(const struct core *c); /* no trace is under way or waits */
 void otel_close(struct core *c);      /* while the journal is open, after jobs_end */
 

@@ -18,6 +18,9 @@
  * was changed. */
 int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct buf *report,
 	       struct ava_error *err);
+/* Removes everything noted, and the note; 0 also without a note. Every start calls it before it
+ * looks at runs. */
+int prune_away_finish(int rootfd, struct ava_error *err);
 /* POST /prune in a daemon at work. Runs that have not ended stay, with the daily logs from the day
  * on which the first of them began; threads of the pool read, hash and remove files, and their
  * Seals come between those of the work. */

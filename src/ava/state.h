@@ -133,7 +133,7 @@ typedef void (*seals_done_fn)(int rv, const struct ava_error *err, void *user);
 int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
 		struct ava_error *err);
 /* A prune holds this claim from its beginning until all is removed, since there is one list of
- * removals (prune_away.h). AVA_EBUSY: another prune holds it. */
+ * removals (prune.c). AVA_EBUSY: another prune holds it. */
 int seals_prune_claim(struct core *c, struct ava_error *err);
 void seals_prune_over(struct core *c);
 
