@@ -170,10 +170,12 @@ static void verb_patch(struct verb_call *v)
 	if (!verb_args(v, NULL))
 		return;
 	if (supervisor_find(&v->core->sup, v->id)) {
-		err_set(&err, AVA_EBUSY,
-			"%s has not ended: its changes can be had when it has (ava wait %s)", v->id,
-			v->id);
-		verb_fail(v->reply, AVA_EBUSY, &err);
+		verb_fail(v->reply,
+			  err_set(&err, AVA_EBUSY,
+				  "%s has not ended: its changes can be had when it has (ava wait "
+				  "%s)",
+				  v->id, v->id),
+			  &err);
 		return;
 	}
 	verb_work(v, &(struct verb_work){.work = patch_work}, 0, false);

@@ -202,7 +202,7 @@ static void reading_job(struct job *j)
 						   IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE |
 							   IN_ONLYDIR | IN_DONT_FOLLOW);
 	}
-	claude_teams_fini(&teams);
+	free(teams.v);
 }
 
 static void claude_reading_free(struct claude_reading *r)
@@ -244,7 +244,35 @@ static void capping_free(struct capping *k)
 	free(k);
 }
 
-static void capping_done(struct job *j);
+static void note_dirty(struct claude *w, const char *session)
+{
+	char *name;
+
+	if (!card_is_name(session) || strmap_get(&w->dirty, session))
+		return;
+	name = strdup(session);
+	if (name && strmap_put(&w->dirty, name, name) != 0)
+		free(name);
+}
+
+static void claude_settle(struct claude *w, int64_t ms)
+{
+	if (!w->reading)
+		os_timer_set(w->timer, ms);
+}
+
+static void capping_done(struct job *j)
+{
+	struct capping *k = CONTAINER_OF(j, struct capping, job);
+	struct claude *w = j->core->service.claude;
+
+	for (size_t i = 0; w && i < k->n; i++)
+		if (k->sessions[i].again)
+			note_dirty(w, k->sessions[i].session);
+	if (w && w->dirty.count > 0)
+		claude_settle(w, SETTLE_MS);
+	capping_free(k);
+}
 
 /* Removes the cards in a job: their lines are on the disk. */
 static void capping_start(struct capping *k)
@@ -378,9 +406,6 @@ static bool note_card(struct claude *w, struct draft *d, struct capping *capping
 	return true;
 }
 
-static void note_dirty(struct claude *w, const char *session);
-static void claude_settle(struct claude *w, int64_t ms);
-
 /* The lines are not in the log: forget the agents' states, so that the next reading writes them
  * again. */
 static void not_written(struct claude *w, json_t *noted)
@@ -447,36 +472,6 @@ static void note_all(struct claude *w, struct claude_reading *r)
 	else if (k)
 		capping_free(k);
 	draft_free(d);
-}
-
-static void note_dirty(struct claude *w, const char *session)
-{
-	char *name;
-
-	if (!card_is_name(session) || strmap_get(&w->dirty, session))
-		return;
-	name = strdup(session);
-	if (name && strmap_put(&w->dirty, name, name) != 0)
-		free(name);
-}
-
-static void claude_settle(struct claude *w, int64_t ms)
-{
-	if (!w->reading)
-		os_timer_set(w->timer, ms);
-}
-
-static void capping_done(struct job *j)
-{
-	struct capping *k = CONTAINER_OF(j, struct capping, job);
-	struct claude *w = j->core->service.claude;
-
-	for (size_t i = 0; w && i < k->n; i++)
-		if (k->sessions[i].again)
-			note_dirty(w, k->sessions[i].session);
-	if (w && w->dirty.count > 0)
-		claude_settle(w, SETTLE_MS);
-	capping_free(k);
 }
 
 /* An agent of the session began a moment ago and has no parent yet: it is read again. */
@@ -652,7 +647,6 @@ static void notified(int events, void *user)
 	struct claude *w = user;
 	ssize_t n;
 
-	(void)events;
 	while ((n = read(w->notify, bytes, sizeof(bytes))) > 0)
 		for (char *at = bytes; at < bytes + n;) {
 			const struct inotify_event *e = (const struct inotify_event *)at;
@@ -768,7 +762,7 @@ static int agents_job(struct verb_work *work, struct ava_error *err)
 	leader = claude_teams_find(&teams, work->id)->leader;
 	snprintf(folder, sizeof(folder), "%s/" CARD_FOLDER, q->home);
 	cards = claude_cards(folder, *leader ? leader : work->id);
-	claude_teams_fini(&teams);
+	free(teams.v);
 	judge_cards(cards, q->stale_ms);
 	json_object_foreach(cards, name, card) if (json_is_object(card))
 		json_array_append(list, card);
@@ -793,7 +787,7 @@ static int tasks_job(struct verb_work *work, struct ava_error *err)
 	snprintf(path, sizeof(path), "%s/" CARD_FOLDER, q->home);
 	cards = claude_cards(path, work->id);
 	claude_tasks_folder(claude_teams_find(&teams, work->id), cards, work->id, folder);
-	claude_teams_fini(&teams);
+	free(teams.v);
 	snprintf(path, sizeof(path), "%s/tasks/%s", q->home, folder);
 	list = claude_tasks(path);
 	rv = dump(work, list, err);
@@ -860,7 +854,7 @@ static int sessions_job(struct verb_work *work, struct ava_error *err)
 		qsort(found.v, found.n, sizeof(*found.v), claude_oldest_first);
 	for (size_t i = found.n; i-- > 0 && json_array_size(list) < LISTED_MAX;)
 		add_session(list, q, &teams, &found.v[i]);
-	claude_teams_fini(&teams);
+	free(teams.v);
 	all = json_pack("{s:{s:I,s:I,s:I,s:I},s:o}", "settings", "AGENT_FILE_CAP",
 			(json_int_t)q->settings.claude_file_cap, "AGENT_LOG_MAX",
 			(json_int_t)q->settings.claude_log_max, "AGENT_STALE_MS",
@@ -881,8 +875,10 @@ static void claude_ask(struct verb_call *v, int (*work)(struct verb_work *w, str
 	if (!verb_args(v, NULL))
 		return;
 	if (!w || !w->home[0]) {
-		err_set(&err, AVA_EUNSUPPORTED, "this runtime does not look at Claude Code");
-		verb_fail(v->reply, AVA_EUNSUPPORTED, &err);
+		verb_fail(v->reply,
+			  err_set(&err, AVA_EUNSUPPORTED,
+				  "this runtime does not look at Claude Code"),
+			  &err);
 		return;
 	}
 	memcpy(q.home, w->home, sizeof(q.home));

@@ -356,8 +356,3 @@ const struct claude_team *claude_teams_find(const struct claude_teams *t, const 
 			return &t->v[i];
 	return &none;
 }
-
-void claude_teams_fini(struct claude_teams *t)
-{
-	free(t->v);
-}

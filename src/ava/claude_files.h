@@ -67,9 +67,8 @@ struct claude_teams {
 	size_t n, cap;
 };
 
-/* Reads all teams from their config.json; `home` is Claude Code's folder. */
+/* Reads all teams from their config.json; `home` is Claude Code's folder. `v` is the caller's. */
 void claude_teams_read(struct claude_teams *t, const char *home);
-void claude_teams_fini(struct claude_teams *t);
 /* The team of that name, or whose leader is that session; both fields "": none. Borrowed from
  * `t`. */
 const struct claude_team *claude_teams_find(const struct claude_teams *t, const char *asked);

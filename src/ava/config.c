@@ -610,20 +610,6 @@ static void take_provider(struct config_reading *r, const struct yaml_node *n, c
 
 /* ---- the file */
 
-/* Names of the sections, with a blank between two. */
-static void section_words(char *out, size_t size)
-{
-	snprintf(out, size, "models providers confirm");
-	for (const struct settings_key *k = settings_keys; k->name; k++) {
-		size_t used = strlen(out);
-		char name[40];
-
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(k->name, "."), k->name);
-		if (!is_one_of(out, name))
-			snprintf(out + used, size - used, " %s", name);
-	}
-}
-
 static void config_forget(void)
 {
 	models_reset();
@@ -637,7 +623,7 @@ static int config_read_text(struct config *c, const char *name, const char *text
 {
 	struct config_reading r = {.config = c, .err = err};
 	const struct yaml_node *root, *models;
-	char words[1024];
+	char words[1024] = "models providers confirm";
 	struct yaml *y;
 	int rv = yaml_parse(&y, name, text, len, err);
 
@@ -645,7 +631,14 @@ static int config_read_text(struct config *c, const char *name, const char *text
 		return rv;
 	r.y = y;
 	root = yaml_root(y);
-	section_words(words, sizeof(words));
+	for (const struct settings_key *k = settings_keys; k->name; k++) {
+		size_t used = strlen(words);
+		char section[40];
+
+		snprintf(section, sizeof(section), "%.*s", (int)strcspn(k->name, "."), k->name);
+		if (!is_one_of(words, section))
+			snprintf(words + used, sizeof(words) - used, " %s", section);
+	}
 	want_keys(&r, root, "", words);
 	if ((models = yaml_get(root, "models")) != NULL)
 		take_models(&r, models);

@@ -50,6 +50,34 @@ static void change_answer(struct change_of_memory *ch)
 	free(ch);
 }
 
+/* A change of a memory, or without one that it was read. */
+static void memories_event(struct core *c, struct draft *d, const struct memory_due *due)
+{
+	char key[MEMORY_ID_LEN + 8];
+	struct buf b;
+	struct jw w;
+
+	snprintf(key, sizeof(key), "memory:%s", due->id);
+	buf_init(&b, 4096);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "key", key);
+	if (due->change) {
+		jw_str(&w, "change", due->change);
+		if (due->hash[0])
+			jw_str(&w, "hash", due->hash);
+	}
+	jw_end(&w);
+	core_event(c, d, due->change ? EVENT_StateWrite : EVENT_StateRead, due->session, due->user,
+		   &b);
+}
+
+void memories_read(struct core *c, struct draft *d, const char *id, const char *session,
+		   const char *user)
+{
+	memories_event(c, d, &(struct memory_due){.id = id, .session = session, .user = user});
+}
+
 static void change_told(int rv, void *user)
 {
 	struct change_of_memory *ch = user;
@@ -69,24 +97,6 @@ static void change_told(int rv, void *user)
 	change_answer(ch);
 }
 
-static void write_due(struct core *c, struct draft *d, const struct memory_due *due)
-{
-	char key[MEMORY_ID_LEN + 8];
-	struct buf b;
-	struct jw w;
-
-	snprintf(key, sizeof(key), "memory:%s", due->id);
-	buf_init(&b, 4096);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_str(&w, "key", key);
-	jw_str(&w, "change", due->change);
-	if (due->hash[0])
-		jw_str(&w, "hash", due->hash);
-	jw_end(&w);
-	core_event(c, d, EVENT_StateWrite, due->session, due->user, &b);
-}
-
 static void change_done(struct memory_op *op)
 {
 	struct change_of_memory *ch = op->user;
@@ -100,7 +110,7 @@ static void change_done(struct memory_op *op)
 	for (size_t i = 0; d && i < op->ndue; i++) {
 		if (op->due[i].n <= c->memories->told)
 			continue; /* on its way already */
-		write_due(c, d, &op->due[i]);
+		memories_event(c, d, &op->due[i]);
 		ch->upto = op->due[i].n;
 	}
 	if (ch->upto > 0) {
@@ -152,22 +162,6 @@ void memories_change(struct core *c, struct memory_op *op)
 	op->user = ch;
 	c->memories->changes++;
 	memory_ask(c->sup.memory, op);
-}
-
-void memories_read(struct core *c, struct draft *d, const char *id, const char *session,
-		   const char *user)
-{
-	char key[MEMORY_ID_LEN + 8];
-	struct buf b;
-	struct jw w;
-
-	snprintf(key, sizeof(key), "memory:%s", id);
-	buf_init(&b, 4096);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_str(&w, "key", key);
-	jw_end(&w);
-	core_event(c, d, EVENT_StateRead, session, user, &b);
 }
 
 /* ---- life */
@@ -436,8 +430,9 @@ static void verb_remove(struct verb_call *v)
 	if (!verb_body(v) || !verb_args(v, &a))
 		return;
 	if (a.all == (a.nids > 0)) {
-		err_set(&err, AVA_EINVAL, "name what is to be removed: ids, or all");
-		verb_fail(v->reply, AVA_EINVAL, &err);
+		verb_fail(v->reply,
+			  err_set(&err, AVA_EINVAL, "name what is to be removed: ids, or all"),
+			  &err);
 		return;
 	}
 	op = ask_for(v, MEMORY_REMOVE, answer_done);

@@ -435,12 +435,10 @@ static int runs_spawn(struct core *c, struct run_spec *spec, struct spawn_wait *
 		      struct ava_error *err)
 {
 	struct request *q;
-	struct draft *d = NULL;
-	int rv;
+	struct draft *d = draft_new(&c->book);
+	int rv = d ? supervisor_spawn(&c->sup, spec, "", d, &w->run, err)
+		   : err_set(err, AVA_ENOMEM, "out of memory");
 
-	d = draft_new(&c->book);
-	rv = d ? supervisor_spawn(&c->sup, spec, "", d, &w->run, err)
-	       : err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv != 0) {
 		draft_free(d);
 		spec_free(spec);

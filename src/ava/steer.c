@@ -202,11 +202,10 @@ static int steer_answer(struct run *r, const struct question *q, const struct op
 			     s->run, s->run);
 	else if (q->approval)
 		rv = allows(w->text, &yes, err);
-
+	else
+		chosen = person_choice(q, w->text);
 	if (rv != 0)
 		return rv;
-	if (!q->approval)
-		chosen = person_choice(q, w->text);
 	memcpy(s->call_id, q->call_id, sizeof(s->call_id));
 	if (chosen)
 		w->text = chosen;

@@ -248,36 +248,18 @@ int args_query(const struct arg *args, const char *name, const char *value, json
 
 int verbs_http_status(int code)
 {
-	switch (code) {
-	case AVA_OK:
-		return 200;
-	case AVA_EINVAL:
-		return 400;
-	case AVA_EDENIED:
-		return 403;
-	case AVA_ENOENT:
-		return 404;
-	case AVA_EEXIST:
-	case AVA_EBUSY:
-	case AVA_EBUDGET:
-		return 409;
-	case AVA_EREJECTED:
-	case AVA_EEXPIRED:
-		return 410;
-	case AVA_ETOOBIG:
-		return 413;
-	case AVA_EUNSUPPORTED:
-	case AVA_EFORMAT:
-		return 422;
-	case AVA_EFULL:
-		return 507;
-	case AVA_EIO:
-	case AVA_EUNKNOWN:
-	case AVA_ECANCELED:
-		return 503;
-	default:
-		return 500;
-	}
+	static const int statuses[][2] = {
+		{AVA_OK, 200},       {AVA_EINVAL, 400},       {AVA_EDENIED, 403},
+		{AVA_ENOENT, 404},   {AVA_EEXIST, 409},       {AVA_EBUSY, 409},
+		{AVA_EBUDGET, 409},  {AVA_EREJECTED, 410},    {AVA_EEXPIRED, 410},
+		{AVA_ETOOBIG, 413},  {AVA_EUNSUPPORTED, 422}, {AVA_EFORMAT, 422},
+		{AVA_EFULL, 507},    {AVA_EIO, 503},          {AVA_EUNKNOWN, 503},
+		{AVA_ECANCELED, 503}};
+
+	for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+		if (statuses[i][0] == code)
+			return statuses[i][1];
+	return 500;
 }
 
 int verbs_error(struct buf *out, int code, const char *message)
@@ -455,10 +437,9 @@ bool verb_body(struct verb_call *v)
 {
 	struct ava_error err = {0};
 
-	if (!v->args) {
-		err_set(&err, AVA_EINVAL, "the body must be a JSON object");
-		verb_fail(v->reply, AVA_EINVAL, &err);
-	}
+	if (!v->args)
+		verb_fail(v->reply, err_set(&err, AVA_EINVAL, "the body must be a JSON object"),
+			  &err);
 	return v->args != NULL;
 }
 
@@ -605,8 +586,7 @@ static bool verbs_hold(struct core *c, const struct verb *verb, const struct cal
 	if (!verb->begins)
 		return false;
 	if (!h) {
-		err_set(&err, AVA_ENOMEM, "out of memory");
-		verb_fail(reply, AVA_ENOMEM, &err);
+		verb_fail(reply, err_set(&err, AVA_ENOMEM, "out of memory"), &err);
 		return true;
 	}
 	*h = (struct held){.core = c,
@@ -636,12 +616,10 @@ void verbs_call(struct core *c, const struct verb *verb, const struct caller *ca
 {
 	struct ava_error err = {0};
 
-	if (caller->trust != CALLER_OWNER) {
-		err_set(&err, AVA_EDENIED, "this daemon serves its owner only");
-		verb_fail(reply, AVA_EDENIED, &err);
-		return;
-	}
-	if (!verbs_hold(c, verb, caller, id, args, reply))
+	if (caller->trust != CALLER_OWNER)
+		verb_fail(reply, err_set(&err, AVA_EDENIED, "this daemon serves its owner only"),
+			  &err);
+	else if (!verbs_hold(c, verb, caller, id, args, reply))
 		verbs_call_verb(c, verb, caller, id, args, reply);
 }
 
@@ -664,11 +642,11 @@ const struct verb *verbs_row(size_t i)
 
 const struct verb *verbs_named(const char *method, const char *path)
 {
-	for (size_t room = 0; room < ARRAY_LEN(rooms); room++)
-		for (const struct verb *v = rooms[room]; v->path; v++)
-			if (strcmp(v->path, path) == 0 && strcmp(v->method, method) == 0)
-				return v;
-	return NULL;
+	const struct verb *v = verbs_row(0);
+
+	for (size_t i = 1; v && (strcmp(v->path, path) != 0 || strcmp(v->method, method) != 0); i++)
+		v = verbs_row(i);
+	return v;
 }
 
 static bool verb_matches(const struct verb *v, const char *path, char id[64])

@@ -139,24 +139,10 @@ static void verb_roles(struct verb_call *v)
 	send_list(v, rv, &l, false, &err);
 }
 
-/* The role of that name that is used; else the first one of that name, which says why it is not. */
-static const struct role_entry *verbs_roles_find_entry(const struct role_list *l, const char *name)
-{
-	const struct role_entry *found = NULL;
-
-	for (size_t i = 0; i < l->n; i++) {
-		const struct role_entry *e = &l->items[i];
-
-		if (e->role && role_name_is(e->role, name) && (!found || (found->why && !e->why)))
-			found = e;
-	}
-	return found;
-}
-
 static void verb_role(struct verb_call *v)
 {
 	struct roles_args args = {.cwd = ""};
-	const struct role_entry *e = NULL;
+	const struct role_entry *e = NULL; /* else the first one of that name, which says why */
 	struct ava_error err = {0};
 	struct verb_answer a;
 	struct role_list l;
@@ -165,8 +151,12 @@ static void verb_role(struct verb_call *v)
 	if (!verb_args(v, &args))
 		return;
 	rv = roles_list(args.cwd, &l);
-	if (rv == 0)
-		e = verbs_roles_find_entry(&l, v->id);
+	for (size_t i = 0; rv == 0 && i < l.n; i++) {
+		const struct role_entry *one = &l.items[i];
+
+		if (one->role && role_name_is(one->role, v->id) && (!e || (e->why && !one->why)))
+			e = one;
+	}
 	if (rv != 0)
 		err_set(&err, rv, "out of memory");
 	else if (!e)

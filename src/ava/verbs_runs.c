@@ -825,13 +825,12 @@ static void verb_replay(struct verb_call *v)
 
 	if (!verb_args(v, &lenient))
 		return;
-	if (id_is_run(v->id)) {
+	if (id_is_run(v->id))
 		verb_work(v, &(struct verb_work){.work = replay_work, .own = &lenient},
 			  sizeof(lenient), false);
-		return;
-	}
-	err_set(&err, AVA_ENOENT, "there is no run %.40s", v->id);
-	verb_fail(v->reply, AVA_ENOENT, &err);
+	else
+		verb_fail(v->reply, err_set(&err, AVA_ENOENT, "there is no run %.40s", v->id),
+			  &err);
 }
 
 const struct verb verbs_about_runs[] = {

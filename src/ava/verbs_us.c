@@ -28,19 +28,6 @@
 
 /* ---- GET /health */
 
-/* Marks by which a client sees whether its keys are the daemon's (base/keys.h). */
-static void write_marks(struct jw *w)
-{
-	char mark[KEYS_MARK_LEN + 1];
-
-	jw_object(w, "keys");
-	jw_str(w, "salt", keys_salt());
-	for (size_t i = 0; keys_known[i]; i++)
-		if (keys_mark(keys_salt(), keys_known[i], mark))
-			jw_str(w, keys_known[i], mark);
-	jw_end(w);
-}
-
 static void write_work(struct jw *w, struct core *c)
 {
 	struct spend today = supervisor_spend(&c->sup);
@@ -110,18 +97,6 @@ static void verbs_us_write_settings(struct jw *w, const struct core *c)
 	jw_end(w);
 }
 
-/* The state of the messenger, when there is a token. */
-static void write_telegram(struct jw *w, struct core *c)
-{
-	const struct core_service *s = core_service(c);
-
-	if (!s->telegram)
-		return;
-	jw_object(w, "telegram");
-	s->telegram_state(w, s->telegram_door);
-	jw_end(w);
-}
-
 /* The doors that ask the daemon; one that nobody has asked by is left out. The messenger, which
  * asks by itself, is told apart. */
 static const char *const doors[CORE_NDOORS] = {"terminal", "libava", "acp", "mcp", "web"};
@@ -158,12 +133,13 @@ static void write_doors(struct jw *w, struct core *c)
 
 static void verb_health(struct verb_call *v)
 {
-	const char *why = "", *problem = core_service(v->core)->problem;
-	struct ava_error err = {0}, no_model;
 	struct core *c = v->core;
+	const struct core_service *s = core_service(c);
+	const char *why = "", *problem = s->problem;
+	struct ava_error err = {0}, no_model;
 	struct verb_answer a;
 	struct model model;
-	char lacks[300];
+	char lacks[300], mark[KEYS_MARK_LEN + 1];
 	bool has_model;
 
 	if (!verb_begin_args(&a, v, NULL))
@@ -176,7 +152,7 @@ static void verb_health(struct verb_call *v)
 	jw_str(&a.w, "problem", problem[0] ? problem : err.text);
 	jw_str(&a.w, "version", ava_version());
 	jw_int(&a.w, "pid", getpid());
-	jw_bool(&a.w, "service", core_service(c)->kept);
+	jw_bool(&a.w, "service", s->kept);
 	jw_bool(&a.w, "busy", c->sup.nlive > 0 || !sessions_idle(c));
 	jw_fixed(&a.w, "uptime_seconds", clock_mono_ms() - c->started_ms, 3);
 	jw_str(&a.w, "root", c->root);
@@ -188,11 +164,20 @@ static void verb_health(struct verb_call *v)
 	if (!c->model && !models_default() && model_lacks(lacks, sizeof(lacks)))
 		jw_str(&a.w, "model_lacks", lacks);
 	jw_str(&a.w, "control_group", cgroup_what());
-	write_marks(&a.w);
+	jw_object(&a.w, "keys");
+	jw_str(&a.w, "salt", keys_salt());
+	for (size_t i = 0; keys_known[i]; i++)
+		if (keys_mark(keys_salt(), keys_known[i], mark))
+			jw_str(&a.w, keys_known[i], mark);
+	jw_end(&a.w);
 	verbs_us_write_settings(&a.w, c);
 	otel_health(c, &a.w);
 	write_doors(&a.w, c);
-	write_telegram(&a.w, c);
+	if (s->telegram) {
+		jw_object(&a.w, "telegram");
+		s->telegram_state(&a.w, s->telegram_door);
+		jw_end(&a.w);
+	}
 	write_work(&a.w, c);
 	write_journal(&a.w, c);
 	verb_send(&a, 200);
@@ -249,15 +234,12 @@ static void verb_shutdown(struct verb_call *v)
 	if (!verb_args(v, &when))
 		return;
 	now = strcmp(when, "now") == 0;
-	if (!s->shutdown || (!now && strcmp(when, "idle") != 0)) {
-		int rv = s->shutdown ? AVA_EINVAL : AVA_EUNSUPPORTED;
-
-		err_set(&err, rv,
-			s->shutdown ? "when must be \"idle\" or \"now\"" : "there is no daemon");
-		verb_fail(v->reply, rv, &err);
+	if (!s->shutdown)
+		err_set(&err, AVA_EUNSUPPORTED, "there is no daemon");
+	else if (!now && strcmp(when, "idle") != 0)
+		err_set(&err, AVA_EINVAL, "when must be \"idle\" or \"now\"");
+	if (!verb_begin(&a, v->reply, err.code, &err))
 		return;
-	}
-	verb_begin(&a, v->reply, 0, NULL);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "when", now ? "now" : "idle");
 	verb_send(&a, 202);
@@ -352,14 +334,15 @@ static void verb_telegram(struct verb_call *v)
 
 	if (!verb_args(v, &what))
 		return;
-	if (s->telegram) {
+	if (s->telegram)
 		s->telegram(&what, v->reply, s->telegram_door);
-		return;
-	}
-	err_set(&err, AVA_EUNSUPPORTED,
-		"there is no bot: write TELEGRAM_BOT_TOKEN=... into the file env beside "
-		"config.yaml (chmod 600) and restart the daemon");
-	verb_fail(v->reply, AVA_EUNSUPPORTED, &err);
+	else
+		verb_fail(v->reply,
+			  err_set(&err, AVA_EUNSUPPORTED,
+				  "there is no bot: write TELEGRAM_BOT_TOKEN=... into the file env "
+				  "beside "
+				  "config.yaml (chmod 600) and restart the daemon"),
+			  &err);
 }
 
 /* ---- GET /logs */
@@ -483,8 +466,10 @@ static void verb_logs(struct verb_call *v)
 	if (!verb_args(v, &q.args))
 		return;
 	if (*q.asked >= LOGS_JOBS) {
-		err_set(&err, AVA_EBUSY, "%d questions are being answered: ask again", LOGS_JOBS);
-		verb_fail(v->reply, AVA_EBUSY, &err);
+		verb_fail(v->reply,
+			  err_set(&err, AVA_EBUSY, "%d questions are being answered: ask again",
+				  LOGS_JOBS),
+			  &err);
 		return;
 	}
 	++*q.asked;
