@@ -202,20 +202,15 @@ static unsigned char do_redraw(EditLine *el, int key)
 
 /* ---- the end of a text that is not done */
 
-static size_t tail_rows(const struct line *l)
-{
-	size_t width = MAX(term_width(stdout), (size_t)1), rows = 0;
-
-	for (unsigned i = 0; i < l->tail_lines; i++)
-		rows += MAX((l->tail[i] + width - 1) / width, (size_t)1);
-	return rows;
-}
-
 static void erase_tail(struct line *l)
 {
+	size_t width = MAX(term_width(stdout), (size_t)1);
+
 	putchar('\r');
-	for (size_t rows = tail_rows(l); rows > 0; rows--)
-		fputs("\033[A", stdout);
+	for (unsigned i = 0; i < l->tail_lines; i++)
+		for (size_t rows = MAX((l->tail[i] + width - 1) / width, (size_t)1); rows > 0;
+		     rows--)
+			fputs("\033[A", stdout);
 	fputs("\033[J", stdout);
 	l->tail_lines = 0;
 }
@@ -361,15 +356,6 @@ static int line_expand(struct line *l, const char *line, size_t len)
 
 /* ---- completion */
 
-static size_t common(const char *a, const char *b)
-{
-	size_t n = 0;
-
-	while (a[n] != '\0' && a[n] == b[n])
-		n++;
-	return n;
-}
-
 static unsigned char do_complete(EditLine *el, int key)
 {
 	struct line *l = self(el);
@@ -389,7 +375,8 @@ static unsigned char do_complete(EditLine *el, int key)
 		return CC_ERROR;
 	same = strlen(found[0]);
 	for (size_t k = 1; k < n; k++)
-		same = MIN(same, common(found[0], found[k]));
+		while (strncmp(found[0], found[k], same) != 0)
+			same--;
 	if (n > 1 && same <= len) {
 		size_t used = 0;
 
@@ -479,7 +466,9 @@ static wchar_t woken(struct line *l)
 	bool inside = line_keys_inside(&l->keys);
 	int wait = line_keys_partial(&l->keys) ? ESCAPE_MS : -1;
 
-	switch (line_wait(l, wait, inside)) {
+	enum line_woken why = line_wait(l, wait, inside);
+
+	switch (why) {
 	case LINE_WOKEN_INPUT:
 		l->end = !read_bytes(l);
 		return 0;
@@ -490,10 +479,8 @@ static wchar_t woken(struct line *l)
 		l->interrupted = true;
 		return 0;
 	case LINE_WOKEN_RESIZE:
-		resized(l);
-		return inside ? 0 : KEY_REDRAW;
 	case LINE_WOKEN_SUSPEND:
-		line_suspend(l);
+		(why == LINE_WOKEN_RESIZE ? resized : line_suspend)(l);
 		return inside ? 0 : KEY_REDRAW;
 	case LINE_WOKEN_TIME:
 		line_keys_expire(&l->keys);

@@ -212,14 +212,6 @@ static void markdown_push(struct show *s, bool quote, bool ordered, unsigned num
 	s->depth++;
 }
 
-static void rule(struct show *s)
-{
-	markdown_begin_block(s);
-	text(s, "----", 4);
-	markdown_end_line(s);
-	s->gap = true;
-}
-
 static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
 {
 	struct show *s = user;
@@ -230,14 +222,11 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
 		markdown_push(s, true, false, 0);
 		break;
 	case MD_BLOCK_UL:
+	case MD_BLOCK_OL:
 		s->gap = false; /* a list stands close to what introduces it */
 		markdown_begin_block(s);
-		markdown_push(s, false, false, 0);
-		break;
-	case MD_BLOCK_OL:
-		s->gap = false;
-		markdown_begin_block(s);
-		markdown_push(s, false, true, ((MD_BLOCK_OL_DETAIL *)detail)->start);
+		markdown_push(s, false, type == MD_BLOCK_OL,
+			      type == MD_BLOCK_OL ? ((MD_BLOCK_OL_DETAIL *)detail)->start : 0);
 		break;
 	case MD_BLOCK_LI:
 		markdown_end_line(s);
@@ -245,7 +234,10 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
 		s->item = true;
 		break;
 	case MD_BLOCK_HR:
-		rule(s);
+		markdown_begin_block(s);
+		text(s, "----", 4);
+		markdown_end_line(s);
+		s->gap = true;
 		break;
 	case MD_BLOCK_H:
 		markdown_begin_block(s);
@@ -280,16 +272,6 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
 	return 0;
 }
 
-static void leave_item(struct show *s)
-{
-	if (s->item) /* an empty one */
-		margin(s);
-	markdown_end_line(s);
-	s->gap = false;
-	if (s->depth > 0 && s->depth <= DEPTH)
-		s->level[s->depth - 1].number++;
-}
-
 static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
 {
 	struct show *s = user;
@@ -303,19 +285,20 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
 		s->gap = true;
 		break;
 	case MD_BLOCK_LI:
-		leave_item(s);
+		if (s->item) /* an empty one */
+			margin(s);
+		markdown_end_line(s);
+		s->gap = false;
+		if (s->depth > 0 && s->depth <= DEPTH)
+			s->level[s->depth - 1].number++;
 		break;
 	case MD_BLOCK_H:
 	case MD_BLOCK_CODE:
-		set_style(s, HEAD | CODE, false);
-		markdown_end_line(s);
-		s->code = false;
-		s->gap = true;
-		break;
 	case MD_BLOCK_P:
 	case MD_BLOCK_TABLE:
+		set_style(s, HEAD | CODE, false);
 		markdown_end_line(s);
-		s->table = false;
+		s->code = s->table = false;
 		s->gap = true;
 		break;
 	case MD_BLOCK_TH:
@@ -334,18 +317,12 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
 
 static unsigned span_style(MD_SPANTYPE type)
 {
-	switch (type) {
-	case MD_SPAN_STRONG:
-		return STRONG;
-	case MD_SPAN_EM:
-		return EMPHASIS;
-	case MD_SPAN_CODE:
-		return CODE;
-	case MD_SPAN_DEL:
-		return STRUCK;
-	default:
-		return 0;
-	}
+	static const unsigned styles[] = {[MD_SPAN_STRONG] = STRONG,
+					  [MD_SPAN_EM] = EMPHASIS,
+					  [MD_SPAN_CODE] = CODE,
+					  [MD_SPAN_DEL] = STRUCK};
+
+	return type < ARRAY_LEN(styles) ? styles[type] : 0;
 }
 
 static void keep_href(struct show *s, const MD_ATTRIBUTE *a)
@@ -586,26 +563,19 @@ static bool markdown_begins_with(const struct buf *b, const char *text, size_t l
 	return b->len >= len && (len == 0 || memcmp(b->data, text, len) == 0);
 }
 
-/* After a lost connection the text may come again from its start: as much of it
- * as was shown counts as shown. */
-static void match_before(struct speech *s)
-{
-	size_t len = s->before.len;
-
-	if (len == 0 || s->text.len < len)
-		return;
-	if (markdown_begins_with(&s->text, s->before.data, len))
-		s->shown = MAX(s->shown, len);
-	buf_reset(&s->before);
-}
-
 void speech_piece(struct speech *s, const char *text, size_t len)
 {
 	if (buf_add(&s->text, text, len) != 0) {
 		buf_reset(&s->text);
 		s->shown = 0;
 	}
-	match_before(s);
+	/* After a lost connection the text may come again from its start: as much of it as was
+	 * shown counts as shown. */
+	if (s->before.len > 0 && s->text.len >= s->before.len) {
+		if (markdown_begins_with(&s->text, s->before.data, s->before.len))
+			s->shown = MAX(s->shown, s->before.len);
+		buf_reset(&s->before);
+	}
 }
 
 static size_t markdown_flush(const struct speech *s)

@@ -75,24 +75,16 @@ static void add_event(struct calls *c, enum what what, const struct ava_event *e
 	const char *id = json_str(json_object_get(event, "content"), "callId");
 	struct tracetree_call *one;
 
-	switch (what) {
-	case RUN_BEGINS:
+	if (what == RUN_BEGINS) {
 		c->spawn = e;
-		break;
-	case RUN_ENDS:
+	} else if (what == RUN_ENDS) {
 		c->complete = e;
-		break;
-	case CALL_INFER:
-	case CALL_TOOL:
-	case CALL_NOTE:
+	} else if (what == END_INFER || what == END_TOOL) {
+		end_call(c, what == END_INFER ? CALL_INFER : CALL_TOOL, id, e);
+	} else {
 		one = &c->list[c->n++];
 		*one = (struct tracetree_call){.kind = what, .start = e};
 		snprintf(one->id, sizeof(one->id), "%s", id);
-		break;
-	case END_INFER:
-	case END_TOOL:
-		end_call(c, what == END_INFER ? CALL_INFER : CALL_TOOL, id, e);
-		break;
 	}
 	json_decref(event);
 }
@@ -177,16 +169,6 @@ static void print_tool(FILE *f, const json_t *start, const json_t *end, const js
 	fputc('\n', f);
 }
 
-static void print_note(FILE *f, const json_t *event)
-{
-	struct buf text;
-
-	buf_init(&text, NOTE_MAX);
-	if (logtext_event(&text, event) == 0)
-		term_print(f, "    %s\n", text.data);
-	buf_fini(&text);
-}
-
 static void print_call(FILE *f, const struct tracetree_call *c, int64_t *turn)
 {
 	json_t *start = tracetree_parse(c->start), *end = tracetree_parse(c->end);
@@ -194,13 +176,16 @@ static void print_call(FILE *f, const struct tracetree_call *c, int64_t *turn)
 	const json_t *begun = json_object_get(start, "content"),
 		     *ended = json_object_get(end, "content"),
 		     *meta = json_object_get(end, "metadata");
+	struct buf note;
 
 	if (c->kind != CALL_NOTE && now != *turn)
 		fprintf(f, "  turn %" PRId64 "\n", *turn = now);
-	if (c->kind == CALL_NOTE)
-		print_note(f, start);
-	else
+	buf_init(&note, NOTE_MAX);
+	if (c->kind != CALL_NOTE)
 		(c->kind == CALL_INFER ? print_infer : print_tool)(f, begun, ended, meta);
+	else if (logtext_event(&note, start) == 0)
+		term_print(f, "    %s\n", note.data);
+	buf_fini(&note);
 	json_decref(start);
 	json_decref(end);
 }
