@@ -128,15 +128,20 @@ int api_call(struct client *c, const char *path, const char *body, json_t **out,
 	return unanswered(body, api_send(c, path, body, out, status, err), err);
 }
 
+void api_body(struct jw *w, struct buf *body, size_t max)
+{
+	buf_init(body, max);
+	jw_init(w, body);
+	jw_object(w, NULL);
+}
+
 static int texts(struct buf *body, va_list ap, struct ava_error *err)
 {
 	const char *name;
 	struct jw w;
 	int rv;
 
-	buf_init(body, TEXTS_MAX);
-	jw_init(&w, body);
-	jw_object(&w, NULL);
+	api_body(&w, body, TEXTS_MAX);
 	while ((name = va_arg(ap, const char *)) != NULL)
 		jw_str(&w, name, va_arg(ap, const char *));
 	jw_end(&w);
@@ -673,13 +678,6 @@ int helper_ask(const char *const *words, json_t **out, struct ava_error *err)
 #define IN_USE_MS   100
 #define IN_USE_WAIT 3 /* times; a program that embeds ava keeps its root for ever */
 
-static bool has_journal(int rootfd)
-{
-	struct stat st;
-
-	return fstatat(rootfd, "wal", &st, 0) == 0;
-}
-
 static bool served(int rootfd)
 {
 	int fd;
@@ -695,10 +693,11 @@ static void api_recover(int rootfd)
 	static const char *const words[] = {"--recover", NULL};
 	char avad[ROOT_PATH_MAX];
 	struct ava_error err;
+	struct stat st;
 	struct buf out;
 	int rv;
 
-	if (!has_journal(rootfd) || read_is_clean(rootfd) || served(rootfd))
+	if (fstatat(rootfd, "wal", &st, 0) != 0 || read_is_clean(rootfd) || served(rootfd))
 		return;
 	if (start_find(avad, sizeof(avad), &err) != 0) {
 		cli_note("reading without recovery: %s", err.text);

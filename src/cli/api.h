@@ -9,6 +9,7 @@
 #include "client/client.h"
 
 struct ava_error;
+struct jw;
 
 #define ROOT_PATH_MAX 4096
 
@@ -26,6 +27,8 @@ enum api_open {
 };
 int api_open(enum api_open how, struct client **c, struct ava_error *err);
 
+/* A body (*owned*, buf_fini) of at most `max` bytes whose object is open. */
+void api_body(struct jw *w, struct buf *body, size_t max);
 /* A body (*owned*, buf_fini) of texts: names and values by turns, NULL ends them. An empty
  * value stands as it is. */
 int api_texts(struct buf *body, struct ava_error *err, ...) __attribute__((sentinel));

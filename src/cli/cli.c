@@ -59,25 +59,19 @@ void cli_note(const char *fmt, ...)
 
 static enum cli_exit cli_exit_of_code(int code)
 {
-	switch (code) {
-	case AVA_OK:
-		return CLI_DONE;
-	case AVA_EINVAL:
-	case AVA_ETOOBIG:
-	case AVA_EUNSUPPORTED:
-		return CLI_USAGE;
-	case AVA_EBUDGET:
-		return CLI_LIMIT;
-	case AVA_EREJECTED:
-	case AVA_EEXPIRED:
-		return CLI_REJECTED;
-	case AVA_ENOENT:
-		return CLI_NOSUCH;
-	case AVA_ETIMEOUT:
-		return CLI_WAITED;
-	default:
-		return CLI_FAILED;
-	}
+	static const struct {
+		int code;
+		enum cli_exit exit;
+	} exits[] = {{AVA_OK, CLI_DONE},           {AVA_EINVAL, CLI_USAGE},
+		     {AVA_ETOOBIG, CLI_USAGE},     {AVA_EUNSUPPORTED, CLI_USAGE},
+		     {AVA_EBUDGET, CLI_LIMIT},     {AVA_EREJECTED, CLI_REJECTED},
+		     {AVA_EEXPIRED, CLI_REJECTED}, {AVA_ENOENT, CLI_NOSUCH},
+		     {AVA_ETIMEOUT, CLI_WAITED}};
+
+	for (size_t i = 0; i < ARRAY_LEN(exits); i++)
+		if (exits[i].code == code)
+			return exits[i].exit;
+	return CLI_FAILED;
 }
 
 int cli_fail(const struct ava_error *err)
@@ -92,6 +86,14 @@ enum cli_exit cli_exit_of_status(const char *status)
 	if (words_limit(status))
 		return CLI_LIMIT;
 	return CLI_FAILED;
+}
+
+int cli_words(struct buf *out, size_t max, int n, char **words)
+{
+	buf_init(out, max);
+	for (int i = 0; i < n; i++)
+		buf_addf(out, "%s%s", i > 0 ? " " : "", words[i]);
+	return buf_check(out) == 0 ? CLI_DONE : cli_error(CLI_USAGE, "the text is too long");
 }
 
 int cli_check_run_id(const char *id)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "cli/opts.h"
 
 enum cli_exit {
@@ -99,6 +100,8 @@ void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The exit code for a terminal status word ("success", "timeout", ...). */
 enum cli_exit cli_exit_of_status(const char *status);
 
+/* The words as one text (*owned*) of at most `max` bytes. An exit code. */
+int cli_words(struct buf *out, size_t max, int n, char **words);
 /* CLI_DONE, or CLI_USAGE after saying what such an id looks like. A command whose arguments
  * are ids of runs or of a proposal alone gets them checked. */
 int cli_check_run_id(const char *id);

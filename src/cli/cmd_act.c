@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -168,7 +167,6 @@ static void act_print_question(const json_t *runs, int64_t n)
 	if (n > ASK_SHOWN)
 		fprintf(stderr, "and %" PRId64 " more\n", n - ASK_SHOWN);
 	fprintf(stderr, "Cancel %s? [Yes/No] ", n == 1 ? "this run" : "all of them");
-	fflush(stderr);
 }
 
 /* Ask whether to cancel all runs. CLI_DONE: yes, or no question is needed. */
@@ -176,7 +174,6 @@ static int ask_all(struct client *c)
 {
 	json_t *health = NULL, *runs = NULL;
 	struct ava_error err;
-	char answer[4096];
 	int64_t n = 0;
 	int rv;
 
@@ -188,11 +185,8 @@ static int ask_all(struct client *c)
 	n = json_get_int(json_object_get(health, "runs"), "running", 0);
 	if (rv == 0 && n > 0) {
 		act_print_question(json_object_get(runs, "runs"), n);
-		rv = task_answer(STDIN_FILENO, answer, &err);
-		if (rv <= 0 || (strcasecmp(answer, "yes") != 0 && strcasecmp(answer, "y") != 0))
+		if (task_yes() != 1)
 			rv = err_set(&err, AVA_EREJECTED, "no yes: nothing was cancelled");
-		else
-			rv = 0;
 	}
 	json_decref(health);
 	json_decref(runs);
@@ -230,9 +224,7 @@ static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
 	struct jw w;
 	int rv = 0;
 
-	buf_init(b, 1u << 20);
-	jw_init(&w, b);
-	jw_object(&w, NULL);
+	api_body(&w, b, 1u << 20);
 	if (o.all) {
 		jw_bool(&w, "all", true);
 	} else {
@@ -372,8 +364,7 @@ static int confirm_body(struct buf *body, struct ava_error *err)
 	struct jw w;
 	int rv = 0;
 
-	jw_init(&w, body);
-	jw_object(&w, NULL);
+	api_body(&w, body, 1 << 20);
 	if (o.answer != NULL || o.set.n == 0) /* else --set is the answer */
 		jw_str(&w, "answer", o.answer != NULL ? o.answer : "yes");
 	if (o.set.n > 0)
@@ -393,14 +384,12 @@ static int act_answer(const char *id, const char *verb, const char *body, json_t
 {
 	struct ava_error err;
 	struct client *c = NULL;
-	char path[64];
 	int rv;
 
 	*out = NULL;
-	snprintf(path, sizeof(path), "/proposals/%s/%s", id, verb);
 	rv = api_open(API_BEGIN, &c, &err);
 	if (rv == 0)
-		rv = api_insist(&c, path, body, out, &err);
+		rv = api_request(&c, body, out, &err, "/proposals/%s/%s", id, verb);
 	client_close(c);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
@@ -475,7 +464,6 @@ static int confirm_run(int argc, char **argv)
 
 	if (code != CLI_DONE)
 		return code;
-	buf_init(&body, 1 << 20);
 	code = confirm_body(&body, &err) == 0 ? act_answer(argv[0], "confirm", body.data, &p)
 					      : cli_fail(&err);
 	buf_fini(&body);
@@ -621,30 +609,19 @@ static int act_steer(struct client **c, const char *run, const char *text)
 	return code;
 }
 
-/* The words as one text. */
-static int act_join(char *out, size_t size, int n, char **words)
-{
-	size_t len = 0;
-
-	out[0] = '\0';
-	for (int i = 0; i < n && len < size; i++)
-		len += (size_t)snprintf(out + len, size - len, "%s%s", i > 0 ? " " : "", words[i]);
-	return len < size ? CLI_DONE : cli_error(CLI_USAGE, "the text is too long");
-}
-
 static int steer_run(int argc, char **argv)
 {
 	struct ava_error err;
-	char text[TEXT_MAX];
-	struct client *c;
-	int code = act_join(text, sizeof(text), argc - 1, argv + 1);
+	struct buf text;
+	struct client *c = NULL;
+	int code = cli_words(&text, TEXT_MAX - 1, argc - 1, argv + 1);
 
-	if (code != CLI_DONE)
-		return code;
-	if (api_open(API_START, &c, &err) != 0)
-		return cli_fail(&err);
-	code = act_steer(&c, argv[0], text);
+	if (code == CLI_DONE && api_open(API_START, &c, &err) != 0)
+		code = cli_fail(&err);
+	else if (code == CLI_DONE)
+		code = act_steer(&c, argv[0], text.data);
 	client_close(c);
+	buf_fini(&text);
 	return code;
 }
 

@@ -27,7 +27,6 @@
 #include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
-#include "cli/changes.h"
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/task.h"
@@ -402,27 +401,21 @@ static int say_clashes(const struct apply_state *a)
 			 json_str(json_object_get(a->got, "about"), "path"));
 }
 
-/* 1: yes, 0: no, -1: no answer; else an error. */
-static int apply_answered(struct ava_error *err)
+/* As task_yes. */
+static int apply_answered(void)
 {
-	char answer[4096];
 	int rv;
 
 	fputs("? [Yes/No] ", stderr);
-	fflush(stderr);
-	rv = task_answer(STDIN_FILENO, answer, err);
-	if (rv == 0 && isatty(STDIN_FILENO))
+	rv = task_yes();
+	if (rv == -1 && isatty(STDIN_FILENO))
 		fputc('\n', stderr);
-	if (rv <= 0)
-		return rv < 0 ? rv : -1;
-	return strcasecmp(answer, "yes") == 0 || strcasecmp(answer, "y") == 0;
+	return rv;
 }
 
 /* Files that programs obey are asked about one by one, and shown whole. */
 static void ask_obeyed(struct apply_state *a)
 {
-	struct ava_error err;
-
 	for (size_t i = 0; i < a->patch.n && !o.yes; i++) {
 		struct apply_target *t = &a->targets[i];
 
@@ -432,7 +425,7 @@ static void ask_obeyed(struct apply_state *a)
 			   t->f->path, t->f->is_gone ? ", and goes" : "",
 			   (int)(t->f->end - t->f->hunks), t->f->hunks);
 		term_print(stderr, "Write %s", t->f->path);
-		if (apply_answered(&err) != 1)
+		if (apply_answered() != 1)
 			continue;
 		t->obeyed = false;
 		a->obeyed--;
@@ -448,7 +441,7 @@ static int apply_ask(struct apply_state *a, struct ava_error *err)
 	if (!o.yes && a->fit > 0) {
 		term_print(stderr, "Write %s%zu file%s in %s", a->there > 0 ? "the other " : "",
 			   a->fit, a->fit == 1 ? "" : "s", a->cwd);
-		yes = apply_answered(err);
+		yes = apply_answered();
 	}
 	if (yes == 1)
 		ask_obeyed(a);
@@ -467,20 +460,17 @@ static void apply_note(struct client **c, const struct apply_state *a)
 {
 	struct ava_error err;
 	json_t *reply = NULL;
-	char path[64];
 	struct buf body;
 	struct jw w;
 
-	buf_init(&body, 65536);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
+	api_body(&w, &body, 65536);
 	jw_str(&w, "cwd", a->cwd);
 	jw_str(&w, "hash", json_str(a->got, "hash"));
 	jw_int(&w, "files", (int64_t)a->fit);
 	jw_int(&w, "already_there", (int64_t)a->there);
 	jw_end(&w);
-	snprintf(path, sizeof(path), "/runs/%s/applied", a->run);
-	if (buf_check(&body) != 0 || api_insist(c, path, body.data, &reply, &err) != 0)
+	if (buf_check(&body) != 0 ||
+	    api_request(c, body.data, &reply, &err, "/runs/%s/applied", a->run) != 0)
 		cli_note("the files are written, but the log does not say so (%s)",
 			 buf_check(&body) != 0 ? "out of memory" : err.text);
 	json_decref(reply);

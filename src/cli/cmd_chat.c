@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "base/words.h"
@@ -52,21 +53,11 @@ static void chat_wrong(const struct ava_error *err)
 	putchar('\n');
 }
 
-static bool chat_is_id(const char *word, char letter)
-{
-	size_t n;
-
-	if (word[0] != letter || word[1] != '-')
-		return false;
-	n = strspn(word + 2, "0123456789abcdef");
-	return n >= 6 && n <= 20 && word[2 + n] == '\0';
-}
-
 static bool wants_run(const char *word)
 {
-	if (!chat_is_id(word, 'S'))
+	if (!id_is_run(word))
 		chat_note("Name a run, as S-7f3a2b; /runs lists those of this conversation.");
-	return chat_is_id(word, 'S');
+	return id_is_run(word);
 }
 
 /* ---- /status, /runs, /cost */
@@ -487,15 +478,6 @@ static bool wait_a_moment(struct chat *c, int64_t at_ms, int fd)
 	return p[1].revents != 0 || n != 0;
 }
 
-/* Show what happens between two lines of input. */
-static void show_until_input(struct chat *c)
-{
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-
-	while (!c->d.gone && poll(&in, 1, 0) == 0)
-		(void)wait_a_moment(c, clock_mono_ms() + IDLE_MS, STDIN_FILENO);
-}
-
 /* Ask the daemon whether nothing goes on: 1, 0 or a code. */
 static int is_quiet(struct chat *c, bool runs_too, struct ava_error *err)
 {
@@ -554,6 +536,7 @@ static int pipe_take(struct chat *c, const char *line, bool *leave, struct ava_e
 
 static int chat_pipe(struct chat *c, const char *first, struct ava_error *err)
 {
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
 	bool leave = false;
 	char *line = NULL;
 	int rv = pipe_take(c, first, &leave, err);
@@ -561,7 +544,8 @@ static int chat_pipe(struct chat *c, const char *first, struct ava_error *err)
 	while (rv == 0 && !leave && !c->d.gone) {
 		int more;
 
-		show_until_input(c);
+		while (!c->d.gone && poll(&in, 1, 0) == 0) /* between two lines of input */
+			(void)wait_a_moment(c, clock_mono_ms() + IDLE_MS, STDIN_FILENO);
 		more = chat_pipe_line(&line, err);
 		if (more != 1) {
 			rv = more;

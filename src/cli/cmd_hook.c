@@ -729,7 +729,6 @@ static void hook_take_event(struct hook *h)
 /* The file that is mapped got shorter, or no file may grow. */
 static void end_well(int signal)
 {
-	(void)signal;
 	_exit(CLI_DONE);
 }
 

@@ -41,28 +41,20 @@ static const struct {
 	      {"TeammateIdle", false},
 	      {"PreToolUse", true}};
 
-static int hooks_settings_find(char path[PATH_MAX], struct ava_error *err)
-{
-	size_t n;
-
-	if (o.settings)
-		snprintf(path, PATH_MAX, "%s", o.settings);
-	else if (card_home(path, PATH_MAX - sizeof("/settings.json"), err) != 0)
-		return err->code;
-	n = strlen(path);
-	if (!o.settings)
-		snprintf(path + n, PATH_MAX - n, "/settings.json");
-	return 0;
-}
-
 /* Open Claude Code's settings; none yet is no error. AVA_EINVAL: the file is not as Claude Code
  * reads it. */
 static int settings_open(struct settings_file *f, struct ava_error *err)
 {
 	char path[PATH_MAX];
-	int rv = hooks_settings_find(path, err);
+	size_t n;
 
-	return rv != 0 ? rv : settings_file_open(f, path, "hooks", err);
+	if (o.settings)
+		return settings_file_open(f, o.settings, "hooks", err);
+	if (card_home(path, sizeof(path) - sizeof("/settings.json"), err) != 0)
+		return err->code;
+	n = strlen(path);
+	snprintf(path + n, sizeof(path) - n, "/settings.json");
+	return settings_file_open(f, path, "hooks", err);
 }
 
 /* ---- which entries are ours */
@@ -226,16 +218,6 @@ static bool can_run(const char *command)
 	       access(path, X_OK) == 0; /* a bare name depends on Claude Code's PATH */
 }
 
-static void tell_event(const struct settings_file *f, const char *event, bool optional)
-{
-	const char *command = find_handler(f, event, hooks_is_ours);
-
-	term_print(stdout, "  %-14s %s\n", event,
-		   !command ? optional ? "not installed (with --activity)" : "not installed"
-		   : !can_run(command) ? "installed, but its program is gone: ava hooks install"
-				       : command);
-}
-
 static int status(const struct settings_file *f)
 {
 	bool disabled = json_get_bool(f->root, "disableAllHooks", false), all = true, spy = false;
@@ -259,8 +241,16 @@ static int status(const struct settings_file *f)
 	} else {
 		term_print(stdout, "%s: the hooks of ava are %s.\n", f->path,
 			   all ? "installed" : "not all installed");
-		for (size_t i = 0; i < ARRAY_LEN(hooked); i++)
-			tell_event(f, hooked[i].event, hooked[i].activity);
+		for (size_t i = 0; i < ARRAY_LEN(hooked); i++) {
+			const char *command = find_handler(f, hooked[i].event, hooks_is_ours);
+
+			term_print(stdout, "  %-14s %s\n", hooked[i].event,
+				   !command ? hooked[i].activity ? "not installed (with --activity)"
+								 : "not installed"
+				   : !can_run(command)
+					   ? "installed, but its program is gone: ava hooks install"
+					   : command);
+		}
 		if (disabled)
 			puts("disableAllHooks is true there: Claude Code calls none of them.");
 		if (spy)

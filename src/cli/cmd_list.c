@@ -215,11 +215,6 @@ static int proposals_run(int argc, char **argv)
 		    ARRAY_LEN(columns));
 }
 
-static void updated(const json_t *session, char *out, size_t size)
-{
-	snprintf(out, size, "%.16s", format_moment_of(session, "updated_at").text);
-}
-
 static void live_runs(const json_t *session, char *out, size_t size)
 {
 	snprintf(out, size, "%" PRId64, json_get_int(session, "live_runs", 0));
@@ -230,7 +225,7 @@ static int sessions_run(int argc, char **argv)
 	static const struct column columns[] = {
 		{"ID", COLUMN_TEXT, "session_id"},
 		{"STATUS", COLUMN_TEXT, "status", .spare = true},
-		{"LAST", COLUMN_OWN, .own = updated, .spare = true},
+		{"LAST", COLUMN_MOMENT, "updated_at", .spare = true},
 		{"AT WORK", COLUMN_OWN, .own = live_runs, .spare = true},
 		{"COST", COLUMN_COST, "cost_cents", .spare = true},
 		{"BEGAN WITH", COLUMN_TEXT, "title"},

@@ -4,7 +4,6 @@
  * rm is final; --all asks first on a terminal, and elsewhere wants --yes (exit 4 without). */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -41,11 +40,6 @@ static const struct opt memory_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "as JSON; what has changed as one object"),
 };
 
-static void memory_since(const json_t *row, char *out, size_t size)
-{
-	snprintf(out, size, "%.16s", format_moment_of(row, "updated_at").text);
-}
-
 static void memory_where(const json_t *row, char *out, size_t size)
 {
 	snprintf(out, size, "%s%s", json_get_bool(row, "pinned", false) ? "pinned " : "",
@@ -54,7 +48,7 @@ static void memory_where(const json_t *row, char *out, size_t size)
 
 static void memory_add_query(struct buf *path, const char *key, const char *value)
 {
-	buf_addf(path, "%c%s=", strchr(path->data, '?') ? '&' : '?', key);
+	buf_addf(path, "&%s=", key);
 	for (const char *at = value; *at; at++)
 		buf_addf(path, "%%%02X", (unsigned char)*at);
 }
@@ -62,15 +56,13 @@ static void memory_add_query(struct buf *path, const char *key, const char *valu
 /* The rows, a new reference; NULL: why has been said, *code. */
 static json_t *ask_rows(const char *words, int *code)
 {
-	char cwd[ROOT_PATH_MAX], limit[24];
+	char cwd[ROOT_PATH_MAX];
 	json_t *reply = NULL;
 	struct buf path;
 
 	buf_init(&path, BODY_MAX);
-	buf_adds(&path, "/memories");
-	snprintf(limit, sizeof(limit), "%lld",
+	buf_addf(&path, "/memories?limit=%lld",
 		 (long long)(o.limit == OPT_ABSENT ? 1000 : MIN(o.limit, 10000)));
-	buf_addf(&path, "?limit=%s", limit);
 	if (words)
 		memory_add_query(&path, "q", words);
 	if (o.kind)
@@ -88,7 +80,7 @@ static int memory_show_rows(const char *words)
 	static const struct column columns[] = {
 		{"ID", COLUMN_TEXT, "id"},
 		{"KIND", COLUMN_TEXT, "kind", .spare = true},
-		{"SINCE", COLUMN_OWN, .own = memory_since, .spare = true},
+		{"SINCE", COLUMN_MOMENT, "updated_at", .spare = true},
 		{"ABOUT", COLUMN_OWN, .own = memory_where, .spare = true},
 		{"TEXT", COLUMN_TEXT, "text"},
 	};
@@ -123,23 +115,13 @@ static int export_rows(void)
 	return code;
 }
 
-static int words_of(int argc, char **argv, struct buf *out)
-{
-	buf_init(out, BODY_MAX);
-	for (int i = 0; i < argc; i++)
-		buf_addf(out, "%s%s", i ? " " : "", argv[i]);
-	return buf_check(out) == 0 ? CLI_DONE : cli_error(CLI_USAGE, "the text is too long");
-}
-
 /* `text` NULL: it stays. */
 static int write_body(struct buf *body, const char *text)
 {
 	char cwd[ROOT_PATH_MAX];
 	struct jw w;
 
-	buf_init(body, BODY_MAX);
-	jw_init(&w, body);
-	jw_object(&w, NULL);
+	api_body(&w, body, BODY_MAX);
 	if (text)
 		jw_str(&w, "text", text);
 	if (o.kind)
@@ -196,17 +178,12 @@ static int write_memory(const char *id, const char *text)
 
 static bool sure(void)
 {
-	struct ava_error err;
-	char answer[4096];
-
 	if (o.yes)
 		return true;
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 		return false;
 	fputs("Remove everything that is remembered of you, for good? [Yes/No] ", stderr);
-	fflush(stderr);
-	return task_answer(STDIN_FILENO, answer, &err) > 0 &&
-	       (strcasecmp(answer, "yes") == 0 || strcasecmp(answer, "y") == 0);
+	return task_yes() == 1;
 }
 
 static int remove_memories(int argc, char **argv)
@@ -220,9 +197,7 @@ static int remove_memories(int argc, char **argv)
 		return cli_error(CLI_USAGE, "rm takes ids (M-19c0de) or --all");
 	if (o.all && !sure())
 		return cli_error(CLI_REJECTED, "no yes (or --yes): nothing was removed");
-	buf_init(&body, BODY_MAX);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
+	api_body(&w, &body, BODY_MAX);
 	if (o.all)
 		jw_bool(&w, "all", true);
 	else
@@ -278,7 +253,7 @@ static int memory_run(int argc, char **argv)
 					    "M-id TEXT, rm M-id..., export or reset");
 	argv += strcmp(what, "edit") == 0;
 	argc -= strcmp(what, "edit") == 0;
-	code = words_of(argc - 1, argv + 1, &words);
+	code = cli_words(&words, BODY_MAX, argc - 1, argv + 1);
 	if (code == CLI_DONE && strcmp(what, "search") == 0)
 		code = memory_show_rows(words.data);
 	else if (code == CLI_DONE)

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -31,22 +30,25 @@ static const struct opt roles_opts[] = {
 	OPT("yes", 'y', FLAG, NULL, yes, "trust: without asking"),
 };
 
-/* ?cwd=…, so that the project of this folder is seen. *Owned*; NULL: no memory. */
-static char *here(void)
+/* Asks for all roles (`name` ""), or for one, as the project of this folder has them. */
+static int ask_here(json_t **reply, const char *name)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789/._-";
-	struct buf b;
-	char *cwd;
+	char *cwd = NULL;
+	struct buf path;
+	int code;
 
-	if (task_cwd(&cwd, NULL) != 0)
-		return strdup(""); /* the folder was removed: no project */
-	buf_init(&b, 4 * PATH_MAX);
-	buf_adds(&b, "?cwd=");
-	for (const char *s = cwd; *s; s++)
-		buf_addf(&b, strchr(plain, *s) ? "%c" : "%%%02X", (unsigned char)*s);
+	buf_init(&path, 8 * PATH_MAX);
+	buf_addf(&path, "/roles%s%s", *name ? "/" : "", name);
+	if (task_cwd(&cwd, NULL) == 0) /* else the folder was removed: no project */
+		buf_adds(&path, "?cwd=");
+	for (const char *s = cwd; s && *s; s++)
+		buf_addf(&path, strchr(plain, *s) ? "%c" : "%%%02X", (unsigned char)*s);
+	code = buf_check(&path) == 0 ? api_ask(reply, NULL, "%s", path.data) : CLI_FAILED;
 	free(cwd);
-	return buf_take(&b, NULL);
+	buf_fini(&path);
+	return code;
 }
 
 /* ---- list */
@@ -82,11 +84,9 @@ static int list_roles(void)
 		{"COST", COLUMN_COST, "max_cost_cents", .spare = true},
 		{"FOR", COLUMN_OWN, .own = roles_state_of},
 	};
-	char *query = here();
 	json_t *reply = NULL;
-	int code = query ? api_ask(&reply, NULL, "/roles%s", query) : CLI_FAILED;
+	int code = ask_here(&reply, "");
 
-	free(query);
 	if (code == CLI_DONE && o.json) {
 		show_json(stdout, reply);
 	} else if (code == CLI_DONE) {
@@ -162,23 +162,18 @@ static void show_whole(const json_t *r)
 
 static int show_role(const char *name)
 {
-	char *query = here();
 	json_t *r = NULL;
 	int code;
 
 	for (const char *s = name; *s; s++)
-		if (strchr("/?#% ", *s) || (*s & 0x80)) {
-			free(query);
+		if (strchr("/?#% ", *s) || (*s & 0x80))
 			return cli_error(CLI_NOSUCH, "there is no role %s (ava roles lists them)",
 					 name);
-		}
-	code = query ? api_ask(&r, NULL, "/roles/%s%s", name, query) : CLI_FAILED;
-	free(query);
-	if (code == CLI_DONE && o.json) {
+	code = ask_here(&r, name);
+	if (code == CLI_DONE && o.json)
 		show_json(stdout, r);
-	} else if (code == CLI_DONE) {
+	else if (code == CLI_DONE)
 		show_whole(r);
-	}
 	json_decref(r);
 	return code;
 }
@@ -205,16 +200,10 @@ static int cmd_roles_look(const char *path, json_t **reply)
 
 static int roles_check(const char *path)
 {
-	char *query = path ? NULL : here();
 	json_t *reply = NULL, *r;
 	size_t i, n = 0;
-	int code;
+	int code = path ? cmd_roles_look(path, &reply) : ask_here(&reply, "");
 
-	if (path)
-		code = cmd_roles_look(path, &reply);
-	else
-		code = query ? api_ask(&reply, NULL, "/roles%s", query) : CLI_FAILED;
-	free(query);
 	if (code == CLI_DONE && o.json) {
 		show_json(stdout, reply);
 		code = json_array_size(json_object_get(reply, "broken")) ? CLI_FAILED : CLI_DONE;
@@ -241,10 +230,6 @@ static int roles_check(const char *path)
 /* 0: yes. */
 static int ask_trust(const json_t *r)
 {
-	struct ava_error err;
-	char answer[4096];
-	int rv;
-
 	if (!o.json)
 		show_whole(r);
 	if (o.yes)
@@ -255,11 +240,7 @@ static int ask_trust(const json_t *r)
 	fflush(stdout);
 	fprintf(stderr, "Its text goes to models as instructions, with these tools. Trust it as it "
 			"is now? [Yes/No] ");
-	fflush(stderr);
-	rv = task_answer(STDIN_FILENO, answer, &err);
-	if (rv > 0 && (strcasecmp(answer, "yes") == 0 || strcasecmp(answer, "y") == 0))
-		return CLI_DONE;
-	return cli_error(CLI_REJECTED, "no yes: nothing is trusted");
+	return task_yes() == 1 ? CLI_DONE : cli_error(CLI_REJECTED, "no yes: nothing is trusted");
 }
 
 static int trust(const char *path)

@@ -302,22 +302,16 @@ struct export
 	struct jw w;
 };
 
-static bool root_is_object(const char *s, size_t len)
-{
-	json_t *v = json_parse(s, len, NULL);
-	bool yes = json_is_object(v);
-
-	json_decref(v);
-	return yes;
-}
-
 /* A line that is an object as it stands, any other as a string. */
 static void root_add_line(struct export *e, const char *key, const char *s, size_t len)
 {
-	if (root_is_object(s, len))
+	json_t *v = json_parse(s, len, NULL);
+
+	if (json_is_object(v))
 		jw_raw(&e->w, key, s, len);
 	else
 		jw_strn(&e->w, key, s, len);
+	json_decref(v);
 }
 
 /* The lines of a file and of the parts in which a recovery went on; `with`
@@ -744,18 +738,6 @@ static bool root_check_root(struct root_doctor *d)
 	return true;
 }
 
-static void check_format(struct root_doctor *d)
-{
-	int fd = open(d->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct ava_error err;
-
-	if (fd < 0)
-		return; /* no root yet */
-	if (read_check_format(fd, &err) != 0)
-		root_check(d, "format", false, "%s", err.text);
-	close(fd);
-}
-
 static bool check_program(struct root_doctor *d)
 {
 	char avad[ROOT_PATH_MAX];
@@ -873,18 +855,11 @@ static void store(struct root_doctor *d, const char *base_url, const char *model
 			   path);
 }
 
-/* A word of yes; anything else, also the end of input, is no. */
-static bool says_yes(void)
-{
-	char answer[64] = "";
-
-	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
-}
-
 static void offer(struct root_doctor *d)
 {
 	const json_t *servers = json_object_get(d->seen, "local_servers"), *row, *found = NULL;
 	const char *model;
+	char answer[64];
 	size_t i, n;
 
 	json_array_foreach((json_t *)servers, i, row)
@@ -907,7 +882,8 @@ static void offer(struct root_doctor *d)
 		return;
 	term_print(stdout, "Write it into the file env, with the model %s? [y/N] ", model);
 	fflush(stdout);
-	if (says_yes())
+	/* Anything but a word of yes, also the end of input, is no. */
+	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
 		store(d, json_str(found, "base_url"), model);
 }
 
@@ -932,11 +908,17 @@ static void root_print_json(struct root_doctor *d)
 static int doctor_run(int argc, char **argv)
 {
 	struct root_doctor d = {.checks = json_array()};
+	struct ava_error err;
+	int fd;
 
 	if (check_program(&d))
 		root_check_services(&d);
 	if (root_check_root(&d)) {
-		check_format(&d);
+		fd = open(d.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* -1: no root yet */
+		if (fd >= 0 && read_check_format(fd, &err) != 0)
+			root_check(&d, "format", false, "%s", err.text);
+		if (fd >= 0)
+			close(fd);
 		root_check_daemon(&d);
 	}
 	offer(&d);

@@ -76,14 +76,6 @@ static void run_on_signal(int number)
 	interrupt_flag = 1;
 }
 
-/* The first Ctrl-C sets the flag, the next one ends the program. */
-static void catch_interrupt(void)
-{
-	struct sigaction sa = {.sa_handler = run_on_signal, .sa_flags = SA_RESETHAND};
-
-	sigaction(SIGINT, &sa, NULL);
-}
-
 /* From before a question is shown until its answer is read: task_answer lets
  * Ctrl-C in, so that it is an answer however early it comes. */
 static void hold_interrupt(bool hold)
@@ -168,6 +160,8 @@ static bool asks_all_three(const json_t *quote)
 /* A quote: its proposal, whose answer is read next. */
 static int take_quote(struct run_job *j, const json_t *p, bool ask, struct ava_error *err)
 {
+	/* The first Ctrl-C sets the flag, the next one ends the program. */
+	const struct sigaction sa = {.sa_handler = run_on_signal, .sa_flags = SA_RESETHAND};
 	const char *role = json_get_str(json_object_get(p, "quote"), "role");
 	int rv = run_take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
 
@@ -175,7 +169,7 @@ static int take_quote(struct run_job *j, const json_t *p, bool ask, struct ava_e
 	j->all_three = asks_all_three(json_object_get(p, "quote"));
 	snprintf(j->small, sizeof(j->small), "%s",
 		 json_str(json_object_get(p, "quote"), "tooSmall"));
-	catch_interrupt();
+	sigaction(SIGINT, &sa, NULL);
 	if (ask)
 		hold_interrupt(true);
 	if (rv == 0)
@@ -218,13 +212,10 @@ static int run_confirm(struct run_job *j, const char *answer, struct ava_error *
 	char path[64];
 	const char *changes;
 	json_t *p = NULL;
-	struct buf body;
-	int rv = api_texts(&body, err, "answer", answer, NULL);
+	int rv;
 
 	snprintf(path, sizeof(path), "/proposals/%s/confirm", j->proposal);
-	if (rv == 0)
-		rv = api_insist(&j->c, path, body.data, &p, err);
-	buf_fini(&body);
+	rv = api_post(&j->c, &p, err, path, "answer", answer, NULL);
 	if (rv != 0)
 		return rv;
 	if (in_state(p, "confirmed")) {
@@ -246,28 +237,14 @@ static int run_confirm(struct run_job *j, const char *answer, struct ava_error *
 
 static int reject(struct run_job *j, const char *reason, struct ava_error *err)
 {
-	char path[64], body[600];
-	json_t *p = NULL;
+	char path[64];
 	int rv;
 
 	snprintf(path, sizeof(path), "/proposals/%s/reject", j->proposal);
-	snprintf(body, sizeof(body), "{\"reason\":\"%s\"}", reason);
-	rv = api_insist(&j->c, path, body, &p, err);
-	json_decref(p);
+	rv = api_post(&j->c, NULL, err, path, "reason", reason, NULL);
 	if (rv != 0 && rv != AVA_EREJECTED && rv != AVA_EEXPIRED)
 		return rv;
 	return err_set(err, AVA_EREJECTED, "%s: nothing was started", reason);
-}
-
-/* Answers come from stdin; when the task or a file did, from the terminal if there is
- * one. */
-static int answers_from(const char *text)
-{
-	if (o.task.parallel != NULL)
-		text = o.task.parallel;
-	return strcmp(text, "-") == 0 || task_file_is_stdin(&o.task)
-		       ? open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)
-		       : STDIN_FILENO;
 }
 
 /* Take one answer. 0: the run has begun; 1: quoted again; AVA_EINVAL: not understood. */
@@ -632,12 +609,16 @@ static int check_usage(int argc)
 static int run_run(int argc, char **argv)
 {
 	const char *task = argc > 0 ? argv[0] : "";
-	struct run_job j = {.talk = o.json || o.yes ? stderr : stdout};
+	const char *from = o.task.parallel != NULL ? o.task.parallel : task;
+	struct run_job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
 	int code = check_usage(argc);
 
 	if (code != CLI_DONE)
 		return code;
-	j.answers = answers_from(task);
+	/* Answers come from the terminal, if there is one, when the task or a file did from stdin.
+	 */
+	if (strcmp(from, "-") == 0 || task_file_is_stdin(&o.task))
+		j.answers = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	code = run_job(&j, task);
 	client_close(j.c);
 	if (j.answers > STDIN_FILENO)

@@ -89,9 +89,7 @@ static int telegram_run(int argc, char **argv)
 	code = pair ? wait_for_bot() : CLI_DONE;
 	if (code != CLI_DONE)
 		return code;
-	buf_init(&body, 64u << 10);
-	jw_init(&w, &body);
-	jw_object(&w, NULL);
+	api_body(&w, &body, 64u << 10);
 	if (pair)
 		jw_bool(&w, "pair", true);
 	if (pair && !o.no_files && getcwd(cwd, sizeof(cwd)) != NULL)

@@ -17,10 +17,10 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "base/words.h"
-#include "cli/changes.h"
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "codec/json.h"
+#include "codec/patch.h"
 
 /* Times. Pure but for the time zone; a time that cannot be told is "?". */
 
@@ -77,32 +77,15 @@ void table_fini(struct table *t)
 void table_add(struct table *t, const char *text)
 {
 	size_t *width = &t->width[t->n % t->columns];
-	char *copy, **grown;
+	char *copy = t->error == 0 ? strdup(text) : NULL;
 
-	if (t->error != 0)
-		return;
-	if (t->n == t->cap) {
-		grown = realloc(t->cells, (t->cap + 64) * sizeof(*grown));
-		if (grown == NULL) {
-			t->error = AVA_ENOMEM;
-			return;
-		}
-		t->cells = grown;
-		t->cap += 64;
-	}
-	copy = strdup(text);
-	if (copy == NULL) {
+	if (copy == NULL || !ARRAY_ROOM(t->cells, t->cap, t->n + 1)) {
+		free(copy);
 		t->error = AVA_ENOMEM;
 		return;
 	}
 	t->cells[t->n++] = copy;
 	*width = MAX(*width, term_columns(text, strlen(text)));
-}
-
-static void blanks(FILE *f, size_t n)
-{
-	for (; n > 0; n--)
-		fputc(' ', f);
 }
 
 /* Columns to leave out, so that the others fit into `total`; what these and
@@ -140,42 +123,32 @@ int table_print(const struct table *t, FILE *f)
 			continue;
 		}
 		n = term_cut(f, t->cells[i], strlen(t->cells[i]), 0);
-		blanks(f, t->width[column] + GAP - n);
+		fprintf(f, "%*s", (int)(t->width[column] + GAP - n), "");
 	}
 	return t->error;
 }
 
 static void add_cell(struct table *t, const struct column *c, const json_t *row)
 {
-	char text[2048];
+	static struct format (*const forms[])(const json_t *o, const char *key) = {
+		[COLUMN_MOMENT] = format_moment_of,
+		[COLUMN_TIME] = format_time_of,
+		[COLUMN_TOKENS] = format_tokens_of,
+		[COLUMN_COST] = format_cost_of,
+		[COLUMN_MOST] = format_most_of};
+	const char *value = c->key != NULL ? json_str(row, c->key) : "";
+	char text[2048] = "";
 
-	text[0] = '\0';
-	switch (c->kind) {
-	case COLUMN_TEXT:
-		table_add(t, json_str(row, c->key));
-		return;
-	case COLUMN_STATUS:
-		table_add(t, words_status(json_str(row, c->key)));
-		return;
-	case COLUMN_ROLE:
-		table_add(t, format_role(json_str(row, c->key)).text);
-		return;
-	case COLUMN_TIME:
-		table_add(t, format_time_of(row, c->key).text);
-		return;
-	case COLUMN_TOKENS:
-		table_add(t, format_tokens_of(row, c->key).text);
-		return;
-	case COLUMN_COST:
-		table_add(t, format_cost_of(row, c->key).text);
-		return;
-	case COLUMN_MOST:
-		table_add(t, format_most_of(row, c->key).text);
-		return;
-	case COLUMN_OWN:
+	if (c->own != NULL)
 		c->own(row, text, sizeof(text));
-		table_add(t, text);
-	}
+	else if (c->kind == COLUMN_ROLE)
+		snprintf(text, sizeof(text), "%s", format_role(value).text);
+	else if (c->kind < ARRAY_LEN(forms) && forms[c->kind] != NULL)
+		snprintf(text, sizeof(text), "%.*s", c->kind == COLUMN_MOMENT ? 16 : FORMAT_LEN,
+			 forms[c->kind](row, c->key).text);
+	table_add(t, c->kind == COLUMN_TEXT     ? value
+		     : c->kind == COLUMN_STATUS ? words_status(value)
+						: text);
 }
 
 int show_table(const struct column *columns, size_t n, const json_t *rows)
@@ -451,17 +424,16 @@ static void caveats(FILE *f, const json_t *result)
 	bool partial = json_get_bool(result, "partial", false);
 	int64_t all, failed = format_not_found(result, &all);
 
-	if (json_is_string(list) && json_string_length(list) > 0) {
+	bool said = json_string_length(list) > 0;
+
+	if (said || json_array_size(list) > 0 ||
+	    ((failed > 0 || unverified || partial) && !json_is_string(list)))
 		heading(f, WORDS_CAVEATS);
+	if (said) {
 		fputs("  - ", f);
 		value(f, list);
-	} else if (json_array_size(list) > 0) {
-		heading(f, WORDS_CAVEATS);
-		items(f, list);
 	}
-	if ((failed > 0 || unverified || partial) && !json_is_string(list) &&
-	    json_array_size(list) == 0)
-		heading(f, WORDS_CAVEATS);
+	items(f, list);
 	if (failed > 0)
 		term_line(f, "  - " WORDS_NOT_FOUND_OF(failed, all));
 	if (unverified)
@@ -534,6 +506,85 @@ static void summary_of(FILE *f, const json_t *result)
 			    last ? sizeof(WORDS_SAID_LAST) - 1 : 0);
 	buf_fini(&text);
 	fputc('\n', f);
+}
+
+/* Changes that a run proposes (member "patch" of its result). A model chose the paths: they are
+ * shown as text of unknown origin, each on a line of its own. Members that are not there count as
+ * nothing, so that a result of another version is shown as far as it goes. */
+
+static void changes_lines(FILE *f, const json_t *patch)
+{
+	int64_t files = json_get_int(patch, "files", 0), more;
+	const json_t *list = json_object_get(patch, "changed"), *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		const char *how = json_str(one, "how");
+
+		term_print(f, "  %s  +%" PRId64 " -%" PRId64 "%s%s\n", json_str(one, "path"),
+			   json_get_int(one, "added", 0), json_get_int(one, "removed", 0),
+			   strcmp(how, "new") == 0       ? "  (new)"
+			   : strcmp(how, "deleted") == 0 ? "  (deleted)"
+							 : "",
+			   patch_obeyed(json_str(one, "path"))
+				   ? "  (programs or agents obey it: asked about by itself)"
+				   : "");
+	}
+	if (files > (int64_t)json_array_size(list))
+		fprintf(f, "  and %" PRId64 " more\n", files - (int64_t)json_array_size(list));
+	fprintf(f, "  %" PRId64 " %s, +%" PRId64 " -%" PRId64 "\n", files,
+		files == 1 ? "file" : "files", json_get_int(patch, "added", 0),
+		json_get_int(patch, "removed", 0));
+	list = json_object_get(patch, "left_out");
+	json_array_foreach(list, i, one)
+	{
+		term_print(f, "  left out: %s (%s)\n", json_str(one, "path"), json_str(one, "why"));
+	}
+	more = json_get_int(patch, "left_out_files", 0) - (int64_t)json_array_size(list);
+	if (more > 0)
+		fprintf(f, "  left out: %" PRId64 " more\n", more);
+}
+
+void changes_show(FILE *f, const json_t *patch)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *lines = open_memstream(&text, &len);
+
+	if (lines != NULL)
+		changes_lines(lines, patch);
+	if (lines != NULL && fclose(lines) == 0)
+		term_put(f, term_width(f), text, len, 0, 0);
+	free(text);
+}
+
+/* The same as a section of a result, with what to do next; nothing when there is none. */
+static void changes_section(FILE *f, const json_t *result)
+{
+	const json_t *patch = json_object_get(result, "patch");
+	const char *id = json_str(result, "subagent_id");
+
+	if (!json_is_object(patch))
+		return;
+	fputc('\n', f);
+	term_colour(f, TERM_BOLD);
+	fputs("Changes it proposes", f);
+	term_colour(f, TERM_PLAIN);
+	fputs(" (nothing is written to your files yet)\n", f);
+	changes_show(f, patch);
+	if (json_get_int(patch, "files", 0) > 0)
+		term_print(f, "  Do they fit: ava apply %s --check; write them: ava apply %s\n", id,
+			   id);
+}
+
+/* A line behind the last one of a run; nothing when it proposes none. */
+static void changes_offer(FILE *f, const json_t *result)
+{
+	int64_t files = json_get_int(json_object_get(result, "patch"), "files", 0);
+
+	if (files > 0)
+		term_line(f, WORDS_PROPOSES(files, json_str(result, "subagent_id")));
 }
 
 void show_proposal(FILE *f, const json_t *proposal)

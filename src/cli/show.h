@@ -43,7 +43,8 @@ struct column {
 		COLUMN_TEXT,
 		COLUMN_ROLE,
 		COLUMN_STATUS,
-		COLUMN_TIME, /* seconds */
+		COLUMN_MOMENT, /* local, to the minute */
+		COLUMN_TIME,   /* seconds */
 		COLUMN_TOKENS,
 		COLUMN_COST, /* cents */
 		COLUMN_MOST, /* cents at the most */
@@ -60,6 +61,8 @@ int show_table(const struct column *columns, size_t n, const json_t *rows);
 void show_proposal(FILE *f, const json_t *proposal);
 /* Summary, findings, caveats, totals. */
 void show_result(FILE *f, const json_t *result);
+/* A line for each file that a patch changes or leaves out, and a sum. */
+void changes_show(FILE *f, const json_t *patch);
 /* The object as it is, on one line. */
 void show_json(FILE *f, const json_t *v);
 

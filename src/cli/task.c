@@ -8,13 +8,16 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "cli/api.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/schema.h"
@@ -256,9 +259,7 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 	struct task_options own = *o; /* gets texts of files */
 	struct jw w;
 
-	buf_init(out, BODY_MAX);
-	jw_init(&w, out);
-	jw_object(&w, NULL);
+	api_body(&w, out, BODY_MAX);
 	if (o->resume != NULL)
 		jw_str(&w, "resume", o->resume);
 	if (o->resume != NULL && o->from != NULL && o->from[0] >= '0' && o->from[0] <= '9')
@@ -360,9 +361,7 @@ static int group_request(struct buf *out, const struct task_options *o, int fd, 
 
 	if (rv != 0)
 		return err_wrap(err, rv == AVA_ENOENT ? AVA_EINVAL : rv, "--parallel");
-	buf_init(out, 2 * GROUP_MAX);
-	jw_init(&w, out);
-	jw_object(&w, NULL);
+	api_body(&w, out, 2 * GROUP_MAX);
 	jw_array(&w, "runs");
 	rv = group_lines(&w, data, len, err);
 	free(data);
@@ -450,4 +449,16 @@ int task_answer(int fd, char out[4096], struct ava_error *err)
 	}
 	out[len] = '\0';
 	return 1;
+}
+
+int task_yes(void)
+{
+	char answer[4096];
+	int rv;
+
+	fflush(stderr);
+	rv = task_answer(STDIN_FILENO, answer, NULL);
+	if (rv <= 0)
+		return rv < 0 ? rv : -1;
+	return strcasecmp(answer, "yes") == 0 || strcasecmp(answer, "y") == 0;
 }

@@ -70,5 +70,8 @@ int task_cwd(char **cwd, struct ava_error *err);
  * from `fd` without its newline, at most 4 KB. 1: a line; 0: the end of input;
  * AVA_ECANCELED: a signal came; AVA_EIO. */
 int task_answer(int fd, char out[4096], struct ava_error *err);
+/* The answer from stdin to a question on stderr. 1: a yes; 0: another; -1: the end of input; else
+ * an error. */
+int task_yes(void);
 
 #endif
