@@ -1,6 +1,6 @@
 /* The calls about proposals, runs and conversations: check what a program can get wrong,
  * forget the last answer, write the arguments of a verb, ask for it, read the reply's JSON
- * (api/shape.h). Lists are rows in the answer's memory; a result is the JSON of the file,
+ * (api/shape.c). Lists are rows in the answer's memory; a result is the JSON of the file,
  * and the fields of it that most programs want. */
 #include "api/runtime.h"
 

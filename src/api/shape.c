@@ -2,7 +2,7 @@
  * reads as none: a daemon may be older or newer. What can fail is memory alone, which the
  * answer and the buffer remember: a string is "" then and a row is missing, and the one
  * check at the end says so. */
-#include "api/shape.h"
+#include "api/runtime.h"
 
 #include <string.h>
 
