@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <ava.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -65,18 +66,15 @@ static int client_broken(struct ava_error *err, const char *what)
 /* Digits alone, in base 10 or 16, below CHUNK_MAX. */
 static bool client_number(const char *s, size_t len, unsigned base, uint64_t *out)
 {
+	static const char digits[] = "0123456789abcdef";
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		unsigned digit = 99;
+		const char *digit = memchr(digits, tolower((unsigned char)s[i]), base);
 
-		if (s[i] >= '0' && s[i] <= '9')
-			digit = (unsigned)(s[i] - '0');
-		else if ((s[i] | 32) >= 'a' && (s[i] | 32) <= 'f')
-			digit = (unsigned)((s[i] | 32) - 'a' + 10);
-		if (digit >= base)
+		if (!digit)
 			return false;
-		n = n * base + digit;
+		n = n * base + (size_t)(digit - digits);
 		if (n > CHUNK_MAX)
 			return false;
 	}
@@ -415,17 +413,6 @@ static void stream_fini(struct client *c)
 	c->streaming = false;
 }
 
-/* A connection to send on: the kept one if the daemon has not closed it. */
-static int ensure_connected(struct client *c, struct ava_error *err)
-{
-	char byte;
-
-	if (c->fd >= 0 && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
-		return 0;
-	client_hang_up(c);
-	return dial(c, err);
-}
-
 static const volatile sig_atomic_t *interrupts;
 static void (*tell_start)(void);
 
@@ -696,8 +683,15 @@ static int exchange(struct client *c, const struct ask *a, struct http_reader *r
 
 	for (int tries = 0;; tries++) {
 		bool got = false, reused;
-		int rv = ensure_connected(c, err);
+		char byte;
+		int rv = 0;
 
+		/* The kept connection, if the daemon has not closed it. */
+		if (c->fd < 0 || recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+		    errno != EAGAIN) {
+			client_hang_up(c);
+			rv = dial(c, err);
+		}
 		if (rv != 0)
 			return rv;
 		reused = c->used;
