@@ -159,21 +159,10 @@ int main(int argc, char **argv)
 	}
 	if (process_prepare(&err) != 0)
 		return avad_fail(&err);
-	switch (mode) {
-	case SERVE:
-		rv = daemon_run(&o, &err);
-		break;
-	case RECOVER:
-		rv = daemon_recover(&err);
-		break;
-	case DOCTOR:
-	case TRY:
-		rv = doctor_print(mode == TRY, web_lacks(), &err);
-		break;
-	case PRUNE:
-		rv = avad_prune(argc, argv, &err);
-		break;
-	}
+	rv = mode == SERVE     ? daemon_run(&o, &err)
+	     : mode == RECOVER ? daemon_recover(&err)
+	     : mode == PRUNE   ? avad_prune(argc, argv, &err)
+			       : doctor_print(mode == TRY, web_lacks(), &err);
 	if (rv == 0)
 		return 0;
 	avad_fail(&err);

@@ -395,23 +395,8 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 
 /* ---- recovery alone */
 
-struct daemon_pruning {
-	int64_t older_s;
-	bool dry;
-};
-
-static int daemon_prune_now(const struct core_options *o, const struct daemon_pruning *p,
-			    struct buf *report, struct ava_error *err)
-{
-	int64_t older_s = p->older_s > 0 ? p->older_s : o->settings->retention_days * 86400;
-
-	if (older_s <= 0)
-		return err_set(err, AVA_EINVAL, PRUNE_UNTOLD);
-	return core_prune(o, clock_wall_ms() - older_s * 1000, p->dry, report, err);
-}
-
-/* The root, locked, without serving it. `prune` NULL: only recovered. */
-static int offline(const struct daemon_pruning *prune, struct ava_error *err)
+/* The root, locked, without serving it: recovered, and with `prune` pruned. */
+static int offline(bool prune, int64_t older_s, bool dry, struct ava_error *err)
 {
 	struct daemon d = {.h = HOUSE_CLOSED, .log_fd = -1, .options = {.ready_fd = -1}};
 	struct core_options o = {.root = d.h.root,
@@ -432,8 +417,12 @@ static int offline(const struct daemon_pruning *prune, struct ava_error *err)
 	o.loop = d.h.loop;
 	o.redact = d.h.redact;
 	buf_init(&report, 64u << 20);
-	if (rv == 0)
-		rv = prune ? daemon_prune_now(&o, prune, &report, err)
+	if (older_s <= 0)
+		older_s = d.h.config.settings.retention_days * 86400;
+	if (rv == 0 && prune && older_s <= 0)
+		rv = err_set(err, AVA_EINVAL, PRUNE_UNTOLD);
+	else if (rv == 0)
+		rv = prune ? core_prune(&o, clock_wall_ms() - older_s * 1000, dry, &report, err)
 			   : core_recover(&o, &report, err);
 	if (rv == 0 && buf_check(&report) == 0)
 		puts(report.data);
@@ -444,10 +433,10 @@ static int offline(const struct daemon_pruning *prune, struct ava_error *err)
 
 int daemon_recover(struct ava_error *err)
 {
-	return offline(NULL, err);
+	return offline(false, 0, false, err);
 }
 
 int daemon_prune(int64_t older_s, bool dry, struct ava_error *err)
 {
-	return offline(&(struct daemon_pruning){.older_s = older_s, .dry = dry}, err);
+	return offline(true, older_s, dry, err);
 }

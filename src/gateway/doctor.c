@@ -217,9 +217,7 @@ static void probe_start(struct doctor_state *d, struct http_client *c,
 		.user = p,
 	};
 	p->pool = http_pool_new(c, &pool, &p->err);
-	if (!p->pool)
-		p->rv = p->err.code;
-	else if (http_call_start(p->pool, &p->call, &p->err) != 0)
+	if (!p->pool || http_call_start(p->pool, &p->call, &p->err) != 0)
 		p->rv = p->err.code;
 	explicit_bzero(auth, sizeof(auth));
 	p->call.headers = NULL; /* were copied */
@@ -591,19 +589,6 @@ static void check_learned(struct doctor_state *d)
 	buf_fini(&words);
 }
 
-static void check_default(struct doctor_state *d, const char *forced)
-{
-	struct ava_error err;
-	struct model m;
-	const char *why;
-
-	if (model_resolve(forced, &m, &why, &err) != 0)
-		doctor_check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "", err.text);
-	else
-		doctor_check(d, "default", true, "%s: %s", m.id,
-			     forced ? "AVA_MODEL says so" : why);
-}
-
 /* Ids that the configuration names and the service does not have. */
 static void check_model(struct doctor_state *d, const struct probe *probe, const char *name,
 			const char *what)
@@ -684,27 +669,24 @@ static void doctor_check_services(struct doctor_state *d, const char *forced)
 
 		if (!p->p || p->post)
 			continue;
-		if (lacks_version(d, p)) {
+		if (lacks_version(d, p))
 			doctor_check(d, p->p->name, false,
 				     "nothing at %s%s: the address lacks /v1; set %s=%s/v1",
 				     p->base_url, p->p->dialect->path, p->p->url_name, p->base_url);
-			continue;
-		}
-		if (p->rv == AVA_ECONNECT && strncmp(p->base_url, "http:", 5) == 0) {
+		else if (p->rv == AVA_ECONNECT && strncmp(p->base_url, "http:", 5) == 0)
 			doctor_check(d, p->p->name, false,
 				     "nothing answers at %s: is your model server running?",
 				     p->base_url);
-			continue;
-		}
-		if (p->rv != 0) {
+		else if (p->rv != 0)
 			doctor_check(d, p->p->name, false, "%s: %s", p->base_url, p->err.text);
-			continue;
-		}
-		doctor_check(d, p->p->name, true,
-			     "%s answers in %" PRId64 " ms and has %zu model%s", p->base_url,
-			     p->ended_ms - p->started_ms, json_array_size(p->models),
-			     json_array_size(p->models) == 1 ? "" : "s");
-		check_models(d, p, forced, check_model);
+		else
+			doctor_check(d, p->p->name, true,
+				     "%s answers in %" PRId64 " ms and has %zu model%s",
+				     p->base_url, p->ended_ms - p->started_ms,
+				     json_array_size(p->models),
+				     json_array_size(p->models) == 1 ? "" : "s");
+		if (p->rv == 0 && !lacks_version(d, p))
+			check_models(d, p, forced, check_model);
 	}
 }
 
@@ -855,6 +837,8 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	struct http_client *client = loop ? http_client_new(loop, err) : NULL;
 	const char *forced = getenv("AVA_MODEL");
 	struct ava_error unset = {0};
+	struct model m;
+	const char *why;
 	int64_t bot;
 
 	if (!client) {
@@ -878,7 +862,11 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	check_keys(d);
 	check_learned(d);
 	(void)trial_model(loop, forced, &(struct model){0}); /* asks a server for the default */
-	check_default(d, forced);
+	if (model_resolve(forced, &m, &why, &unset) != 0)
+		doctor_check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "", unset.text);
+	else
+		doctor_check(d, "default", true, "%s: %s", m.id,
+			     forced ? "AVA_MODEL says so" : why);
 	check_otel(d);
 	if (!tg_token(&bot, &unset) && unset.code != 0) /* only the daemon knows the door's state */
 		doctor_check(d, "telegram", false, "%s", unset.text);

@@ -57,19 +57,6 @@ static void notify(const struct listen *l, const char *method, json_t *params)
 	mcp_stream_write(l->call, rpc_request(0, method, params));
 }
 
-/* Tell the client the part of its filter that is served; read_filter has checked it. */
-static void mcp_listen_acknowledge(const struct listen *l)
-{
-	const json_t *filter = json_object_get(l->call->m.params, "notifications");
-	json_t *uris = json_object_get(filter, "resourceSubscriptions");
-	bool list = json_get_bool(filter, "resourcesListChanged", false);
-
-	notify(l, "notifications/subscriptions/acknowledged",
-	       json_pack("{s:{s:o*,s:O*}}", "notifications", "resourcesListChanged",
-			 list ? json_true() : NULL, "resourceSubscriptions",
-			 json_array_size(uris) > 0 ? uris : NULL));
-}
-
 /* ---- what changed */
 
 static void mcp_listen_mark(struct listen *l, const struct op_event *e)
@@ -227,6 +214,9 @@ void mcp_unsubscribe(struct mcp_call *c)
  * missed things: everything it listens to counts as changed. */
 void mcp_listen(struct mcp_call *c)
 {
+	const json_t *filter = json_object_get(c->m.params, "notifications");
+	json_t *uris = json_object_get(filter, "resourceSubscriptions");
+	bool list = json_get_bool(filter, "resourcesListChanged", false);
 	bool again = mcp_call_query(c, "again") != NULL;
 	struct ava_error err = {0};
 	struct listen *l;
@@ -240,8 +230,11 @@ void mcp_listen(struct mcp_call *c)
 	l = c->listen;
 	if (!mcp_stream_begin(c))
 		return;
-	if (!again && c->modern)
-		mcp_listen_acknowledge(l);
+	if (!again && c->modern) /* the part of the filter that is served; read_filter checked it */
+		notify(l, "notifications/subscriptions/acknowledged",
+		       json_pack("{s:{s:o*,s:O*}}", "notifications", "resourcesListChanged",
+				 list ? json_true() : NULL, "resourceSubscriptions",
+				 json_array_size(uris) > 0 ? uris : NULL));
 	else if (!again)
 		mcp_stream_write(c, rpc_result(c->m.id, json_object()));
 	for (unsigned i = 0; i < l->n; i++)

@@ -113,16 +113,6 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 
 static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err);
 
-static void mcp_run_started(struct mcp_call *c, const json_t *p)
-{
-	snprintf(c->run, sizeof(c->run), "%s", json_str(p, "subagent_id"));
-	if (c->tasks)
-		mcp_call_look(c, task_looked);
-	else
-		mcp_call_tell(c, mcp_tell_proposal(p, "It works now. ava_wait, ava_status and "
-						      "ava_result take subagent_id."));
-}
-
 void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
 {
 	const char *state = json_str(p, "state");
@@ -132,7 +122,13 @@ void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
 	if (err) {
 		mcp_call_tell_error(c, err->text);
 	} else if (strcmp(state, "confirmed") == 0) {
-		mcp_run_started(c, p);
+		snprintf(c->run, sizeof(c->run), "%s", json_str(p, "subagent_id"));
+		if (c->tasks)
+			mcp_call_look(c, task_looked);
+		else
+			mcp_call_tell(c,
+				      mcp_tell_proposal(p, "It works now. ava_wait, ava_status and "
+							   "ava_result take subagent_id."));
 	} else if (strcmp(state, "pending") != 0) {
 		mcp_call_tell(c, mcp_tell_proposal(p, NULL));
 	} else if (c->forms && c->modern) {

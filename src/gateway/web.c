@@ -232,11 +232,6 @@ static void web_refuse(struct http_request *req, int status, const char *text)
 	buf_fini(&b);
 }
 
-static bool is_get(const struct http_request *req)
-{
-	return strcmp(req->method, "GET") == 0 || strcmp(req->method, "HEAD") == 0;
-}
-
 static void give_asset(struct http_request *req)
 {
 	const struct web_asset *asset = web_assets;
@@ -299,7 +294,8 @@ static void give_mcp(struct web *w, struct http_request *req)
 static void web_handle(struct http_request *req, void *user)
 {
 	struct web *w = user;
-	bool changes = !is_get(req), login = strcmp(req->path, "/api/v1/login") == 0;
+	bool changes = strcmp(req->method, "GET") != 0 && strcmp(req->method, "HEAD") != 0,
+	     login = strcmp(req->path, "/api/v1/login") == 0;
 	const struct caller caller = {
 		.user = w->routes->owners[1].login, .channel = "web", .trust = CALLER_OWNER};
 	const struct web_key *session = NULL;
