@@ -195,31 +195,12 @@ static const struct arg applied_args[] = {
 	{NULL},
 };
 
-static void applied_content(struct buf *b, const struct verb_call *v,
-			    const struct applied_args *args)
-{
-	struct jw w;
-
-	jw_init(&w, b);
-	jw_object(&w, NULL);
-	jw_str(&w, "customType", "applied");
-	jw_object(&w, "data");
-	jw_str(&w, "subagentId", v->id);
-	jw_str(&w, "origin", v->caller->channel);
-	jw_str(&w, "cwd", args->cwd);
-	jw_str(&w, "patchHash", args->hash);
-	jw_int(&w, "files", args->files);
-	jw_int(&w, "alreadyThere", args->there);
-	jw_end(&w);
-	jw_end(&w);
-}
-
 static void verb_applied(struct verb_call *v)
 {
 	struct applied_args args = {0};
 	struct ava_error err = {0};
-	struct draft *d;
 	struct buf b;
+	struct jw w;
 	int rv = 0;
 
 	if (!verb_body(v) || !verb_args(v, &args))
@@ -227,18 +208,20 @@ static void verb_applied(struct verb_call *v)
 	if (!id_is_run(v->id) || !args.cwd || !args.hash || strlen(args.hash) != HASH_HEX_LEN)
 		rv = err_set(&err, AVA_EINVAL,
 			     "a run, cwd and hash (of the patch, SHA-256) must be given");
-	d = rv == 0 ? draft_new(&v->core->book) : NULL;
-	if (rv == 0 && !d)
-		rv = err_set(&err, AVA_ENOMEM, "out of memory");
-	if (rv == 0) {
-		buf_init(&b, 65536);
-		applied_content(&b, v, &args);
-		core_event(v->core, d, EVENT_Custom, "", v->caller->user, &b);
-		rv = draft_commit(d, JOURNAL_NOW, verb_recorded, v->reply, &err);
-		buf_fini(&b);
-	}
-	if (rv != 0)
-		verb_fail(v->reply, rv, &err);
+	buf_init(&b, 65536);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "customType", "applied");
+	jw_object(&w, "data");
+	jw_str(&w, "subagentId", v->id);
+	jw_str(&w, "origin", v->caller->channel);
+	jw_str(&w, "cwd", args.cwd);
+	jw_str(&w, "patchHash", args.hash);
+	jw_int(&w, "files", args.files);
+	jw_int(&w, "alreadyThere", args.there);
+	jw_end(&w);
+	jw_end(&w);
+	verb_record(v, rv, "", &b, &err);
 }
 
 const struct verb verbs_about_changes[] = {

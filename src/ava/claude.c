@@ -123,18 +123,6 @@ static void claude_tell_session(struct core *c, const struct dirty *d)
 
 /* ---- reading, on a thread of the pool */
 
-static struct dirty *add_dirty(struct claude_reading *r, const char *session)
-{
-	struct dirty *d;
-
-	if (r->n == DIRTY_MAX || !ARRAY_ROOM(r->sessions, r->cap, r->n + 1))
-		return NULL;
-	d = &r->sessions[r->n++];
-	*d = (struct dirty){.watch = -1, .tasks_watch = -1};
-	snprintf(d->session, sizeof(d->session), "%s", session);
-	return d;
-}
-
 /* The newest line of each agent wins. */
 static void claude_read_log(struct claude_reading *r)
 {
@@ -555,9 +543,12 @@ static void take_dirty(struct claude *w, struct claude_reading *r)
 	size_t at = 0;
 	char *name;
 
-	while (r->n < DIRTY_MAX && (name = strmap_next(&w->dirty, &at)) != NULL) {
-		if (!add_dirty(r, name))
-			break;
+	while (r->n < DIRTY_MAX && (name = strmap_next(&w->dirty, &at)) != NULL &&
+	       ARRAY_ROOM(r->sessions, r->cap, r->n + 1)) {
+		struct dirty *d = &r->sessions[r->n++];
+
+		*d = (struct dirty){.watch = -1, .tasks_watch = -1};
+		snprintf(d->session, sizeof(d->session), "%s", name);
 		strmap_del(&w->dirty, name);
 		free(name);
 		at = 0;

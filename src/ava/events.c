@@ -58,11 +58,6 @@ static void reader_wake(struct feed_reader *r)
 	cur->wake(cur->user);
 }
 
-static bool events_is_live(const struct op_cursor *cur)
-{
-	return supervisor_find(&cur->core->sup, cur->run) != NULL;
-}
-
 static void add_late(uint64_t lsn, void *user)
 {
 	struct events_page *p = user;
@@ -264,7 +259,8 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 			if (p->rv != 0 && !p->missing)
 				return -2;
 			/* A missing file means that nothing was written yet. */
-			cur->ended = p->missing && cur->run[0] && !events_is_live(cur);
+			cur->ended = p->missing && cur->run[0] &&
+				     !supervisor_find(&cur->core->sup, cur->run);
 			page_free(p);
 			cur->page = NULL;
 			return cur->ended ? -1 : 0;
@@ -313,5 +309,5 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 	}
 	/* A run's last event is in the feed before the run stops being live, so a client that asked
 	 * for later events has everything. */
-	return cur->run[0] && !events_is_live(cur) ? -1 : 0;
+	return cur->run[0] && !supervisor_find(&cur->core->sup, cur->run) ? -1 : 0;
 }

@@ -124,14 +124,6 @@ static int parts_open(struct core *c, const struct core_options *o, enum part_st
 	return rv;
 }
 
-static bool parts_idle(const struct core *c)
-{
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-		if (parts[i].idle && !parts[i].idle(c))
-			return false;
-	return true;
-}
-
 static bool parts_written(const struct core *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -520,5 +512,8 @@ void core_close(struct core *c)
 
 bool core_idle(const struct core *c)
 {
-	return c->npending == 0 && c->jobs.n == 0 && parts_idle(c);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		if (parts[i].idle && !parts[i].idle(c))
+			return false;
+	return c->npending == 0 && c->jobs.n == 0;
 }

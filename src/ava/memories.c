@@ -398,20 +398,15 @@ static int join_tags(struct memory_op *op, const struct memory_args *a, struct a
 static void verb_write(struct verb_call *v)
 {
 	struct memory_args a = {0};
-	struct ava_error err = {0};
 	struct memory_op *op;
 
 	if (!verb_body(v) || !verb_args(v, &a) || !(op = ask_for(v, MEMORY_WRITE, answer_written)))
 		return;
 	if (a.cwd && a.cwd[0] && a.cwd[0] != '/')
-		err_set(&err, AVA_EINVAL, "cwd must be an absolute path, or empty: everywhere");
+		op->rv = err_set(&op->err, AVA_EINVAL,
+				 "cwd must be an absolute path, or empty: everywhere");
 	else if (a.tags)
-		(void)join_tags(op, &a, &err);
-	if (err.code != 0) {
-		verb_fail(v->reply, err.code, &err);
-		memory_op_free(op);
-		return;
-	}
+		op->rv = join_tags(op, &a, &op->err);
 	op->row.text = memory_op_copy(op, a.text);
 	op->row.kind = memory_op_copy(op, a.kind);
 	op->row.cwd = memory_op_copy(op, a.cwd ? a.cwd : op->row.id ? NULL : "");

@@ -50,10 +50,10 @@ struct prune {
 
 /* ---- removing, also over a crash */
 
-/* Notes durably what is removed: files, and runs (ids) with their folders. 0: they will be removed,
- * also after a crash; else nothing is. */
-static int prune_away_begin(int rootfd, const struct files_names *files,
-			    const struct files_names *runs, struct ava_error *err)
+/* Notes durably what is removed: files, and runs (ids) with their folders; then removes it. Once it
+ * is noted it will be removed, also after a crash. */
+static int prune_away(int rootfd, const struct files_names *files, const struct files_names *runs,
+		      struct ava_error *err)
 {
 	struct buf b;
 	int rv;
@@ -69,7 +69,7 @@ static int prune_away_begin(int rootfd, const struct files_names *files,
 	else if (files_replace(rootfd, AWAY_PATH, b.data ? b.data : "", b.len, true) != 0)
 		rv = err_sys(err, AWAY_PATH);
 	buf_fini(&b);
-	return rv;
+	return rv == 0 ? prune_away_finish(rootfd, err) : rv;
 }
 
 static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_error *err)
@@ -451,9 +451,7 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 			rv = seal_pruned(&p, s, at, MIN(at + FILES_ONCE, p.files.n), err);
 		sealer_close(s, rv == 0);
 		if (rv == 0)
-			rv = prune_away_begin(p.core->root_fd, &p.files, &p.runs, err);
-		if (rv == 0)
-			rv = prune_away_finish(p.core->root_fd, err);
+			rv = prune_away(p.core->root_fd, &p.files, &p.runs, err);
 	}
 	core_close_bare(p.core);
 	if (rv == 0)
@@ -537,11 +535,8 @@ static void pruning_look(struct job *j)
 static void pruning_remove(struct job *j)
 {
 	struct prune_work *g = CONTAINER_OF(j, struct prune_work, job);
-	int root = g->p.core->root_fd;
 
-	g->rv = prune_away_begin(root, &g->p.files, &g->p.runs, &g->err);
-	if (g->rv == 0)
-		g->rv = prune_away_finish(root, &g->err);
+	g->rv = prune_away(g->p.core->root_fd, &g->p.files, &g->p.runs, &g->err);
 }
 
 static void pruning_removed(struct job *j)

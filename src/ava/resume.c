@@ -239,9 +239,8 @@ static void resume_tell(struct resuming *r, int rv, const struct ava_error *err)
 	}
 	r->ready(rv, spec, &r->s, err, r->user);
 	resuming_free(r);
-	while (!list_empty(&more)) {
-		r = LIST_FIRST(&more, struct resuming, node);
-		list_del(&r->node);
+	LIST_EACH (&more, at, tmp) {
+		r = LIST_ENTRY(at, struct resuming, node);
 		r->ready(0, NULL, &r->s, NULL, r->user);
 		resuming_free(r);
 	}

@@ -423,11 +423,8 @@ static void spawned(int rv, void *user)
 			ava_strerror(rv));
 	}
 	tell_spawned(w, rv, &s, &err);
-	while (!list_empty(&more)) {
-		w = LIST_FIRST(&more, struct spawn_wait, more);
-		list_del(&w->more);
-		tell_spawned(w, rv, &s, &err);
-	}
+	LIST_EACH (&more, at, tmp)
+		tell_spawned(LIST_ENTRY(at, struct spawn_wait, more), rv, &s, &err);
 }
 
 /* 0: `w` is *taken* and will be answered. `spec` is *taken*. */
@@ -534,8 +531,7 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 	int rv;
 
 	if (!w) {
-		err_set(&err, AVA_ENOMEM, "out of memory");
-		done(AVA_ENOMEM, NULL, &err, user);
+		done(err_set(&err, AVA_ENOMEM, "out of memory"), NULL, &err, user);
 		return;
 	}
 	list_init(&w->more);
@@ -743,8 +739,7 @@ static void result_late(void *user)
 {
 	struct op_wait *w = user;
 
-	err_set(&w->err, AVA_ETIMEOUT, "%s still runs", w->id.text);
-	result_tell(w, AVA_ETIMEOUT, &w->err);
+	result_tell(w, err_set(&w->err, AVA_ETIMEOUT, "%s still runs", w->id.text), &w->err);
 }
 
 /* The run has ended: read its result file. */
@@ -766,12 +761,10 @@ static void result_ended(struct run_wait *wait, struct run *r)
 {
 	struct op_wait *w = CONTAINER_OF(wait, struct op_wait, wait);
 
-	if (r->end.done) {
+	if (r->end.done)
 		result_give(w);
-	} else {
-		err_set(&w->err, AVA_ECANCELED, OPS_STOPS);
-		result_tell(w, AVA_ECANCELED, &w->err);
-	}
+	else
+		result_tell(w, err_set(&w->err, AVA_ECANCELED, OPS_STOPS), &w->err);
 }
 
 /* `like`: whom to answer, once. */
@@ -860,8 +853,7 @@ static void cancel_stops(struct cancel_wait *w)
 {
 	struct ava_error err = {0};
 
-	err_set(&err, AVA_ECANCELED, OPS_STOPS);
-	w->done(AVA_ECANCELED, NULL, &err, w->user);
+	w->done(err_set(&err, AVA_ECANCELED, OPS_STOPS), NULL, &err, w->user);
 }
 
 static void cancel_next_ended(struct run_wait *wait, struct run *next)

@@ -25,16 +25,22 @@
 
 /* ---- arguments */
 
-/* Lists the valid names, for an error. */
-static void args_names(const struct arg *args, char *out, size_t size)
+/* The row of that name; NULL: there is none, and the error lists those there are. */
+static const struct arg *args_find(const struct arg *args, const char *name, const char *what,
+				   const char *where, struct ava_error *err)
 {
+	char names[400] = "none";
 	size_t n = 0;
 
-	snprintf(out, size, "none");
-	for (size_t i = 0; args && args[i].name && n < size; i++)
-		if (i == 0 || strcmp(args[i].name, args[i - 1].name) != 0)
-			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "",
-					      args[i].name);
+	for (const struct arg *a = args; a && a->name; a++) {
+		if (strcmp(a->name, name) == 0)
+			return a;
+		if (n < sizeof(names) && (a == args || strcmp(a->name, a[-1].name) != 0))
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
+					      a->name);
+	}
+	err_set(err, AVA_EINVAL, "unknown %s %.60s%s takes %s", what, name, where, names);
+	return NULL;
 }
 
 /* Reads a number times `scale`; refuses overflow, and a fraction where `scale` is 1. */
@@ -152,7 +158,6 @@ int args_read(const struct arg *args, const json_t *o, void *out, struct arena *
 	      struct ava_error *err)
 {
 	const char *key;
-	char names[400];
 	json_t *v;
 	int rv = 0;
 
@@ -160,15 +165,10 @@ int args_read(const struct arg *args, const json_t *o, void *out, struct arena *
 		return err_set(err, AVA_EINVAL, "the body must be a JSON object");
 	json_object_foreach((json_t *)o, key, v)
 	{
-		const struct arg *a = args;
+		const struct arg *a = args_find(args, key, "key", " in the request: it", err);
 
-		while (a && a->name && strcmp(a->name, key) != 0)
-			a++;
-		if (!a || !a->name) {
-			args_names(args, names, sizeof(names));
-			return err_set(err, AVA_EINVAL,
-				       "unknown key %.60s in the request: it takes %s", key, names);
-		}
+		if (!a)
+			return AVA_EINVAL;
 		if (a[1].name && strcmp(a[1].name, key) == 0 && !json_is_string(v))
 			a++; /* the row for a value that is no text */
 		rv = read_arg(a, v, out, mem, err);
@@ -216,17 +216,11 @@ static json_t *query_flag(const struct arg *a, const char *value, struct ava_err
 int args_query(const struct arg *args, const char *name, const char *value, json_t *o,
 	       struct ava_error *err)
 {
-	const struct arg *a = args;
-	char names[400];
+	const struct arg *a = args_find(args, name, "argument", ": this path", err);
 	json_t *v;
 
-	while (a && a->name && strcmp(a->name, name) != 0)
-		a++;
-	if (!a || !a->name) {
-		args_names(args, names, sizeof(names));
-		return err_set(err, AVA_EINVAL, "unknown argument %.60s: this path takes %s", name,
-			       names);
-	}
+	if (!a)
+		return AVA_EINVAL;
 	if (json_object_get(o, name))
 		return err_set(err, AVA_EINVAL, "%s is given twice", name);
 	err->code = 0;
@@ -329,7 +323,7 @@ void verb_drop(struct verb_answer *a, const struct ava_error *err)
 	verb_fail(a->reply, err->code, err);
 }
 
-void verb_recorded(int rv, void *user)
+static void verb_recorded(int rv, void *user)
 {
 	struct ava_error err = {0};
 	struct verb_answer a;
@@ -341,6 +335,22 @@ void verb_recorded(int rv, void *user)
 	jw_object(&a.w, NULL);
 	jw_bool(&a.w, "recorded", true);
 	verb_send(&a, 201);
+}
+
+void verb_record(struct verb_call *v, int rv, const char *session, struct buf *content,
+		 struct ava_error *err)
+{
+	struct draft *d = rv == 0 ? draft_new(&v->core->book) : NULL;
+
+	if (rv == 0 && !d)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		core_event(v->core, d, EVENT_Custom, session, v->caller->user, content);
+		rv = draft_commit(d, JOURNAL_NOW, verb_recorded, v->reply, err);
+	}
+	buf_fini(content);
+	if (rv != 0)
+		verb_fail(v->reply, rv, err);
 }
 
 /* Pool thread. */
@@ -574,20 +584,18 @@ static uint32_t servers_of(const struct core *c, const json_t *args)
 	return servers;
 }
 
-/* false: nothing to wait for. */
-static bool verbs_hold(struct core *c, const struct verb *verb, const struct caller *caller,
+/* Waits for what a request that begins something needs, then calls its verb. */
+static void verbs_hold(struct core *c, const struct verb *verb, const struct caller *caller,
 		       const char *id, const json_t *args, struct verb_reply *reply)
 {
-	uint32_t servers = verb->begins ? servers_of(c, args) : 0;
-	struct held *h = verb->begins ? calloc(1, sizeof(*h)) : NULL;
+	uint32_t servers = servers_of(c, args);
+	struct held *h = calloc(1, sizeof(*h));
 	struct ava_error err = {0};
 	int rv;
 
-	if (!verb->begins)
-		return false;
 	if (!h) {
 		verb_fail(reply, err_set(&err, AVA_ENOMEM, "out of memory"), &err);
-		return true;
+		return;
 	}
 	*h = (struct held){.core = c,
 			   .verb = verb,
@@ -608,7 +616,6 @@ static bool verbs_hold(struct core *c, const struct verb *verb, const struct cal
 		held_free(h);
 		verb_fail(reply, rv, &err);
 	}
-	return true;
 }
 
 void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,
@@ -619,7 +626,9 @@ void verbs_call(struct core *c, const struct verb *verb, const struct caller *ca
 	if (caller->trust != CALLER_OWNER)
 		verb_fail(reply, err_set(&err, AVA_EDENIED, "this daemon serves its owner only"),
 			  &err);
-	else if (!verbs_hold(c, verb, caller, id, args, reply))
+	else if (verb->begins)
+		verbs_hold(c, verb, caller, id, args, reply);
+	else
 		verbs_call_verb(c, verb, caller, id, args, reply);
 }
 

@@ -151,8 +151,10 @@ void verb_send(struct verb_answer *a, int status);
 /* Frees the answer, and sends the error instead. */
 void verb_drop(struct verb_answer *a, const struct ava_error *err);
 
-/* Callback of draft_commit for an event of a caller: `user` is its struct verb_reply. */
-void verb_recorded(int rv, void *user);
+/* Answers when an event of a caller, Custom with that content (*taken*), is on disk. `rv` not 0: it
+ * is refused with `err`. */
+void verb_record(struct verb_call *v, int rv, const char *session, struct buf *content,
+		 struct ava_error *err);
 
 /* An answer made from files by a thread of the pool, so that a long record does not hold the
  * loop. */

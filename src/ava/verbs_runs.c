@@ -726,13 +726,9 @@ static void verb_cancel_many(struct verb_call *v)
 
 	if (!verb_args(v, &args))
 		return;
-	if (verbs_runs_check_ids(&args, &err) != 0) {
-		verb_fail(v->reply, err.code, &err);
-		return;
-	}
-	all = malloc(sizeof(*all));
+	all = verbs_runs_check_ids(&args, &err) == 0 ? malloc(sizeof(*all)) : NULL;
 	if (!all) {
-		verb_fail(v->reply, AVA_ENOMEM, NULL);
+		verb_fail(v->reply, err.code ? err.code : AVA_ENOMEM, &err);
 		return;
 	}
 	*all = (struct cancelling){.core = v->core, .caller = v->caller, .pending = 1};
@@ -760,13 +756,8 @@ static void verb_push(struct verb_call *v)
 	struct ava_error err = {0};
 	struct verb_answer a;
 
-	if (!verb_args(v, NULL))
+	if (!verb_args(v, NULL) || !verb_begin(&a, v->reply, ops_push(v->core, v->id, &err), &err))
 		return;
-	if (ops_push(v->core, v->id, &err) != 0) {
-		verb_fail(v->reply, err.code, &err);
-		return;
-	}
-	verb_begin(&a, v->reply, 0, NULL);
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "subagent_id", v->id);
 	jw_str(&a.w, "outcome", "queued");

@@ -579,7 +579,6 @@ static void verb_audit(struct verb_call *v)
 {
 	struct audit_args args = {0};
 	struct ava_error err = {0};
-	struct draft *d;
 	struct buf b;
 	int rv;
 
@@ -587,17 +586,7 @@ static void verb_audit(struct verb_call *v)
 		return;
 	buf_init(&b, 2 * AUDIT_MAX);
 	rv = audit_content(v->core, &args, &b, &err);
-	d = rv == 0 ? draft_new(&v->core->book) : NULL;
-	if (rv == 0 && !d)
-		rv = err_set(&err, AVA_ENOMEM, "out of memory");
-	if (rv == 0) {
-		core_event(v->core, d, EVENT_Custom, args.session ? args.session : "",
-			   v->caller->user, &b);
-		rv = draft_commit(d, JOURNAL_NOW, verb_recorded, v->reply, &err);
-	}
-	buf_fini(&b);
-	if (rv != 0)
-		verb_fail(v->reply, rv, &err);
+	verb_record(v, rv, args.session ? args.session : "", &b, &err);
 }
 
 /* ---- streams (gateway/routes.c) */
