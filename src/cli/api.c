@@ -600,17 +600,6 @@ static void read_both(int out_fd, int complaint_fd, struct buf *out, struct buf 
 	}
 }
 
-/* The sentence behind "avad: ", one line. */
-static int api_failed(struct buf *complaint, struct ava_error *err)
-{
-	char *s = complaint->data ? complaint->data : (char *)"";
-
-	if (strncmp(s, "avad: ", 6) == 0)
-		s += 6;
-	return err_set(err, AVA_EIO, "%.*s", *s ? (int)strcspn(s, "\n") : 28,
-		       *s ? s : "avad ended without a reason");
-}
-
 /* Run avad. 0: its exit code is 0. AVA_EBUSY: another has the root. Else AVA_EIO with avad's words.
  * Output comes down one pipe, complaints down another; both are read to their ends before avad is
  * waited for. */
@@ -619,7 +608,8 @@ static int helper_run(const char *avad, const char *const *words, struct buf *ou
 {
 	char *argv[HELPER_WORDS + 2] = {(char *)avad};
 	int one[2] = {-1, -1}, two[2] = {-1, -1}, status = -1, rv = 0;
-	struct buf complaint;
+	struct buf complaint; /* a sentence behind "avad: ", one line */
+	const char *said;
 	pid_t pid = -1;
 
 	buf_init(&complaint, 8192);
@@ -640,7 +630,10 @@ static int helper_run(const char *avad, const char *const *words, struct buf *ou
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (rv == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
-		rv = api_failed(&complaint, err);
+		said = complaint.data ? complaint.data : "";
+		said += strncmp(said, "avad: ", 6) == 0 ? 6 : 0;
+		rv = err_set(err, AVA_EIO, "%.*s", *said ? (int)strcspn(said, "\n") : 28,
+			     *said ? said : "avad ended without a reason");
 		if (WIFEXITED(status) && WEXITSTATUS(status) == HELPER_IN_USE)
 			rv = AVA_EBUSY;
 	}

@@ -106,16 +106,6 @@ int cli_check_run_id(const char *id)
 			 id);
 }
 
-static int check_proposal_id(const char *id)
-{
-	if (id_is_proposal(id))
-		return CLI_DONE;
-	return cli_error(CLI_USAGE,
-			 "\"%.60s\" is not the id of a proposal: those look like P-19c0de (`ava "
-			 "proposals` lists them)",
-			 id);
-}
-
 /* `code` if all output to stdout has arrived, else CLI_FAILED. */
 static int cli_flush(int code)
 {
@@ -171,10 +161,16 @@ static int cli_check_ids(const struct command *c, int n, char **words)
 
 	if (strchr(args, '|') != NULL)
 		return CLI_DONE; /* the word may be something else than an id */
-	for (int i = 0; i < n && (i == 0 || strstr(args, "...") != NULL); i++)
-		if ((run && cli_check_run_id(words[i]) != CLI_DONE) ||
-		    (proposal && check_proposal_id(words[i]) != CLI_DONE))
+	for (int i = 0; i < n && (i == 0 || strstr(args, "...") != NULL); i++) {
+		if (run && cli_check_run_id(words[i]) != CLI_DONE)
 			return CLI_USAGE;
+		if (proposal && !id_is_proposal(words[i]))
+			return cli_error(CLI_USAGE,
+					 "\"%.60s\" is not the id of a proposal: those look like "
+					 "P-19c0de (`ava "
+					 "proposals` lists them)",
+					 words[i]);
+	}
 	return CLI_DONE;
 }
 

@@ -225,19 +225,17 @@ static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
 	int rv = 0;
 
 	api_body(&w, b, 1u << 20);
-	if (o.all) {
+	if (o.all)
 		jw_bool(&w, "all", true);
-	} else {
+	else
 		jw_array(&w, "ids");
-		for (int i = 0; rv == 0 && i < argc; i++) {
-			if (is_group(argv[i]))
-				rv = add_group(&w, c, argv[i], err);
-			else
-				jw_str(&w, NULL, argv[i]);
-		}
+	for (int i = 0; rv == 0 && i < argc; i++)
+		if (is_group(argv[i]))
+			rv = add_group(&w, c, argv[i], err);
+		else
+			jw_str(&w, NULL, argv[i]);
+	while (w.depth > 0)
 		jw_end(&w);
-	}
-	jw_end(&w);
 	if (rv == 0 && buf_check(b) != 0)
 		rv = err_set(err, buf_check(b),
 			     "too many ids at once: cancel them in several commands");
@@ -567,32 +565,24 @@ static int act_tell(const char *run, json_t *reply, const char *outcome)
 	return late ? cli_error(CLI_FAILED, "%s ended before it read that", run) : CLI_DONE;
 }
 
-/* Parked until tonight it reads nothing before. */
-static bool is_parked(struct client *c, const char *run)
-{
-	struct ava_error err;
-	json_t *status = NULL;
-	bool parked = api_get(c, &status, &err, "/runs/%s", run) == 0 &&
-		      strcmp(json_str(status, "status"), "parked") == 0;
-
-	json_decref(status);
-	return parked;
-}
-
 static int act_steer(struct client **c, const char *run, const char *text)
 {
 	struct wait w = {.end_ms =
 				 o.timeout_ms != OPT_ABSENT ? clock_mono_ms() + o.timeout_ms : -1};
 	struct ava_error err = {0};
-	json_t *reply = NULL;
+	json_t *reply = NULL, *status = NULL;
 	int rv = api_steer(c, run, o.call, text, &reply, &err), code;
-	bool parked;
+	bool queued, parked;
 
 	if (rv != 0)
 		return cli_fail(&err);
 	w.steer_id = json_str(reply, "steer_id");
-	parked = strcmp(json_str(reply, "outcome"), "queued") == 0 && is_parked(*c, run);
-	if (strcmp(json_str(reply, "outcome"), "queued") == 0 && !o.no_wait && !parked)
+	queued = strcmp(json_str(reply, "outcome"), "queued") == 0;
+	/* Parked until tonight it reads nothing before. */
+	parked = queued && api_get(*c, &status, NULL, "/runs/%s", run) == 0 &&
+		 strcmp(json_str(status, "status"), "parked") == 0;
+	json_decref(status);
+	if (queued && !o.no_wait && !parked)
 		rv = wait_for(&w, c, run, &err);
 	if (rv < 0)
 		code = cli_fail(&err);

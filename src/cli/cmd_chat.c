@@ -183,21 +183,12 @@ static void do_runs(struct chat *c, const char *rest)
 	json_decref(all);
 }
 
-/* Cost of Ava's own calls in this conversation, from the logs: the daemon's sums begin when it
- * starts. */
-static int own_cost(const struct chat *c, struct count *out, struct ava_error *err)
+static void do_cost(struct chat *c, const char *rest)
 {
+	/* Of Ava's own calls the logs tell: the daemon's sums begin when it starts. */
 	struct ava_log_query q = {.types = "InferEnd", .agent = "ava", .session = c->d.id};
 	const struct count_watch nobody = {0};
 	char root[ROOT_PATH_MAX];
-	int rv = settings_data_root(root, sizeof(root), err);
-
-	q.root = root;
-	return rv == 0 ? count_events(out, &q, COUNT_ALL, &nobody, err) : rv;
-}
-
-static void do_cost(struct chat *c, const char *rest)
-{
 	struct ava_error err = {0};
 	struct count_row own = {0};
 	struct count hers;
@@ -206,7 +197,9 @@ static void do_cost(struct chat *c, const char *rest)
 	int64_t cost = 0, tokens = 0;
 	size_t n, unknown = 0;
 
-	if (own_cost(c, &hers, &err) != 0) {
+	q.root = root;
+	if (settings_data_root(root, sizeof(root), &err) != 0 ||
+	    count_events(&hers, &q, COUNT_ALL, &nobody, &err) != 0) {
 		chat_wrong(&err);
 		return;
 	}

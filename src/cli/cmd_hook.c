@@ -675,17 +675,6 @@ static bool hook_read_all(struct buf *in)
 	return n == 0 && buf_check(in) == 0;
 }
 
-static bool find_home(struct hook *h)
-{
-	size_t n;
-
-	if (card_home(h->home, sizeof(h->home) - sizeof(CARD_FOLDER) - 1, NULL) != 0)
-		return false;
-	n = strlen(h->home);
-	snprintf(h->home + n, sizeof(h->home) - n, "/" CARD_FOLDER);
-	return sys_make_folders(h->home, true) == 0;
-}
-
 /* Opened and locked. */
 static bool open_session(struct hook *h)
 {
@@ -737,10 +726,15 @@ static int hook_run(int argc, char **argv)
 	struct hook h = {.dir = -1, .began_ms = clock_wall_ms()};
 	struct ava_error err = {0};
 	struct buf in;
+	size_t n;
 
 	(void)signal(SIGBUS, end_well);
 	(void)signal(SIGXFSZ, SIG_IGN);
-	if (!find_home(&h))
+	if (card_home(h.home, sizeof(h.home) - sizeof(CARD_FOLDER) - 1, NULL) != 0)
+		return CLI_DONE;
+	n = strlen(h.home);
+	snprintf(h.home + n, sizeof(h.home) - n, "/" CARD_FOLDER);
+	if (sys_make_folders(h.home, true) != 0)
 		return CLI_DONE;
 	buf_init(&in, INPUT_MAX);
 	if (!hook_read_all(&in)) {

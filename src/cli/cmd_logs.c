@@ -185,14 +185,6 @@ static void on_broken(const struct ava_error *err, void *user)
 	cli_error(CLI_FAILED, "%s", err->text);
 }
 
-static enum count_by logs_key_of(const char *by)
-{
-	for (int i = 0; by != NULL && logcount_keys[i] != NULL; i++)
-		if (strcmp(by, logcount_keys[i]) == 0)
-			return (enum count_by)(COUNT_TYPE + i);
-	return COUNT_ALL;
-}
-
 static void add_number(struct table *t, uint64_t n)
 {
 	char text[24];
@@ -266,9 +258,14 @@ static int logcount_print(const struct ava_log_query *q, const char *by, struct 
 			  struct ava_error *err)
 {
 	struct count_watch watch = {on_broken, logprint_progress, p};
+	enum count_by key = COUNT_ALL;
 	struct count c;
-	int rv = count_events(&c, q, logs_key_of(by), &watch, err);
+	int rv;
 
+	for (int i = 0; by != NULL && logcount_keys[i] != NULL; i++)
+		if (strcmp(by, logcount_keys[i]) == 0)
+			key = (enum count_by)(COUNT_TYPE + i);
+	rv = count_events(&c, q, key, &watch, err);
 	logprint_clear(p);
 	if (rv != 0)
 		return rv;

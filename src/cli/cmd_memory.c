@@ -176,18 +176,9 @@ static int write_memory(const char *id, const char *text)
 	return code;
 }
 
-static bool sure(void)
-{
-	if (o.yes)
-		return true;
-	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-		return false;
-	fputs("Remove everything that is remembered of you, for good? [Yes/No] ", stderr);
-	return task_yes() == 1;
-}
-
 static int remove_memories(int argc, char **argv)
 {
+	bool sure = !o.all || o.yes;
 	json_t *reply = NULL;
 	struct buf body;
 	struct jw w;
@@ -195,7 +186,11 @@ static int remove_memories(int argc, char **argv)
 
 	if (o.all == (argc > 0))
 		return cli_error(CLI_USAGE, "rm takes ids (M-19c0de) or --all");
-	if (o.all && !sure())
+	if (!sure && isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
+		fputs("Remove everything that is remembered of you, for good? [Yes/No] ", stderr);
+		sure = task_yes() == 1;
+	}
+	if (!sure)
 		return cli_error(CLI_REJECTED, "no yes (or --yes): nothing was removed");
 	api_body(&w, &body, BODY_MAX);
 	if (o.all)

@@ -738,19 +738,6 @@ static bool root_check_root(struct root_doctor *d)
 	return true;
 }
 
-static bool check_program(struct root_doctor *d)
-{
-	char avad[ROOT_PATH_MAX];
-	struct ava_error err;
-	int rv = start_find(avad, sizeof(avad), &err);
-
-	if (rv == 0)
-		root_check(d, "program", true, "ava %s, daemon %s", ava_version(), avad);
-	else
-		root_check(d, "program", false, "%s", err.text);
-	return rv == 0;
-}
-
 /* Configuration, keys, services: what avad sees. */
 static void root_check_services(struct root_doctor *d)
 {
@@ -842,24 +829,12 @@ static void root_check_daemon(struct root_doctor *d)
 
 /* ---- local servers */
 
-static void store(struct root_doctor *d, const char *base_url, const char *model)
-{
-	char path[ROOT_PATH_MAX];
-	struct ava_error err;
-
-	if (keys_store("AVA_LOCAL_BASE_URL", base_url, path, sizeof(path), &err) != 0 ||
-	    keys_store("AVA_LOCAL_MODEL", model, path, sizeof(path), &err) != 0)
-		root_check(d, "stored", false, "%s", err.text);
-	else
-		root_check(d, "stored", true, "%s (a daemon that runs reads it at its next start)",
-			   path);
-}
-
 static void offer(struct root_doctor *d)
 {
 	const json_t *servers = json_object_get(d->seen, "local_servers"), *row, *found = NULL;
 	const char *model;
-	char answer[64];
+	char answer[64], path[ROOT_PATH_MAX];
+	struct ava_error err;
 	size_t i, n;
 
 	json_array_foreach((json_t *)servers, i, row)
@@ -883,8 +858,15 @@ static void offer(struct root_doctor *d)
 	term_print(stdout, "Write it into the file env, with the model %s? [y/N] ", model);
 	fflush(stdout);
 	/* Anything but a word of yes, also the end of input, is no. */
-	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
-		store(d, json_str(found, "base_url"), model);
+	if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
+		return;
+	if (keys_store("AVA_LOCAL_BASE_URL", json_str(found, "base_url"), path, sizeof(path),
+		       &err) != 0 ||
+	    keys_store("AVA_LOCAL_MODEL", model, path, sizeof(path), &err) != 0)
+		root_check(d, "stored", false, "%s", err.text);
+	else
+		root_check(d, "stored", true, "%s (a daemon that runs reads it at its next start)",
+			   path);
 }
 
 static void root_print_json(struct root_doctor *d)
@@ -908,11 +890,16 @@ static void root_print_json(struct root_doctor *d)
 static int doctor_run(int argc, char **argv)
 {
 	struct root_doctor d = {.checks = json_array()};
+	char avad[ROOT_PATH_MAX];
 	struct ava_error err;
 	int fd;
 
-	if (check_program(&d))
+	if (start_find(avad, sizeof(avad), &err) != 0) {
+		root_check(&d, "program", false, "%s", err.text);
+	} else {
+		root_check(&d, "program", true, "ava %s, daemon %s", ava_version(), avad);
 		root_check_services(&d);
+	}
 	if (root_check_root(&d)) {
 		fd = open(d.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* -1: no root yet */
 		if (fd >= 0 && read_check_format(fd, &err) != 0)

@@ -113,17 +113,6 @@ static int run_take_id(const json_t *v, const char *key, char *out, size_t size,
 	return 0;
 }
 
-/* Show the quote in the daemon's words; without `ask` its last line, the question, is left out. */
-static void show_quote(const struct run_job *j, const char *message, bool ask)
-{
-	const char *question = ask ? NULL : strstr(message, "\n" WORDS_PROCEED);
-
-	term_wrapped(j->talk, message,
-		     question != NULL ? (size_t)(question - message) : strlen(message));
-	fputc(ask && isatty(j->answers) ? ' ' : '\n', j->talk);
-	fflush(j->talk);
-}
-
 /* The daemon's answer has a run. */
 static int take_run(struct run_job *j, const json_t *p, struct ava_error *err)
 {
@@ -163,6 +152,9 @@ static int take_quote(struct run_job *j, const json_t *p, bool ask, struct ava_e
 	/* The first Ctrl-C sets the flag, the next one ends the program. */
 	const struct sigaction sa = {.sa_handler = run_on_signal, .sa_flags = SA_RESETHAND};
 	const char *role = json_get_str(json_object_get(p, "quote"), "role");
+	const char *message = json_str(p, "message");
+	/* The daemon's last line is the question. */
+	const char *question = ask ? NULL : strstr(message, "\n" WORDS_PROCEED);
 	int rv = run_take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
 
 	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
@@ -172,9 +164,13 @@ static int take_quote(struct run_job *j, const json_t *p, bool ask, struct ava_e
 	sigaction(SIGINT, &sa, NULL);
 	if (ask)
 		hold_interrupt(true);
-	if (rv == 0)
-		show_quote(j, json_str(p, "message"), ask);
-	return rv;
+	if (rv != 0)
+		return rv;
+	term_wrapped(j->talk, message,
+		     question != NULL ? (size_t)(question - message) : strlen(message));
+	fputc(ask && isatty(j->answers) ? ' ' : '\n', j->talk);
+	fflush(j->talk);
+	return 0;
 }
 
 static int run_propose(struct run_job *j, const char *text, struct ava_error *err)

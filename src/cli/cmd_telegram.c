@@ -41,16 +41,6 @@ static void print_state(const json_t *door)
 			   json_get_bool(who, "blocked", false) ? "  has blocked the bot" : "");
 }
 
-static void print_code(const char *bot, const char *code, int64_t minutes)
-{
-	term_print(stdout,
-		   "Send this code to @%s, in a chat with nobody else, within %" PRId64
-		   " minutes:\n",
-		   bot, minutes);
-	term_print(stdout, "\n    %s\n", code);
-	term_print(stdout, "\nor open https://t.me/%s?start=%s\n", bot, code);
-}
-
 /* A daemon that has just begun asks who its bot is: ten seconds, then it says itself that it does
  * not know. */
 static int wait_for_bot(void)
@@ -105,11 +95,18 @@ static int telegram_run(int argc, char **argv)
 		return code;
 	if (o.json)
 		show_json(stdout, door);
-	else if (pair)
-		print_code(json_str(door, "bot"), json_str(door, "code"),
-			   json_get_int(door, "seconds", 0) / 60);
-	else
+	else if (!pair)
 		print_state(door);
+	else
+		term_print(stdout,
+			   "Send this code to @%s, in a chat with nobody else, within %" PRId64
+			   " minutes:\n",
+			   json_str(door, "bot"), json_get_int(door, "seconds", 0) / 60);
+	if (pair && !o.json) {
+		term_print(stdout, "\n    %s\n", json_str(door, "code"));
+		term_print(stdout, "\nor open https://t.me/%s?start=%s\n", json_str(door, "bot"),
+			   json_str(door, "code"));
+	}
 	json_decref(door);
 	return CLI_DONE;
 }

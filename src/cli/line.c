@@ -277,20 +277,12 @@ static void show_hidden(struct line *l)
 
 /* ---- pastes */
 
-static size_t line_count_lines(const char *s)
-{
-	size_t n = 1;
-
-	for (; *s != '\0'; s++)
-		n += *s == '\n' && s[1] != '\0';
-	return n;
-}
-
 /* A paste as it stands in the line: itself, or its name. NULL: it cannot be
  * kept. */
 static const char *paste_in_line(struct line *l)
 {
 	struct buf *p = &l->keys.paste;
+	size_t lines = 1;
 
 	while (p->len > 0 && p->data[p->len - 1] == '\n')
 		p->data[--p->len] = '\0';
@@ -303,8 +295,10 @@ static const char *paste_in_line(struct line *l)
 	l->paste[l->pastes] = strndup(p->data, p->len);
 	if (l->paste[l->pastes] == NULL)
 		return NULL;
+	for (const char *s = p->data; *s != '\0'; s++)
+		lines += *s == '\n' && s[1] != '\0';
 	snprintf(l->name[l->pastes], sizeof(l->name[0]), "[paste %u: %zu lines]", l->pastes + 1,
-		 line_count_lines(p->data));
+		 lines);
 	return l->name[l->pastes++];
 }
 
@@ -712,19 +706,6 @@ void line_close(struct line *l)
 
 /* ---- reading */
 
-static int edit_take(struct line *l, const char *line, size_t len, struct ava_error *err)
-{
-	if (len > 0 && line[len - 1] == '\n')
-		len--;
-	if (line_expand(l, line, len) != 0)
-		return err_set(err, AVA_ETOOBIG, "the line is too long");
-	drop_pastes(l);
-	if (l->text.len == 0)
-		return 0;
-	history_keep(l, l->text.data);
-	return 0;
-}
-
 static int read_edited(struct line *l, struct ava_error *err)
 {
 	const char *line;
@@ -738,8 +719,14 @@ static int read_edited(struct line *l, struct ava_error *err)
 	l->end = l->interrupted = false;
 	fputs("\033[?2004h", stdout);
 	line = el_gets(l->el, &len);
-	if (line != NULL && len > 0)
-		rv = edit_take(l, line, (size_t)len, err);
+	if (line != NULL && len > 0) {
+		if (line_expand(l, line, (size_t)len - (line[len - 1] == '\n')) != 0)
+			rv = err_set(err, AVA_ETOOBIG, "the line is too long");
+		else
+			drop_pastes(l);
+		if (rv == 0 && l->text.len > 0)
+			history_keep(l, l->text.data);
+	}
 	fputs(line == NULL ? "\033[?2004l\n" : "\033[?2004l", stdout);
 	fflush(stdout);
 	if (rv != 0)

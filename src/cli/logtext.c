@@ -39,25 +39,19 @@ static int logtext_cut(struct buf *out, const char *s, size_t max_chars)
 	return buf_check(out);
 }
 
-/* A JSON value as people write it: {"query": "x", "n": 3}, cut after
- * `max_chars` characters with an ellipsis. */
-static int logtext_json(struct buf *out, const json_t *v, size_t max_chars)
-{
-	char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-	int rv;
-
-	if (text == NULL)
-		return AVA_ENOMEM;
-	rv = logtext_cut(out, text, max_chars);
-	free(text);
-	return rv;
-}
-
 int logtext_args(struct buf *out, const json_t *args, size_t max_chars)
 {
+	char *text;
+	int rv;
+
 	if (json_is_string(args)) /* a preview of long arguments */
 		return logtext_cut(out, json_string_value(args), max_chars);
-	return args != NULL ? logtext_json(out, args, max_chars) : buf_check(out);
+	if (args == NULL)
+		return buf_check(out);
+	text = json_dumps(args, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	rv = text != NULL ? logtext_cut(out, text, max_chars) : AVA_ENOMEM;
+	free(text);
+	return rv;
 }
 
 static void logtext_add_words(struct buf *out, const json_t *v)

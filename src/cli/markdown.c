@@ -345,28 +345,24 @@ static int enter_span(MD_SPANTYPE type, void *detail, void *user)
 	return 0;
 }
 
-/* The address of a link is shown whole, unless it is the text itself: what a
- * person follows should be what they read. */
-static void show_href(struct show *s)
-{
-	if (s->href[0] == '\0' || strcmp(s->href, s->link) == 0)
-		return;
-	set_style(s, FAINT, true);
-	text(s, " (", 2);
-	text(s, s->href, strlen(s->href));
-	text(s, ")", 1);
-	set_style(s, FAINT, false);
-	s->href[0] = '\0';
-}
-
 static int leave_span(MD_SPANTYPE type, void *detail, void *user)
 {
 	struct show *s = user;
 
-	if (type == MD_SPAN_A || type == MD_SPAN_IMG)
-		show_href(s);
-	else if (span_style(type) != 0)
+	bool link = type == MD_SPAN_A || type == MD_SPAN_IMG;
+
+	if (!link && span_style(type) != 0)
 		set_style(s, span_style(type), false);
+	/* The address of a link is shown whole, unless it is the text itself: what a person follows
+	 * should be what they read. */
+	if (link && s->href[0] != '\0' && strcmp(s->href, s->link) != 0) {
+		set_style(s, FAINT, true);
+		text(s, " (", 2);
+		text(s, s->href, strlen(s->href));
+		text(s, ")", 1);
+		set_style(s, FAINT, false);
+		s->href[0] = '\0';
+	}
 	return 0;
 }
 
@@ -598,20 +594,12 @@ const char *speech_tail(const struct speech *s, size_t *len)
 	return s->text.data + s->shown;
 }
 
-static size_t blank_start(const char *t, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len && (t[i] == '\n' || t[i] == ' ' || t[i] == '\r'); i++)
-		if (t[i] == '\n')
-			n = i + 1;
-	return n;
-}
-
 static void markdown_part(struct speech *s, FILE *f, const char *t, size_t len)
 {
-	size_t skip = blank_start(t, len), column = 0;
+	size_t skip = 0, column = 0;
 
+	for (size_t i = 0; i < len && (t[i] == '\n' || t[i] == ' ' || t[i] == '\r'); i++)
+		skip = t[i] == '\n' ? i + 1 : skip;
 	if (skip > 0)
 		s->gap = s->open;
 	t += skip;

@@ -578,15 +578,6 @@ static void changes_section(FILE *f, const json_t *result)
 			   id);
 }
 
-/* A line behind the last one of a run; nothing when it proposes none. */
-static void changes_offer(FILE *f, const json_t *result)
-{
-	int64_t files = json_get_int(json_object_get(result, "patch"), "files", 0);
-
-	if (files > 0)
-		term_line(f, WORDS_PROPOSES(files, json_str(result, "subagent_id")));
-}
-
 void show_proposal(FILE *f, const json_t *proposal)
 {
 	const char *message = json_str(proposal, "message");
@@ -825,12 +816,14 @@ void progress_still_working(struct progress *p, const json_t *status)
 void progress_end(FILE *f, const char *who, const json_t *result, const json_t *run)
 {
 	const struct words_end end = format_end_of(result, run);
+	int64_t files = json_get_int(json_object_get(result, "patch"), "files", 0);
 	int64_t all, failed = format_not_found(result, &all);
 
 	term_line(f, WORDS_ENDED(show_mark(end.mark), who, &end,
 				 format_time_of(result, "duration_seconds").text,
 				 format_cost_of(result, "cost_cents").text));
-	changes_offer(f, result);
+	if (files > 0)
+		term_line(f, WORDS_PROPOSES(files, json_str(result, "subagent_id")));
 	if (failed > 0)
 		term_line(f, WORDS_NOT_FOUND_OF(failed, all));
 }
