@@ -219,24 +219,12 @@ void events_close_all(struct ava_runtime *rt)
 		events_watch_free(LIST_FIRST(&rt->watches, struct ava_watch, node));
 }
 
-static void call_tool(struct ava_watch *w, const struct ava_event *e, const json_t *o)
-{
-	const json_t *v = json_object_get(o, "args");
-	struct buf args;
-
-	buf_init(&args, 16u << 20);
-	if (v)
-		json_dump(&args, v);
-	w->calls.tool_call(e->agent, json_str(o, "name"),
-			   buf_check(&args) == 0 && args.len ? args.data : "null", e, w->user);
-	buf_fini(&args);
-}
-
 static int call_typed(struct ava_watch *w, const struct ava_event *e, const struct event_view *v,
 		      struct ava_error *err)
 {
 	const struct ava_callbacks *calls = &w->calls;
 	const char *run;
+	struct buf args;
 	json_t *o;
 
 	if (!((v->kind == EVENT_SubagentSpawn && calls->start) ||
@@ -249,15 +237,21 @@ static int call_typed(struct ava_watch *w, const struct ava_event *e, const stru
 		return err_set(err, AVA_ENOMEM, "an event could not be read");
 	run = json_get_str(o, "subagentId");
 	run = run ? run : e->agent;
+	buf_init(&args, 16u << 20);
+	if (v->kind == EVENT_ToolCall && json_object_get(o, "args"))
+		json_dump(&args, json_object_get(o, "args"));
 	if (v->kind == EVENT_SubagentSpawn)
 		calls->start(run, e, w->user);
 	else if (v->kind == EVENT_Activity)
 		calls->activity(e->agent, json_str(o, "text"), e, w->user);
-	else if (v->kind == EVENT_ToolCall)
-		call_tool(w, e, o);
-	else
+	else if (v->kind == EVENT_SubagentComplete)
 		calls->complete(run, shape_status(json_get_str(o, "status")),
 				json_str(o, "summary"), e, w->user);
+	else
+		calls->tool_call(e->agent, json_str(o, "name"),
+				 buf_check(&args) == 0 && args.len ? args.data : "null", e,
+				 w->user);
+	buf_fini(&args);
 	json_decref(o);
 	return 0;
 }

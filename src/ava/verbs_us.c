@@ -80,23 +80,6 @@ static void write_journal(struct jw *w, struct core *c)
 	jw_end(w);
 }
 
-/* Settings that differ from their defaults, so that a client can compare them with its
- * environment's. */
-static void verbs_us_write_settings(struct jw *w, const struct core *c)
-{
-	const struct settings *s = &c->settings;
-
-	jw_object(w, "settings");
-	for (const struct settings_key *k = settings_keys; k->name; k++)
-		if (settings_get(s, k) != k->def)
-			jw_int(w, k->name, settings_get(s, k));
-	if (s->confirm_over_cents != SETTINGS_CONFIRM_ALWAYS)
-		jw_int(w, "confirm", s->confirm_over_cents);
-	if (c->model)
-		jw_str(w, "model", c->model);
-	jw_end(w);
-}
-
 /* The doors that ask the daemon; one that nobody has asked by is left out. The messenger, which
  * asks by itself, is told apart. */
 static const char *const doors[CORE_NDOORS] = {"terminal", "libava", "acp", "mcp", "web"};
@@ -170,7 +153,17 @@ static void verb_health(struct verb_call *v)
 		if (keys_mark(keys_salt(), keys_known[i], mark))
 			jw_str(&a.w, keys_known[i], mark);
 	jw_end(&a.w);
-	verbs_us_write_settings(&a.w, c);
+	/* Settings that differ from their defaults, so that a client can compare them with its
+	 * environment's. */
+	jw_object(&a.w, "settings");
+	for (const struct settings_key *k = settings_keys; k->name; k++)
+		if (settings_get(&c->settings, k) != k->def)
+			jw_int(&a.w, k->name, settings_get(&c->settings, k));
+	if (c->settings.confirm_over_cents != SETTINGS_CONFIRM_ALWAYS)
+		jw_int(&a.w, "confirm", c->settings.confirm_over_cents);
+	if (c->model)
+		jw_str(&a.w, "model", c->model);
+	jw_end(&a.w);
 	otel_health(c, &a.w);
 	write_doors(&a.w, c);
 	if (s->telegram) {

@@ -154,17 +154,6 @@ static void set_lost(struct remote_stream *s, bool lost)
 	s->lost = lost;
 }
 
-static int join_again(struct remote_stream *s, struct ava_error *err)
-{
-	int rv = s->host->serve(s->host->user, err);
-
-	s->now = false;
-	if (rv == 0)
-		rv = remote_join(s, err);
-	set_lost(s, rv != 0);
-	return rv;
-}
-
 /* ---- life */
 
 static struct remote_stream *stream_of(struct backend_cursor *c)
@@ -230,7 +219,11 @@ int remote_stream_next(struct backend_cursor *c, struct backend_item *item, stru
 		if (s->ended)
 			return 0;
 		if (s->c == NULL) {
-			rv = join_again(s, err);
+			rv = s->host->serve(s->host->user, err);
+			s->now = false;
+			if (rv == 0)
+				rv = remote_join(s, err);
+			set_lost(s, rv != 0);
 			if (rv != 0)
 				return rv;
 			continue; /* the head may have brought some */

@@ -254,18 +254,6 @@ static int stream_put(struct event_stream *s, struct buf *b)
 	return rv;
 }
 
-static int stream_write_frame(struct event_stream *s, const struct op_event *e)
-{
-	struct buf b;
-
-	buf_init(&b, 64u << 20);
-	buf_addf(&b, "id: %llu\nevent: ", (unsigned long long)e->lsn);
-	buf_add(&b, e->type, e->type_len);
-	buf_adds(&b, "\ndata: ");
-	buf_add(&b, e->line, e->line_len);
-	return stream_put(s, &b);
-}
-
 static void stream_send_frame(struct event_stream *s, const struct op_frame *f)
 {
 	static const char *const names[] = {
@@ -326,12 +314,18 @@ static void stream_pump(struct os_task *t)
 {
 	struct event_stream *s = CONTAINER_OF(t, struct event_stream, pump);
 	struct op_event e;
+	struct buf b;
 	int rv = 0;
 
 	while (!s->full && (rv = ops_events_next(s->cursor, &e)) == 1) {
 		if (!ops_event_is_of(&e, s->session))
 			continue;
-		rv = stream_write_frame(s, &e);
+		buf_init(&b, 64u << 20);
+		buf_addf(&b, "id: %llu\nevent: ", (unsigned long long)e.lsn);
+		buf_add(&b, e.type, e.type_len);
+		buf_adds(&b, "\ndata: ");
+		buf_add(&b, e.line, e.line_len);
+		rv = stream_put(s, &b);
 		if (rv < 0) {
 			rv = -2;
 			break;
