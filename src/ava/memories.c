@@ -399,14 +399,17 @@ static void verb_write(struct verb_call *v)
 {
 	struct memory_args a = {0};
 	struct memory_op *op;
+	int rv = 0;
 
 	if (!verb_body(v) || !verb_args(v, &a) || !(op = ask_for(v, MEMORY_WRITE, answer_written)))
 		return;
 	if (a.cwd && a.cwd[0] && a.cwd[0] != '/')
-		op->rv = err_set(&op->err, AVA_EINVAL,
-				 "cwd must be an absolute path, or empty: everywhere");
+		rv = err_set(&op->err, AVA_EINVAL,
+			     "cwd must be an absolute path, or empty: everywhere");
 	else if (a.tags)
-		op->rv = join_tags(op, &a, &op->err);
+		rv = join_tags(op, &a, &op->err);
+	if (rv != 0)
+		op->rv = rv; /* else a copy may have failed */
 	op->row.text = memory_op_copy(op, a.text);
 	op->row.kind = memory_op_copy(op, a.kind);
 	op->row.cwd = memory_op_copy(op, a.cwd ? a.cwd : op->row.id ? NULL : "");

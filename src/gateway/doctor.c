@@ -836,7 +836,7 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	struct os_loop *loop = os_loop_new(err);
 	struct http_client *client = loop ? http_client_new(loop, err) : NULL;
 	const char *forced = getenv("AVA_MODEL");
-	struct ava_error unset = {0};
+	struct ava_error unset = {0}, unresolved;
 	struct model m;
 	const char *why;
 	int64_t bot;
@@ -862,8 +862,9 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	check_keys(d);
 	check_learned(d);
 	(void)trial_model(loop, forced, &(struct model){0}); /* asks a server for the default */
-	if (model_resolve(forced, &m, &why, &unset) != 0)
-		doctor_check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "", unset.text);
+	if (model_resolve(forced, &m, &why, &unresolved) != 0)
+		doctor_check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "",
+			     unresolved.text);
 	else
 		doctor_check(d, "default", true, "%s: %s", m.id,
 			     forced ? "AVA_MODEL says so" : why);
