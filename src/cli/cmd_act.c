@@ -203,21 +203,6 @@ static bool is_group(const char *id)
 	       id_is_proposal(proposal);
 }
 
-/* Add the group's runs that have begun, and its own id for the next run of a chain, which may begin
- * before the others are told; so a chain goes no further. */
-static int add_group(struct jw *w, struct client *c, const char *id, struct ava_error *err)
-{
-	json_t *group = NULL, *run;
-	size_t i;
-	int rv = api_get(c, &group, err, "/groups/%s", id);
-
-	json_array_foreach(json_object_get(group, "runs"), i, run)
-		jw_str(w, NULL, json_str(run, "subagent_id"));
-	jw_str(w, NULL, id);
-	json_decref(group);
-	return rv;
-}
-
 static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
 		       struct ava_error *err)
 {
@@ -229,11 +214,19 @@ static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
 		jw_bool(&w, "all", true);
 	else
 		jw_array(&w, "ids");
-	for (int i = 0; rv == 0 && i < argc; i++)
+	for (int i = 0; rv == 0 && i < argc; i++) {
+		json_t *group = NULL, *run;
+		size_t k;
+
+		/* The group's runs that have begun, and its own id for the next run of a chain,
+		 * which may begin before the others are told; so a chain goes no further. */
 		if (is_group(argv[i]))
-			rv = add_group(&w, c, argv[i], err);
-		else
-			jw_str(&w, NULL, argv[i]);
+			rv = api_get(c, &group, err, "/groups/%s", argv[i]);
+		json_array_foreach(json_object_get(group, "runs"), k, run)
+			jw_str(&w, NULL, json_str(run, "subagent_id"));
+		jw_str(&w, NULL, argv[i]);
+		json_decref(group);
+	}
 	while (w.depth > 0)
 		jw_end(&w);
 	if (rv == 0 && buf_check(b) != 0)

@@ -94,23 +94,6 @@ static void chat_show_one(struct chat *c, const char *id)
 	json_decref(run);
 }
 
-/* "2 (P-19c0de): find main", as Ava names them; of a group the first of its tasks. */
-static void show_quote_line(const json_t *proposal)
-{
-	const json_t *config = json_object_get(proposal, "config");
-	const json_t *members = json_object_get(config, "members");
-	const char *task = json_str(members ? json_array_get(members, 0) : config, "task");
-	char line[512], runs[32] = "";
-
-	if (members)
-		snprintf(runs, sizeof(runs), "%zu runs: ", json_array_size(members));
-	snprintf(line, sizeof(line), "%" PRId64 " (%.24s): %s%.*s",
-		 json_get_int(proposal, "number", 1), json_str(proposal, "proposal_id"), runs,
-		 (int)utf8_prefix(task, strlen(task), 80), task);
-	term_cut(stdout, line, strlen(line), term_width(stdout));
-	putchar('\n');
-}
-
 static void cmd_chat_show_quotes(struct chat *c)
 {
 	json_t *all = NULL;
@@ -120,9 +103,21 @@ static void cmd_chat_show_quotes(struct chat *c)
 	(void)dialog_quotes(&c->d, &all, NULL);
 	json_array_foreach(all, i, quote)
 	{
+		/* "2 (P-19c0de): find main", as Ava names them; of a group its first task. */
+		const json_t *config = json_object_get(quote, "config");
+		const json_t *members = json_object_get(config, "members");
+		const char *task = json_str(members ? json_array_get(members, 0) : config, "task");
+		char line[512], runs[32] = "";
+
 		if (i == 0)
 			puts(WORDS_WAITING);
-		show_quote_line(quote);
+		if (members)
+			snprintf(runs, sizeof(runs), "%zu runs: ", json_array_size(members));
+		snprintf(line, sizeof(line), "%" PRId64 " (%.24s): %s%.*s",
+			 json_get_int(quote, "number", 1), json_str(quote, "proposal_id"), runs,
+			 (int)utf8_prefix(task, strlen(task), 80), task);
+		term_cut(stdout, line, strlen(line), term_width(stdout));
+		putchar('\n');
 	}
 	json_decref(all);
 }

@@ -535,12 +535,6 @@ static const struct opt opts[] = {
 	    "go on where the last call with this file ended"),
 };
 
-static void logs_look(struct logprint *p)
-{
-	if (p->cursor != NULL)
-		logcursor_look(p->cursor, clock_wall_ms());
-}
-
 /* 0, or a code that ends it. */
 static int logs_show_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
 {
@@ -585,7 +579,8 @@ static int show_all(struct logprint *p, struct ava_error *err)
 		rv = logs_settle(p, err);
 		if (rv != 0)
 			return rv;
-		logs_look(p);
+		if (p->cursor != NULL)
+			logcursor_look(p->cursor, clock_wall_ms());
 		ava_log_wait(p->log, -1);
 	}
 	rv = logprint_end(p, err);
@@ -636,7 +631,8 @@ static int logs_show(const struct ava_log_query *q, struct logprint *p, struct a
 		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (o.count)
 		return logcount_print(q, o.by, p, err);
-	logs_look(p);
+	if (p->cursor != NULL)
+		logcursor_look(p->cursor, clock_wall_ms());
 	rv = ava_log_open(&p->log, q, err);
 	if (rv != 0)
 		return rv;

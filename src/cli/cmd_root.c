@@ -786,29 +786,14 @@ static void check_health(struct root_doctor *d)
 		   json_str(d->health, "model_why"));
 }
 
-/* The daemon reads its files only when it starts: name files that changed since. */
-static void check_stale(struct root_doctor *d)
-{
-	static const char *const names[] = {"config.yaml", "env"};
-	double started = (double)clock_wall_ms() / 1000 -
-			 json_number_value(json_object_get(d->health, "uptime_seconds"));
-	char path[ROOT_PATH_MAX];
-	struct stat st;
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (settings_config_path(names[i], path, sizeof(path), NULL) == 0 &&
-		    stat(path, &st) == 0 && (double)st.st_mtime > started)
-			root_check(
-				d, "settings", false,
-				"%s was written after the daemon had started, which goes by what "
-				"stood there then: `ava restart`",
-				path);
-}
-
 static void root_check_daemon(struct root_doctor *d)
 {
+	static const char *const names[] = {"config.yaml", "env"};
+	char path[ROOT_PATH_MAX];
 	struct ava_error err;
 	struct client *c = NULL;
+	struct stat st;
+	double started;
 	int rv = api_open(API_LOOK, &c, &err);
 
 	if (rv == AVA_ECONNECT || rv == AVA_ENOENT) {
@@ -819,11 +804,21 @@ static void root_check_daemon(struct root_doctor *d)
 		client_set_quiet(c, 5000);
 		rv = api_get(c, &d->health, &err, "/health");
 	}
-	if (rv == 0) {
+	if (rv == 0)
 		check_health(d);
-		check_stale(d);
-	} else
+	else
 		root_check(d, "daemon", false, "%s", err.text);
+	/* The daemon reads its files only when it starts: name files that changed since. */
+	started = (double)clock_wall_ms() / 1000 -
+		  json_number_value(json_object_get(d->health, "uptime_seconds"));
+	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(names); i++)
+		if (settings_config_path(names[i], path, sizeof(path), NULL) == 0 &&
+		    stat(path, &st) == 0 && (double)st.st_mtime > started)
+			root_check(
+				d, "settings", false,
+				"%s was written after the daemon had started, which goes by what "
+				"stood there then: `ava restart`",
+				path);
 	client_close(c);
 }
 

@@ -212,13 +212,6 @@ static void fork_or_join(const struct logtext_view *v)
 	}
 }
 
-static const char *shared_limit(const char *name)
-{
-	return strcmp(name, "group_cost") == 0   ? "cents of the group"
-	       : strcmp(name, "group_time") == 0 ? "seconds of the group"
-						 : "cents of the day";
-}
-
 static void logtext_limit(const struct logtext_view *v)
 {
 	const json_t *budget = json_object_get(v->content, "budget");
@@ -241,9 +234,13 @@ static void logtext_limit(const struct logtext_view *v)
 	}
 	json_array_foreach(json_object_get(v->content, "shared"), i, one)
 	{
+		const char *limit = json_str(one, "limit");
+
 		buf_addf(v->out, ", %s: %" PRId64 " of %" PRId64 " used",
-			 shared_limit(json_str(one, "limit")), json_get_fixed(one, "used", 0, 0),
-			 json_get_fixed(one, "of", 0, 0));
+			 strcmp(limit, "group_cost") == 0   ? "cents of the group"
+			 : strcmp(limit, "group_time") == 0 ? "seconds of the group"
+							    : "cents of the day",
+			 json_get_fixed(one, "used", 0, 0), json_get_fixed(one, "of", 0, 0));
 	}
 	if (json_get_bool(v->content, "last", false))
 		buf_adds(v->out, ", last call");

@@ -56,19 +56,6 @@ static json_t *tracetree_parse(const struct ava_event *e)
 	return e != NULL ? json_parse(e->json, e->len, NULL) : NULL;
 }
 
-static void end_call(struct calls *c, enum what kind, const char *id, const struct ava_event *e)
-{
-	for (size_t i = c->n; i > 0; i--) {
-		struct tracetree_call *one = &c->list[i - 1];
-
-		if (one->kind != kind || one->end != NULL || strcmp(one->id, id) != 0 ||
-		    strcmp(one->start->agent, e->agent) != 0)
-			continue;
-		one->end = e;
-		return;
-	}
-}
-
 static void add_event(struct calls *c, enum what what, const struct ava_event *e)
 {
 	json_t *event = tracetree_parse(e);
@@ -80,7 +67,15 @@ static void add_event(struct calls *c, enum what what, const struct ava_event *e
 	} else if (what == RUN_ENDS) {
 		c->complete = e;
 	} else if (what == END_INFER || what == END_TOOL) {
-		end_call(c, what == END_INFER ? CALL_INFER : CALL_TOOL, id, e);
+		for (size_t i = c->n; i > 0; i--) {
+			one = &c->list[i - 1];
+			if (one->kind != (what == END_INFER ? CALL_INFER : CALL_TOOL) ||
+			    one->end != NULL || strcmp(one->id, id) != 0 ||
+			    strcmp(one->start->agent, e->agent) != 0)
+				continue;
+			one->end = e;
+			break;
+		}
 	} else {
 		one = &c->list[c->n++];
 		*one = (struct tracetree_call){.kind = what, .start = e};
