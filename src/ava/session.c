@@ -575,7 +575,7 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 		return AVA_ENOENT;
 	if (s->talk && s->talk->busy) {
 		agent_cancel(&s->talk->run.agent);
-		world_wake(&s->talk->run);
+		run_wake(&s->talk->run);
 	}
 	return 0;
 }

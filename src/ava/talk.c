@@ -520,10 +520,10 @@ static int talk_put_line(struct talk *t, const struct buf *line, int64_t *added)
 	struct hash_sha256 prefix = r->rec.prefix;
 	int64_t request_bytes = r->rec.request_bytes;
 	bool wordless = r->rec.wordless, there = t->session->there;
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct buf *part;
 
-	*added = d && talk_start(t, d) == 0 ? world_lines(r, line->data, line->len) : AVA_ENOMEM;
+	*added = d && talk_start(t, d) == 0 ? commit_lines(r, line->data, line->len) : AVA_ENOMEM;
 	if (*added >= 0) {
 		mark_told(t, d);
 		part = draft_part(d, DRAFT_MESSAGES, t->messages);
@@ -614,7 +614,7 @@ void talk_go(struct talk *t)
 	t->busy = true;
 	t->turn_ms = clock_wall_ms();
 	talk_frame(t, FRAME_TURN, "busy", 4);
-	world_wake(r);
+	run_wake(r);
 }
 
 static void talk_pump(struct talk *t)
@@ -692,7 +692,7 @@ static void talk_slot_drop(struct agent *a) {}
 static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wait)
 {
 	struct talk *t = talk_of(a->world);
-	struct draft *d = world_draft(&t->run);
+	struct draft *d = commit_draft(&t->run);
 	bool said = turn->text_len > 0 && !turn->odd;
 	bool last = turn->ncalls == 0 && turn->text_len > 0 && turn->stop != TURN_STOP_PAUSE;
 
@@ -717,7 +717,7 @@ static int64_t talk_save_results(struct agent *a, struct turn *turn, const char 
 				 unsigned nnotices, unsigned warned)
 {
 	struct talk *t = talk_of(a->world);
-	struct draft *d = world_draft(&t->run);
+	struct draft *d = commit_draft(&t->run);
 	int64_t added;
 
 	if (!d)
@@ -740,7 +740,7 @@ static void turn_saved(int rv, void *user)
 	struct run *r = user;
 
 	agent_on_saved(&r->agent);
-	world_wake(r);
+	run_wake(r);
 }
 
 static const char *why_not(const struct agent_end *e)
@@ -802,11 +802,11 @@ static void talk_save_end(struct agent *a, const struct agent_end *e)
 {
 	struct talk *t = talk_of(a->world);
 	struct run *r = &t->run;
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 
 	if (!d) { /* no memory to write: end the turn */
 		agent_on_saved(a);
-		world_wake(r);
+		run_wake(r);
 		return;
 	}
 	if (r->rec.turn_open)
@@ -816,7 +816,7 @@ static void talk_save_end(struct agent *a, const struct agent_end *e)
 	if (e->status != AVA_SUCCESS)
 		write_failure(t, d, e);
 	talk_mark_turn(t, d, false, 0);
-	world_flush(r, JOURNAL_NOW, turn_saved);
+	commit_flush(r, JOURNAL_NOW, turn_saved);
 }
 
 static void turn_done(struct agent *a)

@@ -379,7 +379,7 @@ static void close_cut_call(struct talk *t, uint64_t after)
 	struct draft *d;
 
 	find_cut_call(t, after, r->call.id);
-	d = r->call.id[0] ? world_draft(r) : NULL;
+	d = r->call.id[0] ? commit_draft(r) : NULL;
 	if (!d)
 		return;
 	infer_estimate(r, &u);

@@ -1,7 +1,7 @@
 /* A run's writes, collected for its next commit.
  *
- * Happy path: the first thing to be written opens a draft (world_draft), more is added to it (a
- * turn's results and the next InferStart go in one commit), world_flush hands it to the run's
+ * Happy path: the first thing to be written opens a draft (commit_draft), more is added to it (a
+ * turn's results and the next InferStart go in one commit), commit_flush hands it to the run's
  * outbox; a callback is given only where the machine waits. A failing disk stalls the outbox;
  * the machine just waits. What can fail is memory: a part of the record is lost then, so nothing
  * more of the run is written, and the next start ends the run by its files. */
@@ -13,7 +13,7 @@
 #include "provider/messages.h"
 #include "subagent/record.h"
 
-struct draft *world_draft(struct run *r)
+struct draft *commit_draft(struct run *r)
 {
 	if (!r->rec.draft)
 		r->rec.draft = draft_new(r->rec.outbox.lb);
@@ -34,7 +34,7 @@ uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d)
 	return n;
 }
 
-void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user))
+void commit_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user))
 {
 	struct draft *d = r->rec.draft;
 
@@ -49,26 +49,26 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 		/* The record has a gap: write nothing behind it. */
 		draft_free(d);
 		r->end.abandoned = true;
-		supervisor_out_of_memory(r);
-		world_wake(r);
+		slots_out_of_memory(r);
+		run_wake(r);
 		return;
 	}
 	r->rec.message_lines += run_checkpoint_lines(r, d);
 	outbox_put(&r->rec.outbox, d, level, done, r);
 }
 
-struct buf *world_messages(struct run *r)
+struct buf *commit_messages(struct run *r)
 {
 	char path[LOGBOOK_PATH];
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 
 	run_messages_path(r, path);
 	return d ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
 }
 
-int64_t world_lines(struct run *r, const char *lines, size_t len)
+int64_t commit_lines(struct run *r, const char *lines, size_t len)
 {
-	struct buf *b = len > 0 ? world_messages(r) : NULL;
+	struct buf *b = len > 0 ? commit_messages(r) : NULL;
 
 	if (len == 0)
 		return 0;

@@ -112,7 +112,7 @@ static void make_done(struct os_work *w)
 	r->busy--;
 	r->tools.running--;
 	run_tool_done(r);
-	world_release(r);
+	run_release(r);
 }
 
 void copying_make(struct run *r, void (*ready)(struct run *r, const struct ava_error *err))

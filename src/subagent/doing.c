@@ -50,7 +50,7 @@ void doing_look(struct run *r)
 		snprintf(text, sizeof(text), WORDS_FIRST_WORD(doing_for(ms).text));
 	else
 		snprintf(text, sizeof(text), WORDS_THINKING_FOR(doing_for(ms).text));
-	world_activity(r, text);
+	run_activity(r, text);
 }
 
 /* Tool calls that were answered, but failed. */

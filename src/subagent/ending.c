@@ -76,7 +76,7 @@ static void close_calls(struct run *r, struct draft *d)
 	/* The conversation stays valid for a fork or a resume. */
 	buf_init(&line, 32u << 20);
 	if (r->spec->model->dialect->encode_results(&line, t, NULL, 0) == 0)
-		world_lines(r, line.data, line.len);
+		commit_lines(r, line.data, line.len);
 	buf_fini(&line);
 	r->rec.turn_open = false;
 }
@@ -221,7 +221,7 @@ static void ending_ended(int rv, void *user)
 		copying_remove(r, r->end.job->changes);
 	chain_next(r);
 	agent_on_saved(&r->agent);
-	world_wake(r);
+	run_wake(r);
 }
 
 /* A sentence for people when the model left none. */
@@ -245,7 +245,7 @@ static void ending_commit(void *user)
 {
 	struct run *r = user;
 	struct end_job *j = r->end.job;
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct buf result;
 	char path[LOGBOOK_PATH], hash[HASH_HEX_LEN + 1] = "";
 	struct buf *b;
@@ -278,7 +278,7 @@ static void ending_commit(void *user)
 		draft_part(d, DRAFT_DROP, path);
 	}
 	r->end.begun = true;
-	world_flush(r, JOURNAL_NOW, ending_ended);
+	commit_flush(r, JOURNAL_NOW, ending_ended);
 }
 
 /* ---- checking the claims of the result */
@@ -485,7 +485,7 @@ static void ending_tools_done(struct run *r)
 void ending_start(struct agent *a, const struct agent_end *e)
 {
 	struct run *r = a->world;
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct end_job *j = job_new(r, e);
 
 	r->end.job = j;
@@ -493,7 +493,7 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	r->end.free = ending_free;
 	if (!j || !d) { /* no memory: the next start ends the run as interrupted */
 		r->end.abandoned = true;
-		supervisor_out_of_memory(r);
+		slots_out_of_memory(r);
 		ending_free(r);
 		return;
 	}

@@ -184,7 +184,7 @@ static void group_time_is_up(void *user)
 		if (r->group != g || r->end.abandoned)
 			continue;
 		r->agent.deadline_ms = clock_mono_ms();
-		world_wake(r);
+		run_wake(r);
 	}
 }
 

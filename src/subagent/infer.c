@@ -82,7 +82,7 @@ static void infer_drop(struct infer_job *j)
 	redact_live_fini(&j->text);
 	redact_live_fini(&j->thinking);
 	free(j);
-	world_release(r);
+	run_release(r);
 }
 
 /* ---- the request, on a pool thread or at once */
@@ -189,7 +189,7 @@ static void infer_suspect(struct run *r, const struct turn *t)
 			   text, sizeof(text)))
 		return;
 	r->call.doubt = arena_copy(&r->spec->mem, text, strlen(text));
-	d = world_draft(r);
+	d = commit_draft(r);
 	if (d)
 		record_activity(d, r, text);
 }
@@ -210,7 +210,7 @@ static void infer_reply(struct infer_job *j, struct turn *t)
 		return;
 	}
 	agent_on_reply(&r->agent, 0, t, NULL, NULL);
-	world_wake(r);
+	run_wake(r);
 	infer_drop(j);
 }
 
@@ -251,12 +251,12 @@ void infer_close_cut(struct run *r, struct draft *d, const char *error_class, co
 void infer_interrupted(struct run *r)
 {
 	bool open = r->call.id[0] && !r->agent.ending && !r->rec.unnoted;
-	struct draft *d = open ? world_draft(r) : NULL;
+	struct draft *d = open ? commit_draft(r) : NULL;
 
 	if (!d)
 		return;
 	infer_close_cut(r, d, "interrupted", "the runtime stopped");
-	world_flush(r, JOURNAL_RIDE, NULL);
+	commit_flush(r, JOURNAL_RIDE, NULL);
 }
 
 static void infer_failed(struct infer_job *j)
@@ -266,14 +266,14 @@ static void infer_failed(struct infer_job *j)
 	if (j->parks)
 		money_settle(r);
 	else if (r->call.id[0]) { /* the last attempt has no InferEnd yet */
-		infer_close_cut(r, world_draft(r), j->word, j->err.text);
+		infer_close_cut(r, commit_draft(r), j->word, j->err.text);
 		money_settle(r);
 	}
 	if (j->parks)
 		park_tell(r, false);
 	else
 		agent_on_reply(&r->agent, j->rv, NULL, j->word, j->err.text);
-	world_wake(r);
+	run_wake(r);
 	infer_drop(j);
 }
 
@@ -282,7 +282,7 @@ static void infer_again(struct infer_job *j)
 	struct run *r = j->run;
 
 	agent_on_again(&r->agent);
-	world_wake(r);
+	run_wake(r);
 	infer_drop(j);
 }
 
@@ -292,7 +292,7 @@ static void infer_again(struct infer_job *j)
 static bool infer_mend(struct infer_job *j)
 {
 	const struct provider *p = j->run->spec->model->provider;
-	struct draft *d = world_draft(j->run);
+	struct draft *d = commit_draft(j->run);
 	char text[3 * PROVIDER_URL_MAX];
 
 	if (!d || !wire_line_mend(j->ticket.line, &j->wire))
@@ -308,16 +308,16 @@ static bool infer_mend(struct infer_job *j)
 static bool infer_switch(struct infer_job *j, const struct model *m, bool another, const char *text)
 {
 	struct run *r = j->run;
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 
 	if (!d || !infer_amend(r, m, another))
 		return false;
-	world_activity(r, text);
+	run_activity(r, text);
 	record_activity(d, r, text);
 	j->rehash = true;
 	r->call.state = CALL_SAVE;
 	r->rec.position_due = true;
-	world_flush(r, JOURNAL_RIDE, infer_saved);
+	commit_flush(r, JOURNAL_RIDE, infer_saved);
 	return true;
 }
 
@@ -329,7 +329,7 @@ static bool infer_fall_back(struct infer_job *j)
 	struct model m;
 	char text[160];
 
-	if (!world_draft(r) || !spec_next_model(r->spec, &r->call.fallbacks, !j->replied, &m))
+	if (!commit_draft(r) || !spec_next_model(r->spec, &r->call.fallbacks, !j->replied, &m))
 		return false;
 	snprintf(text, sizeof(text), "%.60s does not answer: going on with %.60s", id, m.id);
 	return infer_switch(j, &m, true, text);
@@ -370,14 +370,14 @@ static bool infer_show_tools(struct infer_job *j)
 {
 	struct run *r = j->run;
 	uint32_t due = r->spec->withheld != 0 ? infer_tools_due(r) : 0;
-	struct buf *part = due ? world_messages(r) : NULL;
+	struct buf *part = due ? commit_messages(r) : NULL;
 
 	if (!part || spec_show(r->spec, due, part) != 0)
 		return false;
 	j->rehash = j->shows = true;
 	r->call.state = CALL_SAVE;
 	r->rec.position_due = true;
-	world_flush(r, JOURNAL_RIDE, infer_saved);
+	commit_flush(r, JOURNAL_RIDE, infer_saved);
 	return true;
 }
 
@@ -497,13 +497,13 @@ static int infer_gate(struct infer_job *j)
 	wire_line_want(line, &j->ticket, infer_shared_head(j));
 	if (r->call.state == CALL_GATE) {
 		/* The results of the last turn do not wait with the call. */
-		world_flush(r, JOURNAL_RIDE, NULL);
+		commit_flush(r, JOURNAL_RIDE, NULL);
 		/* A wait behind ava's other calls costs the run no time; one that the service
 		 * asks for does. */
 		if (!wire_line_closed(line))
 			agent_clock_stop(&r->agent);
 		snprintf(text, sizeof(text), "Waiting for %s", m->provider->name);
-		world_activity(r, text);
+		run_activity(r, text);
 		infer_watch_gate(j);
 	}
 	return 0;
@@ -579,10 +579,10 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	if (!again && lower) {
 		/* The machine makes room and asks again, or ends the run by this sentence. It
 		 * has not decided yet, so the event does not announce another attempt. */
-		world_flush(r, JOURNAL_RIDE, NULL);
+		commit_flush(r, JOURNAL_RIDE, NULL);
 		infer_sentence(r, end, &plan, text, sizeof(text));
 		agent_on_refused(&r->agent, &told, reply_class_word(end->failure.cls), text);
-		world_wake(r);
+		run_wake(r);
 		infer_drop(j);
 		return;
 	}
@@ -598,7 +598,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	if (parks) {
 		park_begin(r, line, plan.wait_ms, &end->error);
 		park_tell(r, true);
-		world_wake(r);
+		run_wake(r);
 		infer_drop(j);
 		return;
 	}
@@ -723,7 +723,7 @@ static void infer_saved(int rv, void *user)
 	/* A later call's job waits for its own InferStart. */
 	if (!j || r->call.state != CALL_SAVE)
 		return;
-	rv = world_open_folder(r, &j->err);
+	rv = run_open_folder(r, &j->err);
 	if (rv != 0) {
 		infer_fail(j, rv, rv == AVA_ENOENT ? "folder_gone" : err_word(rv), j->err.text);
 		return;
@@ -760,7 +760,7 @@ static int infer_begin(struct infer_job *j)
 {
 	struct run *r = j->run;
 	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1], *id = r->call.id;
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 
 	if (!d || infer_hashes(r, &j->call, prefix, request) != 0)
 		return AVA_ENOMEM;
@@ -774,10 +774,10 @@ static int infer_begin(struct infer_job *j)
 	if (!r->started_wall_ms)
 		r->started_wall_ms = clock_wall_ms();
 	if (!r->call.why) /* `why` is shown until something better is known */
-		world_activity(r, "Thinking");
+		run_activity(r, "Thinking");
 	record_infer_start(d, r, &j->call, prefix, request);
 	r->rec.position_due = true;
-	world_flush(r, JOURNAL_RIDE, infer_saved);
+	commit_flush(r, JOURNAL_RIDE, infer_saved);
 	return 0;
 }
 
@@ -806,10 +806,10 @@ static int infer_ask_money(struct infer_job *j)
 	rv = money_ask(r, j->call.max_output);
 	if (rv == BUDGET_WAITS) {
 		/* The wait lasts until others have settled; write the last results meanwhile. */
-		world_flush(r, JOURNAL_RIDE, NULL);
-		world_activity(r, r->call.hold.short_of == BUDGET_GROUP
-					  ? "Waiting for its group's budget"
-					  : "Waiting for the day's budget");
+		commit_flush(r, JOURNAL_RIDE, NULL);
+		run_activity(r, r->call.hold.short_of == BUDGET_GROUP
+					? "Waiting for its group's budget"
+					: "Waiting for the day's budget");
 		return 0;
 	}
 	if (rv == AVA_EBUDGET)
@@ -829,11 +829,11 @@ static void infer_hold(struct infer_job *j)
 
 	r->call.state = CALL_HELD;
 	os_timer_set(r->call.timer, ms);
-	world_flush(r, JOURNAL_RIDE, NULL);
+	commit_flush(r, JOURNAL_RIDE, NULL);
 	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %.80s", (ms + 999) / 1000,
 		 r->spec->model->dialect->answer ? r->spec->model->id
 						 : r->spec->model->provider->name);
-	world_activity(r, text);
+	run_activity(r, text);
 }
 
 /* The state's own time is over. */
@@ -887,7 +887,7 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	r->call.has_failed = infer_has_failed;
 	r->busy++;
 	if (r->rec.unnoted) /* `cut` is of the call before */
-		(void)world_draft(r);
+		(void)commit_draft(r);
 	r->call.cut = (struct usage){.cost_microusd = -1};
 	if (!call->again) {
 		free(r->call.why);

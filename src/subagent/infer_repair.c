@@ -64,7 +64,7 @@ static bool infer_without(const struct run *r, const struct agent_infer *call, c
 
 bool infer_repair(struct run *r, const struct agent_infer *call, const char *words)
 {
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct buf *part;
 	struct model without;
 	char name[64], text[160];
@@ -72,7 +72,7 @@ bool infer_repair(struct run *r, const struct agent_infer *call, const char *wor
 
 	if (!d || !infer_without(r, call, words, &without, name))
 		return false;
-	part = world_messages(r);
+	part = commit_messages(r);
 	if (!part || spec_set_model(r->spec, &without, NULL) != 0)
 		return false;
 	spec_line_begin(&w, part, "spec");
@@ -140,7 +140,7 @@ bool infer_lower(const struct agent_infer *call, const struct reply_error *e, in
 bool infer_amend(struct run *r, const struct model *m, bool another)
 {
 	const char *id = r->spec->model->id;
-	struct buf *part = world_messages(r);
+	struct buf *part = commit_messages(r);
 
 	if (!part || spec_switch(r->spec, m, part) != 0)
 		return false;
@@ -242,7 +242,7 @@ void infer_write_failure(struct run *r, const struct wirecall_end *end, const st
 			 const struct agent_told *told, int64_t retry_ms)
 {
 	const char *word = reply_class_word(end->failure.cls);
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct record_failure f = {
 		.error_class = word,
 		.sentence = end->error.text,
@@ -263,7 +263,7 @@ void infer_write_failure(struct run *r, const struct wirecall_end *end, const st
 	free(r->call.why);
 	r->call.why = strdup(text);
 	if (retry_ms > 0)
-		world_activity(r, text);
+		run_activity(r, text);
 	if (infer_tells_wait(r, end, retry_ms)) {
 		if (r->place) {
 			retry_trying(end->failure.cls, &words, retry_ms, text, sizeof(text));
@@ -272,7 +272,7 @@ void infer_write_failure(struct run *r, const struct wirecall_end *end, const st
 		}
 		record_activity(d, r, text);
 	}
-	world_flush(r, JOURNAL_RIDE, NULL);
+	commit_flush(r, JOURNAL_RIDE, NULL);
 }
 
 void infer_sentence(const struct run *r, const struct wirecall_end *end,

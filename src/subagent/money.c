@@ -192,7 +192,7 @@ void money_shared(struct agent *a, struct agent_shared *out)
 	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
 		out->last |= budget_limited(r->call.hold.of[i]) && limit_can_submit(a) &&
 			     limit_last_of(a, budget_rest(r->call.hold.of[i]));
-	d = out->near || out->last ? world_draft(r) : NULL;
+	d = out->near || out->last ? commit_draft(r) : NULL;
 	if (d)
 		record_shared(d, r, out);
 }

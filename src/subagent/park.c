@@ -210,7 +210,7 @@ void park_asked(struct run *r, bool before)
 	park_until_of(r, until);
 	snprintf(text, sizeof(text), "parked until %s: %s", until, r->park.limit);
 	if (park_waits(r))
-		world_activity(r, text);
+		run_activity(r, text);
 	group_waits(r);
 }
 
@@ -267,7 +267,7 @@ void park_over(struct supervisor *s, const struct model *m)
 			continue;
 		r->park.until_ms = clock_wall_ms();
 		r->agent.ask_until_ms = clock_mono_ms();
-		world_wake(r);
+		run_wake(r);
 	}
 }
 

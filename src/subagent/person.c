@@ -379,7 +379,7 @@ static void over_limit_raise(struct run *r, struct draft *d)
 {
 	enum agent_resource over = (enum agent_resource)(r->agent.over - 1);
 	struct agent_limits *l = &r->spec->agent.limits;
-	struct buf *part = world_messages(r);
+	struct buf *part = commit_messages(r);
 	struct jw w;
 
 	if (over == AGENT_COST)
@@ -501,18 +501,18 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 		p->question.until_ms = r->park.until_ms;
 	snprintf(shown, sizeof(shown), "Waiting for an answer: %s", p->question.text);
 	shown[utf8_prefix(shown, strlen(shown), 120)] = 0;
-	world_activity(r, shown);
+	run_activity(r, shown);
 	if (p->question.quota)
 		park_asked(r, before);
 	if (!before) {
-		d = world_draft(r);
+		d = commit_draft(r);
 		if (!d)
 			return AVA_ENOMEM;
 		record_state(d, r, r->park.quiet && p->question.quota ? "parked" : "asked", NULL);
 	}
 	p->open = true;
 	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
-	world_flush(r, JOURNAL_NOW, NULL); /* people see the question once it is on disk */
+	commit_flush(r, JOURNAL_NOW, NULL); /* people see the question once it is on disk */
 	if (r->sup->on_ask)
 		r->sup->on_ask(r);
 	return 0;
@@ -528,7 +528,7 @@ static void end_saved(int rv, void *user)
 	if (waits)
 		return;
 	agent_on_saved(&r->agent);
-	world_wake(r);
+	run_wake(r);
 }
 
 void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
@@ -540,14 +540,14 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	};
 	struct run *r = a->world;
 	struct person *p = r->person;
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct person_said *s = p->answer ? p->answer : calloc(1, sizeof(*s));
 
 	if (!d || !s) {
 		/* No memory for the record: the next start takes the run up. */
 		r->end.abandoned = true;
-		supervisor_out_of_memory(r);
-		world_wake(r);
+		slots_out_of_memory(r);
+		run_wake(r);
 		return;
 	}
 	if (p->answer) {
@@ -565,9 +565,9 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 		park_ended(r, how);
 	p->answer = NULL;
 	question_over(r);
-	world_activity(r, "Waiting for a slot");
+	run_activity(r, "Waiting for a slot");
 	list_add(&p->answering, &s->node);
-	world_flush(r, JOURNAL_NOW, end_saved);
+	commit_flush(r, JOURNAL_NOW, end_saved);
 }
 
 int person_answer(struct run *r, const struct person_words *w, bool yes, person_fn done, void *user,
@@ -586,7 +586,7 @@ int person_answer(struct run *r, const struct person_words *w, bool yes, person_
 	}
 	r->person->answer = s;
 	asked(r);
-	world_wake(r);
+	run_wake(r);
 	return 0;
 }
 
@@ -594,7 +594,7 @@ int person_wait(struct run *r, const struct person_words *w, person_fn done, voi
 		struct ava_error *err)
 {
 	struct person *p = r->person;
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct person_said *s = d ? said_new(r, w, done, user) : NULL;
 
 	if (!s)
@@ -607,7 +607,7 @@ int person_wait(struct run *r, const struct person_words *w, person_fn done, voi
 	agent_on_wait(&r->agent, park_until(r));
 	park_asked(r, true);
 	list_add(&p->answering, &s->node);
-	world_flush(r, JOURNAL_NOW, end_saved);
+	commit_flush(r, JOURNAL_NOW, end_saved);
 	return 0;
 }
 
@@ -648,7 +648,7 @@ int person_steer(struct run *r, const struct person_words *w, person_fn done, vo
 		return err_set(err, AVA_EBUSY,
 			       "run %s has not read %d messages yet: wait until it has", r->id.text,
 			       PERSON_SAID_MAX);
-	d = world_draft(r);
+	d = commit_draft(r);
 	s = p && d ? said_new(r, w, done, user) : NULL;
 	if (!s)
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -656,7 +656,7 @@ int person_steer(struct run *r, const struct person_words *w, person_fn done, vo
 	record_said(d, r, s, "queued", "");
 	list_add(&p->saying, &s->node);
 	p->nsaid++;
-	world_flush(r, JOURNAL_NOW, steer_saved);
+	commit_flush(r, JOURNAL_NOW, steer_saved);
 	return 0;
 }
 

@@ -383,7 +383,7 @@ int run_checkpoint(struct run *r, const char *name, const char *by, const char *
 		   run_checkpoint_fn done, void *user, struct ava_error *err)
 {
 	struct run_checkpoints *all = points_of(r);
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct record_checkpoint c = {.by = by, .origin = origin};
 	struct point *p;
 	int rv = run_checkpoint_check(name, err);
@@ -410,7 +410,7 @@ int run_checkpoint(struct run *r, const char *name, const char *by, const char *
 	c.messages = r->rec.message_lines + run_checkpoint_lines(r, d);
 	c.lsn = logbook_shown(r->rec.outbox.lb);
 	record_checkpoint(d, r, &c);
-	world_flush(r, JOURNAL_NOW, resume_saved);
+	commit_flush(r, JOURNAL_NOW, resume_saved);
 	return 0;
 }
 

@@ -54,7 +54,7 @@ static void job_free(struct room_job *j)
 	repeat_free(j->repeats);
 	free(j);
 	r->busy--;
-	world_release(r);
+	run_release(r);
 }
 
 /* The run's call with the k-th result in messages.jsonl. */
@@ -113,8 +113,8 @@ static void learn_window(struct run *r, struct buf *part, int64_t tokens)
 static int write_down(struct room_job *j)
 {
 	struct run *r = j->run;
-	struct draft *d = world_draft(r);
-	struct buf *part = world_messages(r);
+	struct draft *d = commit_draft(r);
+	struct buf *part = commit_messages(r);
 
 	if (!part)
 		return AVA_ENOMEM;
@@ -143,12 +143,12 @@ static void room_job_done(struct os_work *w)
 	}
 	if (j->rv == 0 && j->edit.lines.len > 0)
 		j->rv = write_down(j);
-	d = j->rv != 0 ? world_draft(r) : NULL;
+	d = j->rv != 0 ? commit_draft(r) : NULL;
 	if (d)
 		record_error(d, r, "context", j->err.text[0] ? j->err.text : ava_strerror(j->rv));
 	agent_on_compacted(&r->agent, j->rv, &j->edit.bytes);
 	r->rec.position_due = true;
-	world_wake(r);
+	run_wake(r);
 	job_free(j);
 }
 
@@ -175,8 +175,8 @@ int room_make(struct agent *a, const struct agent_compact *c)
 	j->want = *c;
 	r->call.room = j;
 	r->busy++;
-	world_activity(r, "Making room in the conversation");
-	world_flush(r, JOURNAL_RIDE, NULL);
+	run_activity(r, "Making room in the conversation");
+	commit_flush(r, JOURNAL_RIDE, NULL);
 	outbox_drain(&r->rec.outbox, drained, r);
 	return 0;
 }

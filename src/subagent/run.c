@@ -1,8 +1,8 @@
 /* The part common to all runs, the supervisor's subagents and the conversations of ava/talk.c:
  * paths, status and use of limits, turn of the loop, working folder, and the end in memory.
  *
- * Happy path: an effect is done, world_wake lets the machine go on in this turn of the loop,
- * world_release frees a run that has ended once nothing points to it. What can fail: files that
+ * Happy path: an effect is done, run_wake lets the machine go on in this turn of the loop,
+ * run_release frees a run that has ended once nothing points to it. What can fail: files that
  * cannot be read, and a working folder that is gone. Nothing here calls another part of a run. */
 #include "subagent/run.h"
 
@@ -19,14 +19,14 @@
 
 /* ---- turn of the loop, activity, working folder, end in memory */
 
-void world_wake(struct run *r)
+void run_wake(struct run *r)
 {
 	os_defer(r->sup->loop, &r->wake);
 }
 
 /* The activity is one line of whole, visible characters: a model writes parts of it, and every
  * door shows it. */
-void world_activity(struct run *r, const char *text)
+void run_activity(struct run *r, const char *text)
 {
 	struct buf line;
 	size_t n = 0;
@@ -48,7 +48,7 @@ void world_activity(struct run *r, const char *text)
 	buf_fini(&line);
 }
 
-int world_open_folder(struct run *r, struct ava_error *err)
+int run_open_folder(struct run *r, struct ava_error *err)
 {
 	const char *path = r->tools.env.copy ? r->tools.env.copy : r->spec->cwd;
 
@@ -69,7 +69,7 @@ void run_tool_done(struct run *r)
 		r->end.tools_done(r);
 }
 
-void world_release(struct run *r)
+void run_release(struct run *r)
 {
 	if (r->busy > 0 || !r->end.done || !outbox_empty(&r->rec.outbox))
 		return;

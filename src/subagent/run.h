@@ -308,29 +308,29 @@ extern const struct agent_io world_io;
 /* commit.c */
 /* The draft of the run's next commit, opened when needed; NULL: no memory (the run then ends
  * with an error). */
-struct draft *world_draft(struct run *r);
+struct draft *commit_draft(struct run *r);
 /* Commit the open draft. `done` may be NULL. */
-void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user));
+void commit_flush(struct run *r, enum journal_level level, void (*done)(int rv, void *user));
 /* Adds `lines` (joined by \n, without the last one) to messages.jsonl and so to the next
  * request. Returns how many bytes longer the request is. */
-int64_t world_lines(struct run *r, const char *lines, size_t len);
+int64_t commit_lines(struct run *r, const char *lines, size_t len);
 /* Bytes that the next commit appends to messages.jsonl; NULL: no memory. */
-struct buf *world_messages(struct run *r);
+struct buf *commit_messages(struct run *r);
 /* Number of lines that a draft adds to messages.jsonl. */
 uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
 
 /* run.c */
 /* Let the machine go on in this loop turn. */
-void world_wake(struct run *r);
-void world_activity(struct run *r, const char *text);
+void run_wake(struct run *r);
+void run_activity(struct run *r, const char *text);
 /* A tool call is over: an end that waits for the last one goes on. */
 void run_tool_done(struct run *r);
 /* Free the run once nothing points to it any more. */
-void world_release(struct run *r);
+void run_release(struct run *r);
 
 /* Opens the working folder once for all calls; runs that wait for a slot or a person have it
  * closed. AVA_ENOENT, AVA_EBUSY (too many files are open). */
-int world_open_folder(struct run *r, struct ava_error *err);
+int run_open_folder(struct run *r, struct ava_error *err);
 bool park_waits(const struct run *r); /* parked until a time, not asking a person */
 
 /* ---- tools at work (toolrun.c), and the run's own past (recall.c) */
@@ -562,8 +562,8 @@ void supervisor_ended(struct run *r);
 void supervisor_free_run(struct run *r);
 
 /* slots.c */
-void supervisor_slot_want(struct run *r);
-void supervisor_slot_drop(struct run *r);
-void supervisor_out_of_memory(struct run *r);
+void slots_want(struct run *r);
+void slots_drop(struct run *r);
+void slots_out_of_memory(struct run *r);
 
 #endif

@@ -5,7 +5,7 @@
  * without memory for its record gives its slot back and ends at the next start. */
 #include "subagent/run.h"
 
-static void supervisor_pump(struct supervisor *s)
+static void slots_pump(struct supervisor *s)
 {
 	while (!s->closing && s->slots_used < (uint64_t)s->settings->runs_max) {
 		struct run *r = LIST_FIRST(&s->waiting, struct run, queue);
@@ -16,18 +16,18 @@ static void supervisor_pump(struct supervisor *s)
 		s->nwaiting--;
 		s->slots_used++;
 		agent_on_slot(&r->agent);
-		world_wake(r);
+		run_wake(r);
 	}
 }
 
-void supervisor_slot_want(struct run *r)
+void slots_want(struct run *r)
 {
 	list_add(&r->sup->waiting, &r->queue);
 	r->sup->nwaiting++;
-	supervisor_pump(r->sup);
+	slots_pump(r->sup);
 }
 
-void supervisor_slot_drop(struct run *r)
+void slots_drop(struct run *r)
 {
 	if (!list_empty(&r->queue)) {
 		list_del(&r->queue);
@@ -35,13 +35,13 @@ void supervisor_slot_drop(struct run *r)
 	} else if (r->agent.have_slot) {
 		r->sup->slots_used--;
 	}
-	supervisor_pump(r->sup);
+	slots_pump(r->sup);
 }
 
-void supervisor_out_of_memory(struct run *r)
+void slots_out_of_memory(struct run *r)
 {
-	world_activity(r, "Out of memory: ends at the next start");
+	run_activity(r, "Out of memory: ends at the next start");
 	if (!list_empty(&r->queue) || r->agent.have_slot)
-		supervisor_slot_drop(r);
+		slots_drop(r);
 	r->agent.have_slot = false;
 }

@@ -67,7 +67,7 @@ void supervisor_quiesce(struct supervisor *s)
 		if (!r->end.abandoned) {
 			infer_interrupted(r);
 			if (!r->agent.ending) /* spares the next start a call */
-				world_flush(r, JOURNAL_RIDE, NULL);
+				commit_flush(r, JOURNAL_RIDE, NULL);
 		}
 		toolrun_stop(&r->agent);
 		r->end.abandoned = true;
@@ -110,7 +110,7 @@ void supervisor_close(struct supervisor *s)
 
 /* ---- parts of any run, also of a conversation (ava/talk.c) */
 
-static void run_wake(struct os_task *t)
+static void supervisor_wake(struct os_task *t)
 {
 	struct run *r = CONTAINER_OF(t, struct run, wake);
 
@@ -126,7 +126,7 @@ static void run_wake(struct os_task *t)
 static void run_timer(void *user)
 {
 	park_look(user);
-	world_wake(user);
+	run_wake(user);
 }
 
 int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
@@ -159,7 +159,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	list_init(&r->tools.at_work);
 	list_init(&r->tools.held);
 	list_init(&r->end.waits);
-	os_task_init(&r->wake, run_wake);
+	os_task_init(&r->wake, supervisor_wake);
 	outbox_init(&r->rec.outbox, sup->book);
 	money_begin(r);
 	r->call.cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
@@ -308,7 +308,7 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 	id_trace_name(name_taken, s, &r->trace);
 	snprintf(r->proposal, sizeof(r->proposal), "%s", proposal);
 	r->spawned_wall_ms = clock_wall_ms();
-	world_activity(r, "Starting");
+	run_activity(r, "Starting");
 	agent_init(&r->agent, &world_io, &spec->agent, r, 0);
 	rv = group_enter(r) != 0 || enlist(s, r) != 0 ? AVA_ENOMEM : write_spawn(r, d, err);
 	if (rv != 0) {
@@ -326,19 +326,19 @@ void supervisor_start(struct run *r)
 {
 	r->durable = true;
 	spec_forget_config(r->spec);
-	world_activity(r, "Waiting for a slot");
+	run_activity(r, "Waiting for a slot");
 	agent_init(&r->agent, &world_io, &r->spec->agent, r, r->rec.request_bytes);
 	group_run_starts(r);
 	if (r->cancel_wanted)
 		agent_cancel(&r->agent);
-	world_wake(r);
+	run_wake(r);
 }
 
 void supervisor_carry_on(struct run *r)
 {
 	spec_forget_config(r->spec);
-	world_activity(r, "Waiting for a slot");
-	world_wake(r);
+	run_activity(r, "Waiting for a slot");
+	run_wake(r);
 }
 
 void supervisor_discard(struct run *r)
@@ -443,7 +443,7 @@ void supervisor_cancel(struct run *r, const char *by, const char *origin)
 		return;
 	}
 	agent_cancel(&r->agent);
-	world_wake(r);
+	run_wake(r);
 }
 
 /* ---- shown */

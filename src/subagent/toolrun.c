@@ -48,7 +48,7 @@ static void call_free(struct world_call *c)
 	r->busy--;
 	r->tools.running--;
 	run_tool_done(r);
-	world_release(r);
+	run_release(r);
 }
 
 /* ---- the answer */
@@ -77,7 +77,7 @@ static int clean_output(struct world_call *c, struct buf *out)
 static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
 			  const struct buf *full, const char *type)
 {
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	char path[RUN_ARTIFACT_PATH];
 	struct buf *b;
 
@@ -136,7 +136,7 @@ static void world_answer(struct world_call *c, struct turn *t, struct turn_call 
  * the turn's results line is written, so that a restart need not call the tool again. */
 static void keep_whole(struct run *r, const struct turn_call *tc)
 {
-	struct buf *b = tc->output_len > EVENT_PREVIEW_CHARS ? world_messages(r) : NULL;
+	struct buf *b = tc->output_len > EVENT_PREVIEW_CHARS ? commit_messages(r) : NULL;
 	struct jw w;
 
 	if (!b)
@@ -171,7 +171,7 @@ static void call_done(struct tool_call *tool)
 
 		world_answer(c, t, tc);
 		world_count(r, tc);
-		d = world_draft(r);
+		d = commit_draft(r);
 		if (d) {
 			record_tool_result(d, r, tc);
 			tc->recorded = true;
@@ -179,10 +179,10 @@ static void call_done(struct tool_call *tool)
 		/* The last result goes in the commit of the results line that follows. */
 		if (d && r->agent.answered + 1 < t->ncalls) {
 			keep_whole(r, tc);
-			world_flush(r, JOURNAL_RIDE, NULL);
+			commit_flush(r, JOURNAL_RIDE, NULL);
 		}
 		agent_on_tool(&r->agent, c->index);
-		world_wake(r);
+		run_wake(r);
 	}
 	if (r->tools.turn == c) {
 		r->tools.turn = NULL;
@@ -195,7 +195,7 @@ static void call_done(struct tool_call *tool)
 
 static void world_show_line(struct run *r, const char *text, size_t len)
 {
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	struct buf whole, clean;
 
 	buf_init(&whole, 16384);
@@ -203,10 +203,11 @@ static void world_show_line(struct run *r, const char *text, size_t len)
 	if (utf8_repair(&whole, text, len) == 0 && whole.len &&
 	    redact_text(r->rec.outbox.lb->redact, &clean, whole.data, whole.len) >= 0) {
 		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0; /* after redacting */
-		world_activity(r, clean.data);
+		run_activity(r, clean.data);
 		if (d && !r->place) /* a conversation's ToolCall says as much */
 			record_activity(d, r, r->activity);
-		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see the line while the tool works */
+		commit_flush(r, JOURNAL_RIDE,
+			     NULL); /* watchers see the line while the tool works */
 	}
 	buf_fini(&whole);
 	buf_fini(&clean);
@@ -241,7 +242,7 @@ void toolrun_activity(struct tool_env *env, const char *line)
 void toolrun_state_read(struct tool_env *env, const char *key)
 {
 	struct run *r = env->user;
-	struct draft *d = r->agent.ending ? NULL : world_draft(r);
+	struct draft *d = r->agent.ending ? NULL : commit_draft(r);
 
 	if (d)
 		record_state_read(d, r, key);
@@ -252,7 +253,7 @@ static void world_call_begin(struct world_call *c)
 	struct run *r = c->run;
 
 	if (c->tool.tool->flags & TOOL_FILES) /* if it is gone, the tool says so */
-		(void)world_open_folder(r, NULL);
+		(void)run_open_folder(r, NULL);
 	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
 	r->tools.env.order = (uint64_t)r->spawned_wall_ms;
 	world_show_activity(r, c->tool.tool, c->args);
@@ -285,7 +286,7 @@ static void world_go_on(struct run *r)
 		struct world_call *c = LIST_FIRST(&r->tools.held, struct world_call, turn);
 
 		if (!r->tools.env.copy) {
-			world_activity(r, "Copying the project");
+			run_activity(r, "Copying the project");
 			copying_make(r, copied);
 			break;
 		}
@@ -307,7 +308,7 @@ void toolrun_layers(struct tool_env *env, const char *json)
 	if (r->agent.ending || memcmp(r->tools.layers, hash, sizeof(r->tools.layers)) == 0)
 		return;
 	memcpy(r->tools.layers, hash, sizeof(r->tools.layers));
-	d = world_draft(r);
+	d = commit_draft(r);
 	if (d)
 		record_sandbox(d, r, json);
 }

@@ -40,14 +40,14 @@ static void world_wake_at(struct agent *a, int64_t at_ms)
 
 static void world_slot_want(struct agent *a)
 {
-	supervisor_slot_want(world_run_of(a));
+	slots_want(world_run_of(a));
 }
 
 static void world_slot_drop(struct agent *a)
 {
 	struct run *r = world_run_of(a);
 
-	supervisor_slot_drop(r);
+	slots_drop(r);
 	infer_wait_long(r);
 	if (r->tools.env.cwd_fd < 0 || a->ending || r->busy > 0)
 		return;
@@ -62,7 +62,7 @@ static void world_saved(int rv, void *user)
 	struct run *r = user;
 
 	agent_on_saved(&r->agent);
-	world_wake(r);
+	run_wake(r);
 }
 
 /* Records calls that are answered and not recorded yet. */
@@ -81,13 +81,13 @@ static void save_answers(struct run *r, struct draft *d, const struct turn *t)
 static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait)
 {
 	struct run *r = world_run_of(a);
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	int64_t added;
 
 	money_settle(r);
 	if (!d || toolrun_count(r, t->ncalls) != 0)
 		return AVA_ENOMEM;
-	added = world_lines(r, t->wire, t->wire_len);
+	added = commit_lines(r, t->wire, t->wire_len);
 	if (added < 0)
 		return added;
 	record_infer_end(d, r, t);
@@ -98,7 +98,7 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	save_answers(r, d, t);
 	r->rec.turn_open = t->ncalls > 0;
 	r->rec.notices = 0; /* the request of this reply had them */
-	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? world_saved : NULL);
+	commit_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? world_saved : NULL);
 	return added;
 }
 
@@ -118,7 +118,7 @@ static int64_t results_line(struct run *r, const struct turn *t, const char *con
 	n += person_notices(r, all + n);
 	buf_init(&line, 32u << 20);
 	rv = r->spec->model->dialect->encode_results(&line, t, all, n);
-	added = rv == 0 ? world_lines(r, line.data, line.len) : rv;
+	added = rv == 0 ? commit_lines(r, line.data, line.len) : rv;
 	buf_fini(&line);
 	return added;
 }
@@ -127,7 +127,7 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 				  unsigned nnotices, unsigned warned)
 {
 	struct run *r = world_run_of(a);
-	struct draft *d = world_draft(r);
+	struct draft *d = commit_draft(r);
 	int64_t added = d ? results_line(r, t, notices, nnotices) : AVA_ENOMEM;
 
 	if (added < 0)
@@ -149,7 +149,7 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 
 static void world_reap(struct os_task *task)
 {
-	world_release(CONTAINER_OF(task, struct run, reap));
+	run_release(CONTAINER_OF(task, struct run, reap));
 }
 
 static void world_done(struct agent *a)

@@ -123,7 +123,7 @@ TEST(a_partial_result_keeps_what_was_said)
 		os_loop_step(w->loop, 10);
 	assert_int_equal(run->call.state, CALL_DELAY);
 	run->agent.deadline_ms = clock_mono_ms();
-	world_wake(run);
+	run_wake(run);
 	r = result_of(w, g.id);
 	assert_string_equal(json_get_str(r, "status"), "timeout");
 	assert_string_equal(json_get_str(r, "summary"), "It stands in parse.c.");

@@ -28,7 +28,7 @@ static struct agent_shared ask(struct run *r)
 
 static void written(struct world *w, struct run *r)
 {
-	world_flush(r, JOURNAL_NOW, NULL);
+	commit_flush(r, JOURNAL_NOW, NULL);
 	RIG_UNTIL(&w->r, outbox_empty(&r->rec.outbox));
 }
 
