@@ -4,11 +4,15 @@
  * result.json, SubagentComplete in both logs, the catalog's end row. A crash before that commit
  * leaves a run that did not end; after it, one that did. There is nothing between. */
 #include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/envelope.h"
 #include "agent/limit.h"
@@ -21,10 +25,10 @@
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "codec/utf8.h"
 #include "event/event.h"
 #include "provider/dialect.h"
 #include "provider/messages.h"
-#include "subagent/artifacts.h"
 #include "subagent/evidence.h"
 #include "subagent/record.h"
 #include "subagent/rights.h"
@@ -41,9 +45,8 @@ struct end_job {
 	struct evidence evidence;
 	struct run_changes *changes; /* in the copy of the project; NULL: no copy */
 	struct buf artifacts;        /* kept files as JSON; empty: none */
-	bool checked;
-	bool waits;             /* stopped tools are still at work */
-	struct os_timer *timer; /* bounds that wait: TOOLS_WAIT_MS */
+	bool waits;                  /* stopped tools are still at work */
+	struct os_timer *timer;      /* bounds that wait: TOOLS_WAIT_MS */
 };
 
 static void ending_free(struct run *r)
@@ -91,20 +94,6 @@ void ending_close(struct run *r, struct draft *d, const char *stop_reason)
 
 /* ---- result.json: written in the commit that ends the run, so it is there exactly
  * when the run has ended. Cost is null when a price was unknown. */
-
-static void result_evidence(struct jw *w, const struct run *r, const struct evidence *e)
-{
-	jw_object(w, "evidence");
-	jw_object(w, "tools");
-	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
-		if (r->tools.counts[i])
-			jw_int(w, r->spec->tools[i]->name, r->tools.counts[i]);
-	jw_end(w);
-	jw_int(w, "bytes_read", r->tools.bytes_read);
-	jw_int(w, "citations_checked", e ? e->checked : 0);
-	jw_int(w, "citations_failed", e ? e->failed : 0);
-	jw_end(w);
-}
 
 /* The first caveat: the run looked nothing up, or had no money for a call (*needed). NULL: no such
  * caveat. */
@@ -193,11 +182,20 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 	jw_int(&w, "iterations", r->agent.at.iteration);
 	jw_str(&w, "model", r->spec->model->id);
 	jw_str(&w, "trace_id", r->trace.text);
-	if (e && buf_check(&e->citations) == 0 && e->citations.len)
+	if (buf_check(&e->citations) == 0 && e->citations.len)
 		jw_raw(&w, "citations", e->citations.data, e->citations.len);
 	else
 		jw_raw(&w, "citations", "[]", 2);
-	result_evidence(&w, r, e);
+	jw_object(&w, "evidence");
+	jw_object(&w, "tools");
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		if (r->tools.counts[i])
+			jw_int(&w, r->spec->tools[i]->name, r->tools.counts[i]);
+	jw_end(&w);
+	jw_int(&w, "bytes_read", r->tools.bytes_read);
+	jw_int(&w, "citations_checked", e->checked);
+	jw_int(&w, "citations_failed", e->failed);
+	jw_end(&w);
 	jw_bool(&w, "partial", end->partial);
 	jw_bool(&w, "unverified", end->unverified);
 	rights_write(&w, "rights", r->spec->rights);
@@ -258,7 +256,7 @@ static void ending_commit(void *user)
 	if (d) {
 		copying_put(r, d, j->changes);
 		buf_init(&result, 16u << 20);
-		rv = result_encode(&result, r, &j->end, j->checked ? &j->evidence : NULL);
+		rv = result_encode(&result, r, &j->end, &j->evidence);
 		if (rv == 0) {
 			logbook_result_path(r->id.text, path);
 			b = draft_part(d, DRAFT_PUT, path);
@@ -325,25 +323,169 @@ static void last_words(int root_fd, const char *run, struct buf *out)
 	free(data);
 }
 
-/* Does the run leave files: artifacts or a folder of commands? */
-static bool has_files(const struct run *r)
-{
-	char path[LOGBOOK_PATH];
-	struct stat st;
+/* ---- The files that a run leaves, as its result names them: outputs of its tools that were kept
+ * (runs/S-…/artifacts) and files that commands wrote into its work folder (runs/S-…/work). By
+ * pointer: path below the data root, bytes, type; the bytes stay where they are.
+ *
+ * The work folder is a stranger's: no link, device or FIFO in it is followed, a file's type is
+ * what its first bytes say, names are made text, and the list is bounded. Files that cannot be
+ * opened are left out. Pool thread. */
+#define ARTIFACTS_MAX 200   /* files in a list */
+#define LOOKED_MAX    10000 /* entries of work folders that are looked at */
+#define DEPTH_MAX     16
+#define HEAD_BYTES    512 /* read of a file, for its type */
 
-	snprintf(path, sizeof(path), RUN_WORK, r->id.text);
-	return r->tools.artifacts.len > 0 ||
-	       sys->fstatat(r->rec.outbox.lb->root_fd, path, &st, 0) == 0;
+struct artifacts_listing {
+	const struct redact *redact;
+	struct jw w;
+	unsigned listed, looked;
+};
+
+static const char *type_of(const char *head, size_t len)
+{
+	static const struct {
+		const char *magic;
+		size_t len;
+		const char *type;
+	} types[] = {
+		{"\x89PNG\r\n\x1a\n", 8, "image/png"},
+		{"\xff\xd8\xff", 3, "image/jpeg"},
+		{"GIF8", 4, "image/gif"},
+		{"%PDF-", 5, "application/pdf"},
+		{"PK\x03\x04", 4, "application/zip"},
+		{"\x1f\x8b", 2, "application/gzip"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (len >= types[i].len && memcmp(head, types[i].magic, types[i].len) == 0)
+			return types[i].type;
+	if (len >= 12 && memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WEBP", 4) == 0)
+		return "image/webp";
+	/* A character may be cut at the end. */
+	for (size_t cut = 0; cut < 4 && cut <= len; cut++)
+		if (!memchr(head, 0, len) && utf8_valid(head, len - cut))
+			return "text/plain";
+	return "application/octet-stream";
 }
 
-static void list_files(struct end_job *j)
+/* false: the list is full. */
+static bool artifacts_add_file(struct artifacts_listing *l, int dir, const char *name,
+			       const char *path)
 {
-	const struct run *r = j->run;
-	char path[LOGBOOK_PATH];
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	char head[HEAD_BYTES];
+	struct buf text, clean;
+	struct stat st;
+	ssize_t n;
 
-	snprintf(path, sizeof(path), RUN_WORK, r->id.text);
-	artifacts_list(&j->artifacts, r->rec.outbox.lb->root_fd, r->rec.outbox.lb->redact,
-		       r->tools.artifacts.len ? r->tools.artifacts.data : "", path);
+	if (fd < 0)
+		return true;
+	n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? pread(fd, head, sizeof(head), 0) : -1;
+	close(fd);
+	if (n < 0)
+		return true;
+	if (l->listed++ == ARTIFACTS_MAX)
+		return false;
+	buf_init(&text, 64u << 10);
+	buf_init(&clean, 64u << 10);
+	jw_object(&l->w, NULL);
+	if (utf8_repair(&text, path, strlen(path)) == 0 &&
+	    redact_text(l->redact, &clean, text.data, text.len) >= 0)
+		jw_strn(&l->w, "path", clean.data, clean.len);
+	jw_int(&l->w, "bytes", st.st_size);
+	jw_str(&l->w, "type", type_of(head, (size_t)n));
+	jw_end(&l->w);
+	buf_fini(&text);
+	buf_fini(&clean);
+	return true;
+}
+
+static int artifacts_by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Hidden names (.cache) are a program's own files, no result. */
+static int artifacts_is_shown(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+/* `fd` is *taken*; `path` has room for PATH_MAX. */
+static bool add_folder(struct artifacts_listing *l, int fd, char *path, int depth)
+{
+	size_t len = strlen(path);
+	struct dirent **names = NULL;
+	int n = fd >= 0 ? scandirat(fd, ".", &names, artifacts_is_shown, artifacts_by_name) : 0;
+	bool room = true;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = names[i]->d_name;
+		struct stat st;
+
+		if (!room || l->looked++ >= LOOKED_MAX ||
+		    fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+		    len + strlen(name) + 2 > PATH_MAX)
+			continue;
+		path[len] = '/';
+		memcpy(path + len + 1, name, strlen(name) + 1);
+		if (S_ISREG(st.st_mode))
+			room = artifacts_add_file(l, fd, name, path);
+		else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
+			room = add_folder(
+				l,
+				openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+				path, depth + 1);
+		path[len] = 0;
+	}
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+	if (fd >= 0)
+		close(fd);
+	return room;
+}
+
+/* [{"path","bytes","type"},…], at the end {"path":work,"more":true} where there are more; paths
+ * are below the data root. `kept`: JSON strings joined by commas; `work`: the run's folder,
+ * which need not be there. */
+static void artifacts_list(struct buf *out, int root_fd, const struct redact *redact,
+			   const char *kept, const char *work)
+{
+	struct artifacts_listing l = {.redact = redact};
+	char path[PATH_MAX];
+	json_t *list, *v;
+	struct buf all;
+	size_t i;
+
+	buf_init(&all, 1u << 20);
+	buf_addf(&all, "[%s]", kept);
+	list = json_parse(all.data ? all.data : "", all.len, NULL);
+	jw_init(&l.w, out);
+	jw_array(&l.w, NULL);
+	json_array_foreach(list, i, v)
+		artifacts_add_file(&l, root_fd, json_string_value(v), json_string_value(v));
+	snprintf(path, sizeof(path), "%s", work);
+	if (!add_folder(&l, openat(root_fd, work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+			path, 0)) {
+		jw_object(&l.w, NULL);
+		jw_str(&l.w, "path", work);
+		jw_bool(&l.w, "more", true);
+		jw_end(&l.w);
+	}
+	jw_end(&l.w);
+	json_decref(list);
+	buf_fini(&all);
+}
+
+/* Does the run leave files: artifacts or a folder of commands? Its path in `work`. */
+static bool has_files(const struct run *r, char work[LOGBOOK_PATH])
+{
+	struct stat st;
+
+	snprintf(work, LOGBOOK_PATH, RUN_WORK, r->id.text);
+	return r->tools.artifacts.len > 0 ||
+	       sys->fstatat(r->rec.outbox.lb->root_fd, work, &st, 0) == 0;
 }
 
 static void check_work(struct os_work *w)
@@ -351,7 +493,7 @@ static void check_work(struct os_work *w)
 	struct end_job *j = w->priv;
 	struct run *r = j->run;
 	struct buf body;
-	char *file = NULL;
+	char *file = NULL, work[LOGBOOK_PATH];
 	size_t len, from = 0;
 
 	if (!j->end.summary || !*j->end.summary) {
@@ -368,18 +510,19 @@ static void check_work(struct os_work *w)
 	free(file);
 	if (copying_wanted(r))
 		j->changes = copying_look(r);
-	if (has_files(r))
-		list_files(j);
+	if (has_files(r, work))
+		artifacts_list(&j->artifacts, r->rec.outbox.lb->root_fd, r->rec.outbox.lb->redact,
+			       r->tools.artifacts.len ? r->tools.artifacts.data : "", work);
 }
 
 /* Checks without a thread; false: files must be read from the disk. */
 static bool check_at_once(struct end_job *j)
 {
 	struct run *r = j->run;
-	char file[RUN_AT_ONCE_MAX];
+	char file[RUN_AT_ONCE_MAX], work[LOGBOOK_PATH];
 	ssize_t len;
 
-	if (!j->end.summary || !*j->end.summary || copying_wanted(r) || has_files(r))
+	if (!j->end.summary || !*j->end.summary || copying_wanted(r) || has_files(r, work))
 		return false;
 	len = run_messages_cached(r, file);
 	if (len < 0)
@@ -392,7 +535,6 @@ static void check_done(struct os_work *w)
 {
 	struct end_job *j = w->priv;
 
-	j->checked = true;
 	j->run->busy--;
 	if (!j->run->end.abandoned)
 		ending_commit(j->run);
@@ -404,7 +546,7 @@ static void check_start(void *user)
 	struct end_job *j = r->end.job;
 
 	if (check_at_once(j)) {
-		j->checked = true;
+
 		ending_commit(r);
 		return;
 	}
@@ -556,15 +698,6 @@ static void claim_add(struct claims *c, const char *path, size_t path_len, int64
 		free(k->path);
 }
 
-static void claims_free(struct claims *c)
-{
-	for (unsigned i = 0; i < c->n; i++) {
-		free(c->all[i].path);
-		free(c->all[i].quote);
-	}
-	free(c);
-}
-
 static void claims_from_json(struct claims *c, const json_t *v, int depth)
 {
 	const char *path = json_get_str(v, "path"), *url = json_get_str(v, "url");
@@ -583,11 +716,6 @@ static void claims_from_json(struct claims *c, const json_t *v, int depth)
 	json_array_foreach(v, i, child) claims_from_json(c, child, depth + 1);
 }
 
-static bool path_char(char ch)
-{
-	return isalnum((unsigned char)ch) || strchr("._-/+@", ch);
-}
-
 /* "see src/a.c:12 and …": a path with a dot or slash, a colon, a number; not the port of a URL. */
 static void claims_from_text(struct claims *c, const char *s)
 {
@@ -598,7 +726,8 @@ static void claims_from_text(struct claims *c, const char *s)
 
 		if (!isdigit((unsigned char)colon[1]))
 			continue;
-		while (start > s && path_char(start[-1]))
+		while (start > s &&
+		       (isalnum((unsigned char)start[-1]) || strchr("._-/+@", start[-1])))
 			start--;
 		line = strtol(colon + 1, &end, 10);
 		if (start == colon || line <= 0 || line > 100000000 || strncmp(start, "//", 2) == 0)
@@ -660,15 +789,6 @@ static void match_read_line(struct claims *c, const char *path, size_t plen, con
 		    memcmp(k->path, path, plen) == 0)
 			k->good = shows(k, tab + 1, len - (size_t)(tab + 1 - line));
 	}
-}
-
-/* An output of read_result has numbers of its own before the lines. */
-static bool is_again(const char *text, size_t len)
-{
-	static const char begin[] = "result of c";
-
-	return len > sizeof(begin) && memcmp(text, begin, sizeof(begin) - 1) == 0 &&
-	       isdigit((unsigned char)text[sizeof(begin) - 1]);
 }
 
 static size_t skip_number(const char *line, size_t len)
@@ -746,7 +866,10 @@ static int match_result(size_t index, const char *text, size_t len, bool is_erro
 	struct claims *c = user;
 	const char *end = text + len, *header = NULL;
 	const char *first_end = memchr(text, '\n', len);
-	bool again = is_again(text, len), web = false;
+	/* An output of read_result has numbers of its own before the lines. */
+	bool again = len > 11 && jscan_begins(text, len, "result of c") &&
+		     isdigit((unsigned char)text[11]);
+	bool web = false;
 	size_t plen = 0, at = 0;
 	struct envelope e;
 
@@ -819,6 +942,10 @@ int evidence_collect(struct evidence *e, const struct dialect *d, const char *li
 	if (c->n > 0)
 		(void)d->results(lines, lines_len, match_result, c, NULL);
 	write_claims(e, c);
-	claims_free(c);
+	for (unsigned i = 0; i < c->n; i++) {
+		free(c->all[i].path);
+		free(c->all[i].quote);
+	}
+	free(c);
 	return buf_check(&e->citations);
 }
