@@ -11,18 +11,6 @@
 #include "subagent/run.h"
 #include "subagent/supervisor.h"
 
-/* Context for the next run of a chain: outcome of the run before it, and where that is. */
-static void chain_describe(const struct run *r, enum ava_status status, const char *summary,
-			   const char *context, struct buf *out)
-{
-	buf_addf(out, "%s%s### The run before (%s, %s)\n", context ? context : "",
-		 context && *context ? "\n\n" : "", r->id.text, ava_status_name(status));
-	buf_adds(out, summary);
-	buf_addf(out, "\n\nIts result: read_result with call_id \"%s\".", r->id.text);
-	if (r->tools.artifacts.len > 0)
-		buf_addf(out, " Outputs it kept: %s.", r->tools.artifacts.data);
-}
-
 /* The config of the next run, *owned*, with the context of this one and, in group.then, the rest
  * of the chain. NULL: the chain ends here, or no memory. */
 static json_t *chain_next_config(const struct run *r, enum ava_status status, const char *summary)
@@ -30,6 +18,7 @@ static json_t *chain_next_config(const struct run *r, enum ava_status status, co
 	const struct spec_group *was = &r->spec->group;
 	json_t *list = was->then ? json_parse(was->then, strlen(was->then), NULL) : NULL;
 	json_t *config = json_incref(json_array_get(list, 0)), *group;
+	const char *before;
 	char *rest = NULL;
 	struct buf context;
 
@@ -37,7 +26,14 @@ static json_t *chain_next_config(const struct run *r, enum ava_status status, co
 	buf_init(&context, SPEC_CONTEXT_MAX);
 	if (!group)
 		goto out;
-	chain_describe(r, status, summary, json_get_str(config, "context"), &context);
+	/* Outcome of the run before it, and where that is. */
+	before = json_str(config, "context");
+	buf_addf(&context, "%s%s### The run before (%s, %s)\n", before, *before ? "\n\n" : "",
+		 r->id.text, ava_status_name(status));
+	buf_adds(&context, summary);
+	buf_addf(&context, "\n\nIts result: read_result with call_id \"%s\".", r->id.text);
+	if (r->tools.artifacts.len > 0)
+		buf_addf(&context, " Outputs it kept: %s.", r->tools.artifacts.data);
 	json_array_remove(list, 0);
 	if (json_array_size(list) > 0)
 		rest = json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(15));

@@ -188,19 +188,10 @@ static void group_time_is_up(void *user)
 	}
 }
 
-/* Time used before this process: the newest position's, and the wall time from there to the
- * newest event. Time between two processes does not count. */
-static int64_t group_used_before(const struct group *g)
-{
-	int64_t from = g->noted_wall_ms > 0 ? g->noted_wall_ms : g->begun_wall_ms;
-
-	return g->noted_ms + MAX(g->seen_wall_ms - from, 0);
-}
-
 void group_run_starts(struct run *r)
 {
 	struct group *g = r->group;
-	int64_t used;
+	int64_t from, used;
 
 	if (g && g->expired)
 		r->agent.deadline_ms = clock_mono_ms();
@@ -209,7 +200,10 @@ void group_run_starts(struct run *r)
 	g->running = true;
 	if (g->begun_wall_ms == 0)
 		g->begun_wall_ms = clock_wall_ms();
-	used = group_used_before(g);
+	/* Time used before this process: the newest position's, and the wall time from there to
+	 * the newest event. Time between two processes does not count. */
+	from = g->noted_wall_ms > 0 ? g->noted_wall_ms : g->begun_wall_ms;
+	used = g->noted_ms + MAX(g->seen_wall_ms - from, 0);
 	g->started_ms = clock_mono_ms() - used;
 	if (g->time_ms <= 0)
 		return;
@@ -247,18 +241,6 @@ void group_waits(struct run *r)
 }
 
 /* ---- events of a group, in Ava's daily log */
-
-static void group_write_branch(struct jw *w, const struct group_member *m, bool ended)
-{
-	jw_object(w, NULL);
-	jw_str(w, "subagentId", m->id);
-	jw_str(w, "traceId", m->trace);
-	if (ended) {
-		jw_str(w, "status", ava_status_name(m->status));
-		jw_str(w, "head", m->log ? ZEROS : m->head);
-	}
-	jw_end(w);
-}
 
 /* Fills in the heads of the members, which are known only when Join is written. */
 static void join_number(char *rest, size_t len, void *user)
@@ -310,8 +292,18 @@ static void group_write_event(struct run *r, struct draft *d, enum event_kind ki
 	jw_str(&w, "groupId", g->id);
 	jw_int(&w, "branchCount", g->nmembers);
 	jw_array(&w, "branchIds");
-	for (unsigned i = 0; i < g->nmembers; i++)
-		group_write_branch(&w, &g->members[i], kind == EVENT_Join);
+	for (unsigned i = 0; i < g->nmembers; i++) {
+		const struct group_member *m = &g->members[i];
+
+		jw_object(&w, NULL);
+		jw_str(&w, "subagentId", m->id);
+		jw_str(&w, "traceId", m->trace);
+		if (kind == EVENT_Join) {
+			jw_str(&w, "status", ava_status_name(m->status));
+			jw_str(&w, "head", m->log ? ZEROS : m->head);
+		}
+		jw_end(&w);
+	}
 	jw_end(&w);
 	jw_end(&w);
 	group_write_in_day(r, d, kind, &b);
@@ -341,25 +333,20 @@ void group_fork(struct run *r, struct draft *d)
 
 /* ---- ends */
 
-static bool group_all_ended(const struct group *g)
-{
-	for (unsigned i = 0; i < g->nmembers; i++)
-		if (!g->members[i].ended)
-			return false;
-	return true;
-}
-
 void group_run_ends(struct run *r, struct draft *d, enum ava_status status)
 {
 	struct group *g = r->group;
 	struct group_member *m = g ? group_find(g, r->id.text) : NULL;
+	unsigned ended = 0;
 
 	if (!m)
 		return;
 	m->ended = true;
 	m->status = status;
 	m->log = &r->rec.log;
-	if (group_all_ended(g))
+	for (unsigned i = 0; i < g->nmembers; i++)
+		ended += g->members[i].ended;
+	if (ended == g->nmembers)
 		group_write_event(r, d, EVENT_Join);
 	else
 		group_waits(r); /* the remaining runs may all be parked */

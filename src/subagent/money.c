@@ -219,22 +219,23 @@ void budget_hold_init(struct budget_hold *h, void (*go)(struct budget_hold *h, i
 	list_init(&h->node);
 }
 
-static int64_t budget_left(const struct budget *b)
+static int64_t budget_less(const struct budget *b, int64_t pending)
 {
-	int64_t used = sum_to_max(b->spent, b->reserved);
+	int64_t used = sum_to_max(b->spent, pending);
 
 	if (b->limit == BUDGET_NO_LIMIT)
 		return INT64_MAX;
 	return used >= b->limit ? 0 : b->limit - used;
 }
 
+static int64_t budget_left(const struct budget *b)
+{
+	return budget_less(b, b->reserved);
+}
+
 int64_t budget_rest(const struct budget *b)
 {
-	int64_t used = sum_to_max(b->spent, b->sure);
-
-	if (b->limit == BUDGET_NO_LIMIT)
-		return INT64_MAX;
-	return used >= b->limit ? 0 : b->limit - used;
+	return budget_less(b, b->sure);
 }
 
 static void budget_reserve(struct budget_hold *h, int64_t amount)

@@ -340,17 +340,6 @@ static char *approval_text(const struct turn_call *c)
 	return text;
 }
 
-/* Hash of the call that an answer holds for. */
-static void hash_call(const struct turn_call *c, char out[HASH_HEX_LEN + 1])
-{
-	struct hash_sha256 h;
-
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, c->name, strlen(c->name));
-	hash_sha256_add(&h, "\n", 1);
-	hash_sha256_with(&h, c->args, c->args_len, out);
-}
-
 /* ---- on_limit: ask. A run that has used up its money, tokens or replies asks before it
  * ends with what it has; a yes gives it as much again. The new limit is an amendment
  * of the spec in messages.jsonl, in one commit with the answer: the next start reads
@@ -398,32 +387,29 @@ static void over_limit_raise(struct run *r, struct draft *d)
 
 /* ---- asking */
 
-/* A question about a limit is named after the model call that it holds up. */
-static void over_limit_ask(const struct run *r, struct question *q, char **text)
-{
-	char question[200];
-
-	over_limit_question(r, question, sizeof(question));
-	snprintf(q->call_id, sizeof(q->call_id), "i%d", (int)r->agent.at.iteration + 1);
-	hash_sha256_hex(question, strlen(question), q->call_hash);
-	*text = strdup(question);
-}
-
 /* `c` NULL: the run's limit, or its quota. */
 static int person_fill(struct run *r, struct question *q, const struct turn_call *c,
 		       const struct agent_ask *a)
 {
 	char *text = a->approval && c ? approval_text(c) : NULL;
+	char limit[200];
+	struct hash_sha256 h;
 	int64_t most = r->sup->settings->ask_timeout_s * 1000;
 
 	*q = (struct question){.approval = a->approval, .asked_ms = clock_wall_ms()};
 	if (!c && !a->approval)
 		return park_question(r, q);
-	if (!c) {
-		over_limit_ask(r, q, &text);
+	if (!c) { /* a question about a limit is named after the model call that it holds up */
+		over_limit_question(r, limit, sizeof(limit));
+		snprintf(q->call_id, sizeof(q->call_id), "i%d", (int)r->agent.at.iteration + 1);
+		hash_sha256_hex(limit, strlen(limit), q->call_hash);
+		text = strdup(limit);
 	} else {
 		memcpy(q->call_id, c->id, sizeof(q->call_id));
-		hash_call(c, q->call_hash);
+		hash_sha256_init(&h); /* the answer holds for this call */
+		hash_sha256_add(&h, c->name, strlen(c->name));
+		hash_sha256_add(&h, "\n", 1);
+		hash_sha256_with(&h, c->args, c->args_len, q->call_hash);
 	}
 	if (!a->approval || text)
 		q->text = person_clean(r, a->approval ? text : a->question, PERSON_TEXT_MAX);
@@ -620,14 +606,13 @@ static void steer_saved(int rv, void *user)
 	struct person_said *s = LIST_FIRST(&p->saying, struct person_said, node);
 	person_fn done = s->done;
 
-	s->done = NULL;
 	list_del(&s->node);
 	person_hear(r, s, "");
 	if (s->late) {
-		s->done = done;
 		said_done(s, 0);
 		return;
 	}
+	s->done = NULL;
 	list_add(&p->said, &s->node);
 	agent_on_steer(&r->agent);
 	if (done)

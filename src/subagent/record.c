@@ -267,17 +267,6 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	r->call.id[0] = 0;
 }
 
-static void write_told(struct jw *w, const struct agent_told *t)
-{
-	jw_object(w, "told");
-	jw_int(w, "window", t->window);
-	jw_int(w, "prompt", t->prompt);
-	jw_int(w, "outputMax", t->output_max);
-	jw_int(w, "asked", t->asked);
-	jw_bool(w, "cap", t->cap);
-	jw_end(w);
-}
-
 bool record_told(const json_t *content, struct agent_told *t)
 {
 	const json_t *told = json_object_get(content, "told");
@@ -309,8 +298,15 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 	jw_str(&c.w, "errorClass", f->error_class);
 	if (f->retry_ms >= 0)
 		jw_int(&c.w, "retryInMs", f->retry_ms);
-	if (f->told)
-		write_told(&c.w, f->told);
+	if (f->told) {
+		jw_object(&c.w, "told");
+		jw_int(&c.w, "window", f->told->window);
+		jw_int(&c.w, "prompt", f->told->prompt);
+		jw_int(&c.w, "outputMax", f->told->output_max);
+		jw_int(&c.w, "asked", f->told->asked);
+		jw_bool(&c.w, "cap", f->told->cap);
+		jw_end(&c.w);
+	}
 	write_clock(&c);
 	infer_meta(&c, estimate);
 	record_end(&c);
@@ -603,26 +599,10 @@ void record_catalog_spawn(struct draft *d, struct run *r)
 	draft_catalog(d, &row, &r->rec.log);
 }
 
-static void fill_shown(struct catalog_shown *shown, const struct run *r, const char *task,
-		       const char *stop_reason)
-{
-	const struct agent_limits *l = &r->spec->agent.limits;
-
-	*shown = (struct catalog_shown){
-		.task = task,
-		.cwd = r->spec->cwd,
-		.stop_reason = stop_reason,
-		.iterations = r->agent.at.iteration,
-		.limit_ms = l->time_ms,
-		.limit_microusd = l->cost_microusd,
-		.limit_tokens = l->tokens,
-		.limit_iterations = l->iterations,
-	};
-}
-
 static void record_catalog_end(struct draft *d, struct run *r, enum ava_status status,
 			       const char *stop_reason)
 {
+	const struct agent_limits *l = &r->spec->agent.limits;
 	const struct agent_totals *t = &r->agent.at.totals;
 	const char *task = r->spec->task;
 	char begin[CATALOG_TASK_MAX + 1];
@@ -644,7 +624,16 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 	while (len == CATALOG_TASK_MAX && n > 0 && ((unsigned char)task[n] & 0xc0) == 0x80)
 		n--; /* cut between characters */
 	snprintf(begin, sizeof(begin), "%.*s", (int)n, task);
-	fill_shown(&row.shown, r, begin, stop_reason);
+	row.shown = (struct catalog_shown){
+		.task = begin,
+		.cwd = r->spec->cwd,
+		.stop_reason = stop_reason,
+		.iterations = r->agent.at.iteration,
+		.limit_ms = l->time_ms,
+		.limit_microusd = l->cost_microusd,
+		.limit_tokens = l->tokens,
+		.limit_iterations = l->iterations,
+	};
 	draft_catalog(d, &row, &r->rec.log);
 }
 
@@ -737,10 +726,11 @@ static void write_evidence(struct run *r, struct jw *w)
 }
 
 /* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */
-static void record_write_position(struct run *r, struct jw *w)
+void record_position(struct draft *d, struct run *r)
 {
 	const struct agent *a = &r->agent;
 	struct agent_position p;
+	struct rec c;
 
 	agent_position_of(a, clock_mono_ms(), &p);
 	if (a->asked && !r->call.id[0]) { /* the call waits, or failed: a restart makes it again */
@@ -750,22 +740,15 @@ static void record_write_position(struct run *r, struct jw *w)
 		else
 			p.totals.calls--;
 	}
-	jw_object(w, "value");
-	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, w);
-	jw_object(w, "run");
-	record_write_call(r, w);
-	write_evidence(r, w);
-	jw_end(w);
-	jw_end(w);
-}
-
-void record_position(struct draft *d, struct run *r)
-{
-	struct rec c;
-
 	record_begin(&c, d, r, EVENT_StateWrite);
 	jw_str(&c.w, "key", "position");
-	record_write_position(r, &c.w);
+	jw_object(&c.w, "value");
+	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, &c.w);
+	jw_object(&c.w, "run");
+	record_write_call(r, &c.w);
+	write_evidence(r, &c.w);
+	jw_end(&c.w);
+	jw_end(&c.w);
 	record_end(&c);
 }
 

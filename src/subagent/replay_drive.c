@@ -26,13 +26,6 @@
 
 /* ---- arrivals */
 
-/* Looks at the next attempt of the call that failed; false: there was none. */
-static bool asked_again(struct replay *p)
-{
-	return record_find(&p->rec, EVENT_InferStart) &&
-	       json_get_int(p->rec.meta, "iteration", -1) == p->agent.at.iteration;
-}
-
 static void replay_drive_out_of_memory(struct replay *p)
 {
 	p->rv = AVA_ENOMEM;
@@ -82,7 +75,8 @@ static void feed_failure(struct replay *p)
 		agent_on_refused(&p->agent, &told, class, sentence);
 	else if (parks(p))
 		agent_on_parked(&p->agent, true, reply_class_word(REPLY_RATE_LIMIT), sentence);
-	else if (!asked_again(p))
+	else if (!record_find(r, EVENT_InferStart) ||
+		 json_get_int(r->meta, "iteration", -1) != p->agent.at.iteration)
 		agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, sentence);
 	else if (replay_amend(p) != 0)
 		replay_drive_out_of_memory(p);
@@ -394,24 +388,19 @@ static void reply_again(struct replay *p)
 	p->saves_due = 0; /* all written before the stop is durable */
 }
 
-/* The last result of a turn is written together with the line of all of them:
- * a process that stopped behind that result had written the line. */
-static bool results_written(const struct replay *p)
-{
-	const struct agent *a = &p->agent;
-
-	return a->state == AGENT_TOOLS && a->turn != NULL && a->answered == a->turn->ncalls;
-}
-
 static void drive(struct replay *p)
 {
+	const struct agent *a = &p->agent;
 	const struct trace_event *left;
 
 	(void)feed_end(p); /* cancelled in the queue */
 	for (;;) {
-		if (p->rec.carried && !results_written(p)) {
+		/* The last result of a turn is written together with the line of all of them:
+		 * a process that stopped behind that result had written the line. */
+		if (p->rec.carried && (a->state != AGENT_TOOLS || a->turn == NULL ||
+				       a->answered != a->turn->ncalls)) {
 			p->rec.carried = false;
-			if (p->agent.state == AGENT_WAITING && p->agent.turn != NULL)
+			if (a->state == AGENT_WAITING && a->turn != NULL)
 				reply_again(p);
 		}
 		agent_run(&p->agent);

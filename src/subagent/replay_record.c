@@ -386,17 +386,6 @@ static void check_number(struct record *r, const char *what, int64_t recorded, i
 
 /* ---- the confirmed spec */
 
-static void check_limits(struct record *r, const struct agent_limits *l)
-{
-	struct agent_limits was = *l;
-
-	spec_read_limits(json_object_get(r->content, "limits"), &was);
-	check_number(r, "the time limit (ms)", was.time_ms, l->time_ms);
-	check_number(r, "the cost limit (micro-USD)", was.cost_microusd, l->cost_microusd);
-	check_number(r, "the token limit", was.tokens, l->tokens);
-	check_number(r, "the limit of replies", was.iterations, l->iterations);
-}
-
 static void check_tools(struct record *r, const struct run_spec *s)
 {
 	const json_t *tools = json_object_get(r->content, "tools");
@@ -417,13 +406,19 @@ static void check_tools(struct record *r, const struct run_spec *s)
 void replay_check_spec(struct replay *p, const json_t *spec)
 {
 	struct record *r = &p->rec;
+	const struct agent_limits *l = &p->spec->agent.limits;
+	struct agent_limits was = *l;
 
 	if (!record_find(r, EVENT_SubagentSpawn) || r->content == NULL)
 		return; /* the event is lost: the requests tell differences */
 	record_check(r, "the model", "model", json_get_str(spec, "model"));
 	record_check(r, "the role", "role", p->spec->role->name);
 	check_preview(r, "the task", "task", p->spec->task, strlen(p->spec->task));
-	check_limits(r, &p->spec->agent.limits);
+	spec_read_limits(json_object_get(r->content, "limits"), &was);
+	check_number(r, "the time limit (ms)", was.time_ms, l->time_ms);
+	check_number(r, "the cost limit (micro-USD)", was.cost_microusd, l->cost_microusd);
+	check_number(r, "the token limit", was.tokens, l->tokens);
+	check_number(r, "the limit of replies", was.iterations, l->iterations);
 	check_tools(r, p->spec);
 	if (json_get_str(r->content, "configHash") != NULL)
 		record_check(r, "the hash of what was confirmed", "configHash",

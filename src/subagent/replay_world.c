@@ -108,7 +108,20 @@ static void set_clock(struct replay *p)
 	}
 }
 
-static void replay_world_take_results(struct replay *p, const struct turn *t);
+static void replay_world_take_results(struct replay *p, const struct turn *t)
+{
+	for (unsigned i = 0; t != NULL && i < t->ncalls; i++) {
+		struct turn_call *c = &t->calls[i];
+
+		if (!c->answered || c->recorded || p->rec.stopped)
+			continue;
+		if (!record_expect(&p->rec, EVENT_ToolResult))
+			return;
+		replay_check_result(p, c);
+		record_take(&p->rec);
+		c->recorded = true;
+	}
+}
 
 /* The record has results of calls that were not run, or that a person answered, once all
  * of the turn are there, and before the notices about limits. */
@@ -268,21 +281,6 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 }
 
 /* ---- writing */
-
-static void replay_world_take_results(struct replay *p, const struct turn *t)
-{
-	for (unsigned i = 0; t != NULL && i < t->ncalls; i++) {
-		struct turn_call *c = &t->calls[i];
-
-		if (!c->answered || c->recorded || p->rec.stopped)
-			continue;
-		if (!record_expect(&p->rec, EVENT_ToolResult))
-			return;
-		replay_check_result(p, c);
-		record_take(&p->rec);
-		c->recorded = true;
-	}
-}
 
 static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wait)
 {

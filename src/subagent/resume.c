@@ -255,8 +255,6 @@ int resume_messages(struct run *r, struct buf *out, unsigned *results, struct av
  * Failures: the name; memory, before anything is acknowledged. A runtime that stops
  * answers every request. */
 
-#define FILE_MAX (256u << 20)
-
 struct point {
 	struct list node;
 	char name[RUN_CHECKPOINT_NAME + 1];

@@ -465,36 +465,6 @@ static void role_take_model(struct role_reading *g, const struct yaml_node *n)
 		role_note(g, n->line, "model: \"%.40s\" of it is left out", text + len);
 }
 
-static int64_t role_number(struct role_reading *g, const struct yaml_node *n, int64_t least,
-			   int64_t most)
-{
-	int64_t v = least;
-
-	if (g->rv == 0)
-		g->rv = yaml_int(g->y, n, least, most, &v, g->err);
-	return v;
-}
-
-static void take_turns(struct role_reading *g, const struct yaml_node *n)
-{
-	g->r->iterations = role_number(g, n, 1, 100000);
-}
-
-static void take_timeout(struct role_reading *g, const struct yaml_node *n)
-{
-	g->r->timeout_s = role_number(g, n, 1, 604800);
-}
-
-static void role_take_cost(struct role_reading *g, const struct yaml_node *n)
-{
-	g->r->cost_cents = role_number(g, n, 0, 1000000);
-}
-
-static void take_tokens(struct role_reading *g, const struct yaml_node *n)
-{
-	g->r->tokens = role_number(g, n, 1, 1000000000);
-}
-
 static bool role_yes_or_no(struct role_reading *g, const struct yaml_node *n)
 {
 	bool yes = n->kind == YAML_SCALAR && strcasecmp(n->text, "true") == 0;
@@ -602,11 +572,13 @@ static void role_take_schema(struct role_reading *g, const struct yaml_node *n)
 }
 
 /* In the order in which they are taken: a field that takes away tools comes after those that
- * give them. `take` NULL: `why` is noted. */
+ * give them. `take` NULL: a number, or `why` is noted. */
 static const struct role_field {
 	const char *name, *flat; /* as a person writes it; squashed */
 	void (*take)(struct role_reading *g, const struct yaml_node *n);
 	const char *why;
+	size_t number; /* offset of its int64_t in struct role, with its bounds */
+	int64_t least, most;
 } fields[] = {
 	{"name", "name", role_take_name},
 	{"description", "description", take_description},
@@ -616,11 +588,13 @@ static const struct role_field {
 	{"disallowedTools", "disallowedtools", take_disallowed},
 	{"permissionMode", "permissionmode", take_permission},
 	{"model", "model", role_take_model},
-	{"maxTurns", "maxturns", take_turns},
-	{"max_iterations", "maxiterations", take_turns},
-	{"timeout", "timeout", take_timeout},
-	{"max_cost_cents", "maxcostcents", role_take_cost},
-	{"max_tokens", "maxtokens", take_tokens},
+	{"maxTurns", "maxturns", NULL, NULL, offsetof(struct role, iterations), 1, 100000},
+	{"max_iterations", "maxiterations", NULL, NULL, offsetof(struct role, iterations), 1,
+	 100000},
+	{"timeout", "timeout", NULL, NULL, offsetof(struct role, timeout_s), 1, 604800},
+	{"max_cost_cents", "maxcostcents", NULL, NULL, offsetof(struct role, cost_cents), 0,
+	 1000000},
+	{"max_tokens", "maxtokens", NULL, NULL, offsetof(struct role, tokens), 1, 1000000000},
 	{"extended_thinking", "extendedthinking", role_take_thinking},
 	{"on_quota", "onquota", role_take_quota},
 	{"folder", "folder", take_folder},
@@ -659,7 +633,10 @@ static void take_fields(struct role_reading *g)
 				continue;
 			if (f->take)
 				f->take(g, n);
-			else
+			else if (f->most > 0 && g->rv == 0)
+				g->rv = yaml_int(g->y, n, f->least, f->most,
+						 (int64_t *)((char *)g->r + f->number), g->err);
+			else if (f->most == 0)
 				role_note(g, n->key_line, "%s: %s", f->name, f->why);
 		}
 		/* A file without `tools` wishes for all, before disallowedTools takes some away. */
@@ -704,17 +681,11 @@ static void set_display(struct role_reading *g)
 	g->r->display = kept(g, text, n);
 }
 
-static const char *stem_of(struct role_reading *g, const char *path)
-{
-	const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
-	size_t n = strlen(from);
-
-	return kept(g, from, n > 3 && strcmp(from + n - 3, ".md") == 0 ? n - 3 : n);
-}
-
 /* Front matter (lines such as key: value) and the instructions below it. */
 static void take_file(struct role_reading *g, const struct front *f)
 {
+	const char *slash = strrchr(g->path, '/'), *from = slash ? slash + 1 : g->path;
+	size_t n = strlen(from);
 	struct yaml_node stem = {.kind = YAML_SCALAR, .line = f->line};
 
 	if (yaml_root(g->y)->kind != YAML_MAP || !yaml_root(g->y)->first) {
@@ -723,7 +694,7 @@ static void take_file(struct role_reading *g, const struct front *f)
 	}
 	take_fields(g);
 	take_instructions(g, f);
-	stem.text = stem_of(g, g->path);
+	stem.text = kept(g, from, n > 3 && strcmp(from + n - 3, ".md") == 0 ? n - 3 : n);
 	stem.len = strlen(stem.text);
 	if (!g->r->name)
 		role_take_name(g, &stem);

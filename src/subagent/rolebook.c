@@ -278,16 +278,8 @@ static bool place_path(enum role_source source, const char *cwd, char out[PATH_M
 
 static struct role_entry *entry_add(struct role_list *l)
 {
-	size_t cap = l->cap ? 2 * l->cap : 16;
-	struct role_entry *more;
-
-	if (l->n == l->cap) {
-		more = realloc(l->items, cap * sizeof(*more));
-		if (!more)
-			return NULL;
-		l->items = more;
-		l->cap = cap;
-	}
+	if (!ARRAY_ROOM(l->items, l->cap, l->n + 1))
+		return NULL;
 	l->items[l->n] = (struct role_entry){0};
 	return &l->items[l->n++];
 }

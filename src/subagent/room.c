@@ -96,31 +96,25 @@ static void room_job_work(struct os_work *w)
 
 /* ---- on the loop */
 
-/* The refused number of tokens becomes the window, unless that is smaller already, for as long as
- * this model is called. */
-static void learn_window(struct run *r, struct buf *part, int64_t tokens)
-{
-	struct jw w;
-
-	if (r->spec->agent.window > 0 && r->spec->agent.window <= tokens)
-		return;
-	r->spec->agent.window = tokens;
-	spec_line_begin(&w, part, "spec");
-	jw_int(&w, "window", tokens);
-	spec_line_end(&w);
-}
-
 static int write_down(struct room_job *j)
 {
 	struct run *r = j->run;
 	struct draft *d = commit_draft(r);
 	struct buf *part = commit_messages(r);
+	int64_t *window = &r->spec->agent.window;
+	struct jw w;
 
 	if (!part)
 		return AVA_ENOMEM;
 	buf_add(part, j->edit.lines.data, j->edit.lines.len);
-	if (j->want.overflow)
-		learn_window(r, part, j->want.tokens);
+	/* The refused number of tokens becomes the window, unless that is smaller already, for as
+	 * long as this model is called. */
+	if (j->want.overflow && (*window <= 0 || *window > j->want.tokens)) {
+		*window = j->want.tokens;
+		spec_line_begin(&w, part, "spec");
+		jw_int(&w, "window", *window);
+		spec_line_end(&w);
+	}
 	for (size_t i = 0; i < j->edit.nremoved; i++)
 		repeat_removed(r->agent.at.repeats, j->edit.removed[i]);
 	record_context_edit(d, r, &j->want, &j->edit);

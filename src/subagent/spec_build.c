@@ -130,17 +130,6 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 	return spec_check_cwd(s->cwd, err);
 }
 
-static void spec_build_take_quota(struct run_spec *r, const struct op_spawn *s,
-				  const struct settings *set)
-{
-	const char *word = s->on_quota ? s->on_quota : r->role->on_quota;
-
-	r->on_quota = set->on_quota;
-	if (word) /* it was checked */
-		(void)settings_quota("on_quota", word, &r->on_quota, NULL);
-	r->agent.ask_quota = r->on_quota == QUOTA_ASK;
-}
-
 /* ---- limits */
 
 static const struct preset *find_preset(const char *name)
@@ -515,6 +504,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 {
 	struct ava_error unheard = {0};
 	struct run_spec *r = NULL;
+	const char *quota;
 	struct model m;
 	int rv;
 
@@ -563,7 +553,11 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		r->thinking = s->extended_thinking > 0 ||
 			      (s->extended_thinking == 0 && r->role->thinking && !is_quick(s));
 		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
-		spec_build_take_quota(r, s, set);
+		quota = s->on_quota ? s->on_quota : r->role->on_quota;
+		r->on_quota = set->on_quota;
+		if (quota) /* it was checked */
+			(void)settings_quota("on_quota", quota, &r->on_quota, NULL);
+		r->agent.ask_quota = r->on_quota == QUOTA_ASK;
 		/* Rights from the results of its group follow from the others' specs. */
 		set_rights(r, set->sandbox_required == 0);
 		r->rights |= s->group ? s->group->given & RIGHTS_SEEN : 0;

@@ -24,9 +24,6 @@
 #include "agent/tool.h"
 #include "tool/pages.h"
 
-static void delist(struct run *r);
-static void tell_waits(struct run *r);
-
 int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
 		    const struct settings *settings)
 {
@@ -55,6 +52,25 @@ void supervisor_fini(struct supervisor *s)
 }
 
 /* ---- stopping */
+
+static void delist(struct run *r)
+{
+	if (list_empty(&r->node))
+		return;
+	strmap_del(&r->sup->by_id, r->id.text);
+	list_del(&r->node);
+	r->sup->nlive--;
+}
+
+static void tell_waits(struct run *r)
+{
+	while (!list_empty(&r->end.waits)) {
+		struct run_wait *w = LIST_FIRST(&r->end.waits, struct run_wait, node);
+
+		list_del(&w->node);
+		w->ended(w, r);
+	}
+}
 
 void supervisor_quiesce(struct supervisor *s)
 {
@@ -243,15 +259,6 @@ static int enlist(struct supervisor *s, struct run *r)
 	return 0;
 }
 
-static void delist(struct run *r)
-{
-	if (list_empty(&r->node))
-		return;
-	strmap_del(&r->sup->by_id, r->id.text);
-	list_del(&r->node);
-	r->sup->nlive--;
-}
-
 static int write_messages(struct run *r, struct draft *d, unsigned *results, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
@@ -386,16 +393,6 @@ bool run_wait_next(struct run *r, struct run_wait *w)
 	if (r->next)
 		run_wait(r->next, w);
 	return r->next != NULL;
-}
-
-static void tell_waits(struct run *r)
-{
-	while (!list_empty(&r->end.waits)) {
-		struct run_wait *w = LIST_FIRST(&r->end.waits, struct run_wait, node);
-
-		list_del(&w->node);
-		w->ended(w, r);
-	}
 }
 
 void supervisor_ended(struct run *r)

@@ -15,11 +15,6 @@
 #include "provider/dialect.h"
 #include "subagent/record.h"
 
-static struct run *world_run_of(struct agent *a)
-{
-	return a->world;
-}
-
 /* ---- clock and slots */
 
 static int64_t world_now(struct agent *a)
@@ -29,7 +24,7 @@ static int64_t world_now(struct agent *a)
 
 static void world_wake_at(struct agent *a, int64_t at_ms)
 {
-	struct run *r = world_run_of(a);
+	struct run *r = a->world;
 
 	if (at_ms == INT64_MAX)
 		os_timer_stop(r->timer);
@@ -40,12 +35,12 @@ static void world_wake_at(struct agent *a, int64_t at_ms)
 
 static void world_slot_want(struct agent *a)
 {
-	slots_want(world_run_of(a));
+	slots_want(a->world);
 }
 
 static void world_slot_drop(struct agent *a)
 {
-	struct run *r = world_run_of(a);
+	struct run *r = a->world;
 
 	slots_drop(r);
 	infer_wait_long(r);
@@ -80,7 +75,7 @@ static void save_answers(struct run *r, struct draft *d, const struct turn *t)
 
 static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait)
 {
-	struct run *r = world_run_of(a);
+	struct run *r = a->world;
 	struct draft *d = commit_draft(r);
 	int64_t added;
 
@@ -126,7 +121,7 @@ static int64_t results_line(struct run *r, const struct turn *t, const char *con
 static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
 				  unsigned nnotices, unsigned warned)
 {
-	struct run *r = world_run_of(a);
+	struct run *r = a->world;
 	struct draft *d = commit_draft(r);
 	int64_t added = d ? results_line(r, t, notices, nnotices) : AVA_ENOMEM;
 
@@ -154,7 +149,7 @@ static void world_reap(struct os_task *task)
 
 static void world_done(struct agent *a)
 {
-	struct run *r = world_run_of(a);
+	struct run *r = a->world;
 
 	r->end.done = true;
 	supervisor_ended(r);
