@@ -71,46 +71,26 @@ static void command_free(struct command_state *m)
 	free(m);
 }
 
-static void set_failure(struct tool_call *c, const char *class, const char *sentence)
-{
-	c->success = false;
-	c->error_class = class;
-	buf_reset(&c->out);
-	utf8_repair(&c->out, sentence, strlen(sentence));
-}
-
 static void command_answer_failure(struct tool_call *c, const char *class, const char *sentence)
 {
-	set_failure(c, class, sentence);
+	job_fail(c, class, sentence);
 	c->done(c);
 }
 
 /* ---- the answer */
 
-/* Redaction does not find half a secret, so a line that the gap cuts is left out on both sides. A
- * line longer than any secret stays, since it may be the whole output. */
-static size_t before_gap(const char *s, size_t len)
-{
-	size_t most = MIN(len, LINE_MAX_BYTES);
-	const char *nl = memrchr(s + len - most, '\n', most);
-
-	return nl ? (size_t)(nl + 1 - s) : len;
-}
-
-static size_t after_gap(const char *s, size_t len)
-{
-	const char *nl = memchr(s, '\n', MIN(len, LINE_MAX_BYTES));
-
-	return nl ? (size_t)(nl + 1 - s) : 0;
-}
-
 static void say_output(struct buf *out, const struct exec_end *end)
 {
-	size_t first = end->output_len, skip = 0;
+	size_t first = end->output_len, most = MIN(first, LINE_MAX_BYTES), skip = 0;
+	const char *nl;
 
+	/* Redaction does not find half a secret, so a line that the gap cuts is left out on both
+	 * sides. A line longer than any secret stays, since it may be the whole output. */
 	if (end->written > end->output_len + end->tail_len) {
-		first = before_gap(end->output, end->output_len);
-		skip = after_gap(end->tail, end->tail_len);
+		nl = memrchr(end->output + first - most, '\n', most);
+		first = nl ? (size_t)(nl + 1 - end->output) : first;
+		nl = memchr(end->tail, '\n', MIN(end->tail_len, LINE_MAX_BYTES));
+		skip = nl ? (size_t)(nl + 1 - end->tail) : 0;
 	}
 	buf_add(out, end->output, first);
 	if (first + end->tail_len - skip < end->written)
@@ -194,7 +174,7 @@ static void no_sandbox(struct command_state *m, const struct exec_end *end)
 		"no command can be run here, since its sandbox cannot be made (%.*s): work without "
 		"commands, and tell the person that `ava doctor` says what to do",
 		(int)(n < 300 ? n : 300), n ? end->output : "bwrap ended without a word");
-	set_failure(m->call, "sandbox_unavailable", err.text);
+	job_fail(m->call, "sandbox_unavailable", err.text);
 }
 
 /* Record the layers of the sandbox: as ava-sandbox tells them, and the limits of its cgroup. */
@@ -265,9 +245,9 @@ static void command_done(const struct exec_end *end, void *user)
 			"stopped: with what it wrote less than %lld MB of the disk are free, or "
 			"only few more files can be made. Write less.",
 			(long long)c->env->disk_free_min_mb);
-		set_failure(c, "limit", err.text);
+		job_fail(c, "limit", err.text);
 	} else if (end->how == EXEC_STOPPED) {
-		set_failure(c, "cancelled", "cancelled");
+		job_fail(c, "cancelled", "cancelled");
 	} else if (!layers) {
 		no_sandbox(m, end);
 	} else {
@@ -448,15 +428,6 @@ static int command_keep_text(struct command_state *m, const char *text, const ch
 	return 0;
 }
 
-/* Without any sandbox, only a person's setting lets the command run. */
-static int find_sandbox(struct command_state *m, struct ava_error *err)
-{
-	int rv = sandbox_find(&m->bwrap, &m->inside, err);
-
-	m->bare = rv == AVA_EUNSUPPORTED && m->inside && m->call->env->unboxed;
-	return m->bare ? 0 : rv;
-}
-
 /* `key`: the argument that holds the text. */
 static void command_start(struct tool_call *c, const char *key, const char *const *program,
 			  bool input)
@@ -477,7 +448,10 @@ static void command_start(struct tool_call *c, const char *key, const char *cons
 	m->seconds = seconds ? (int)json_integer_value(seconds) : TIME_DEFAULT_S;
 	rv = job_arg_str(c->args, key, &text, &err);
 	rv = rv ? rv : find_start(m, &err);
-	rv = rv ? rv : find_sandbox(m, &err);
+	rv = rv ? rv : sandbox_find(&m->bwrap, &m->inside, &err);
+	/* Without any sandbox, only a person's setting lets the command run. */
+	m->bare = rv == AVA_EUNSUPPORTED && m->inside && c->env->unboxed;
+	rv = m->bare ? 0 : rv;
 	rv = rv ? rv : command_make_work(m, &err);
 	repository_find(&m->repository, c->env->cwd, c->env->keep_out);
 	if (rv == 0 && (!m->look || command_keep_text(m, text, program, input) != 0))

@@ -580,22 +580,10 @@ static int copy_look_through(struct copy_looking *l)
 	return MIN(rv, 0);
 }
 
-static void copy_count_lines(struct copy_changes *c)
-{
-	struct patch p;
-
-	if (patch_read(&p, c->patch.data ? c->patch.data : "", c->patch.len, NULL) != 0)
-		return;
-	for (size_t i = 0; i < p.n; i++) {
-		c->added += p.files[i].added;
-		c->removed += p.files[i].removed;
-	}
-	patch_fini(&p);
-}
-
 int copy_changes(const char *folder, struct copy_changes *out, struct ava_error *err)
 {
 	struct copy_looking l = {.out = out, .err = err};
+	struct patch p;
 	char path[PATH_MAX];
 	int rv;
 
@@ -618,8 +606,14 @@ int copy_changes(const char *folder, struct copy_changes *out, struct ava_error 
 	jw_end(&l.left);
 	if (rv == 0)
 		rv = buf_check(&out->left);
-	if (rv == 0)
-		copy_count_lines(out);
+	if (rv == 0 &&
+	    patch_read(&p, out->patch.data ? out->patch.data : "", out->patch.len, NULL) == 0) {
+		for (size_t i = 0; i < p.n; i++) {
+			out->added += p.files[i].added;
+			out->removed += p.files[i].removed;
+		}
+		patch_fini(&p);
+	}
 	place_fini(&l.base);
 	place_fini(&l.tree);
 	return rv;

@@ -47,10 +47,10 @@ const char *job_error_class(int code)
 	}
 }
 
-static void job_fail(struct tool_call *c, int code, const char *sentence)
+void job_fail(struct tool_call *c, const char *class, const char *sentence)
 {
 	c->success = false;
-	c->error_class = job_error_class(code);
+	c->error_class = class;
 	buf_reset(&c->out);
 	/* Without memory even for this the sentence is empty; the class tells. */
 	utf8_repair(&c->out, sentence, strlen(sentence));
@@ -63,9 +63,10 @@ static void job_finish(struct tool_call *c, int rv, const struct ava_error *err)
 	c->success = rv == 0;
 	c->error_class = "";
 	if (rv == AVA_ECANCELED)
-		job_fail(c, rv, "cancelled");
+		job_fail(c, job_error_class(rv), "cancelled");
 	else if (rv != 0)
-		job_fail(c, rv, err->text[0] != '\0' ? err->text : ava_strerror(rv));
+		job_fail(c, job_error_class(rv),
+			 err->text[0] != '\0' ? err->text : ava_strerror(rv));
 }
 
 static void job_on_thread(struct os_work *w)
@@ -99,14 +100,14 @@ void job_start(struct tool_call *c, job_fn fn)
 	struct job_state *j = NULL;
 
 	if ((c->tool->flags & TOOL_FILES) && c->env->cwd_fd < 0) {
-		job_fail(c, AVA_EDENIED,
+		job_fail(c, job_error_class(AVA_EDENIED),
 			 "this run has no working folder; no file can be read or searched in it");
 		c->done(c);
 		return;
 	}
 	j = calloc(1, sizeof(*j));
 	if (j == NULL) {
-		job_fail(c, AVA_ENOMEM, "out of memory");
+		job_fail(c, job_error_class(AVA_ENOMEM), "out of memory");
 		c->done(c);
 		return;
 	}

@@ -28,6 +28,8 @@ bool job_now(struct tool_call *c, job_fn fn);
 
 /* The class of the model's error for a code of ava.h; static. */
 const char *job_error_class(int code);
+/* The call has failed: the sentence is its whole outcome. c->done is the caller's. */
+void job_fail(struct tool_call *c, const char *class, const char *sentence);
 
 /* An argument, *borrowed*: NULL when it is not there. AVA_EINVAL for a NUL
  * inside, which no path or pattern can hold. */

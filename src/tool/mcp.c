@@ -441,15 +441,6 @@ static void time_over(void *user)
 	}
 }
 
-/* Open the request that a server leaves open to report changes of its list. */
-static void listen(struct server *s)
-{
-	if (!s->tells || first_ask(s, ASK_LISTEN, true) || (s->older && s->conf->argv))
-		return;
-	mcp_ask(s, ASK_LISTEN, s->older ? NULL : "subscriptions/listen",
-		json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1));
-}
-
 static void mcp_listed(struct server *s)
 {
 	struct mcp_ask *a;
@@ -472,7 +463,10 @@ static void mcp_listed(struct server *s)
 	s->lists = 0;
 	s->why[0] = '\0';
 	os_timer_set(s->timer, s->conf->idle_ms);
-	listen(s);
+	/* A server leaves this request open to report changes of its list. */
+	if (s->tells && !first_ask(s, ASK_LISTEN, true) && !(s->older && s->conf->argv))
+		mcp_ask(s, ASK_LISTEN, s->older ? NULL : "subscriptions/listen",
+			json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1));
 	while (s->state == SERVER_READY && (a = first_ask(s, ASK_CALL, false)) != NULL)
 		send_call(a);
 	if (s->state == SERVER_READY)

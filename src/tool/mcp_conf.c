@@ -221,18 +221,6 @@ static const char *const *paths_of(struct mcp_conf_reading *r, const json_t *lis
 	return out;
 }
 
-/* Split a url into the part for the pool, up to the host, and its path; a query may follow the host
- * at once. */
-static void split_url(struct mcp_conf_reading *r, struct mcp_conf *to)
-{
-	const char *host = strstr(to->url, "://"), *rest = host ? host + 3 : to->url;
-
-	rest += strcspn(rest, "/?#");
-	to->path = mcp_conf_got(r, arena_fmt(&r->to->mem, "%s%.*s", *rest == '/' ? "" : "/",
-					     (int)strcspn(rest, "#"), rest));
-	to->url = mcp_conf_keep(r, to->url, (size_t)(rest - to->url));
-}
-
 /* ---- a server */
 
 /* Find a command where the sandbox has programs; a path is taken as it is. */
@@ -318,7 +306,7 @@ static void take_rights(struct mcp_conf_reading *r, json_t *o, struct mcp_conf *
 static void take_server(struct mcp_conf_reading *r, const char *name, json_t *o)
 {
 	struct mcp_conf *to = &r->to->v[r->to->n];
-	const char *command, *type;
+	const char *command, *type, *rest;
 
 	if (!*name || strlen(name) > 32 || strstr(name, "__") || name[strlen(name) - 1] == '_' ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
@@ -340,24 +328,20 @@ static void take_server(struct mcp_conf_reading *r, const char *name, json_t *o)
 	if (r->rv != 0)
 		return;
 	to->start = to->start ? to->start : SANDBOX_WORK;
-	if (to->url)
-		split_url(r, to);
+	if (to->url) { /* the part for the pool, up to the host; a query may follow it at once */
+		rest = strstr(to->url, "://");
+		rest = rest ? rest + 3 : to->url;
+		rest += strcspn(rest, "/?#");
+		to->path = mcp_conf_got(r, arena_fmt(&r->to->mem, "%s%.*s", *rest == '/' ? "" : "/",
+						     (int)strcspn(rest, "#"), rest));
+		to->url = mcp_conf_keep(r, to->url, (size_t)(rest - to->url));
+	}
 	if (command)
 		to->argv = mcp_conf_texts_of(r, json_object_get(o, "args"), "args",
 					     find_program(r, command));
 	to->env = pairs_of(r, json_object_get(o, "env"), "env", "=");
 	to->headers = pairs_of(r, json_object_get(o, "headers"), "headers", ": ");
 	take_rights(r, json_object_get(o, "ava"), to);
-}
-
-/* A fault disables its entry only, and is kept in its place. */
-static void end_broken(struct mcp_conf_reading *r, struct mcp_conf *to)
-{
-	if (r->rv != AVA_EINVAL && r->rv != AVA_EDENIED)
-		return;
-	r->rv = 0;
-	*to = (struct mcp_conf){.name = to->name,
-				.broken = mcp_conf_keep(r, r->err->text, strlen(r->err->text))};
 }
 
 /* ---- the file */
@@ -369,6 +353,7 @@ static void read_servers(struct mcp_conf_reading *r, const char *text, size_t le
 	json_t *all = json_parse(text + bom, len - bom, &why);
 	json_t *servers = json_object_get(all, "mcpServers"), *o;
 	size_t n = json_object_size(servers);
+	struct mcp_conf *to;
 	const char *name;
 
 	if (!all)
@@ -386,9 +371,16 @@ static void read_servers(struct mcp_conf_reading *r, const char *text, size_t le
 		if (r->rv != 0 || json_get_bool(o, "disabled", false) ||
 		    !json_get_bool(o, "enabled", true))
 			continue;
-		r->to->v[r->to->n].name = mcp_conf_keep(r, name, strnlen(name, 40));
+		to = &r->to->v[r->to->n];
+		to->name = mcp_conf_keep(r, name, strnlen(name, 40));
 		take_server(r, name, o);
-		end_broken(r, &r->to->v[r->to->n++]);
+		r->to->n++;
+		if (r->rv != AVA_EINVAL && r->rv != AVA_EDENIED)
+			continue;
+		r->rv = 0; /* a fault disables its entry only, and is kept in its place */
+		*to = (struct mcp_conf){
+			.name = to->name,
+			.broken = mcp_conf_keep(r, r->err->text, strlen(r->err->text))};
 	}
 	json_decref(all);
 }

@@ -310,15 +310,6 @@ static int open_process(struct mcp_link *l, struct ava_error *err)
 	return rv ? rv : sandbox_start(&l->child, l->o.loop, &s, &how, process_done, l, err);
 }
 
-static int process_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
-{
-	int rv = l->why[0] ? AVA_EIO : exec_say(l->child, s->json, s->len);
-
-	if (rv != 0)
-		link_broke(l, rv == AVA_ENOMEM ? "out of memory" : "it reads nothing");
-	return rv ? err_set(err, AVA_EIO, "%s", l->why) : 0;
-}
-
 /* ---- HTTP */
 
 /* End an exchange; no callback follows. */
@@ -447,19 +438,12 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 	return 0;
 }
 
-static int open_http(struct mcp_link *l, struct ava_error *err)
-{
-	struct http_pool_options pool = {
-		.base_url = l->o.conf->url, .connections_max = 64, .once = true};
-
-	l->pool = http_pool_new(l->o.client, &pool, err);
-	return l->pool ? 0 : err->code;
-}
-
 /* ---- both */
 
 struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_error *err)
 {
+	struct http_pool_options pool = {
+		.base_url = o->conf->url, .connections_max = 64, .once = true};
 	struct mcp_link *l = calloc(1, sizeof(*l));
 
 	if (!l) {
@@ -471,7 +455,9 @@ struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_erro
 	list_init(&l->exchanges);
 	os_task_init(&l->sweep, mcp_link_sweep);
 	++*o->alive;
-	if ((o->conf->argv ? open_process(l, err) : open_http(l, err)) == 0)
+	if (!o->conf->argv)
+		l->pool = http_pool_new(o->client, &pool, err);
+	if (o->conf->argv ? open_process(l, err) == 0 : l->pool != NULL)
 		return l;
 	link_free(l);
 	return NULL;
@@ -487,7 +473,14 @@ void mcp_link_close(struct mcp_link *l)
 
 int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
 {
-	return l->pool ? http_send(l, s, err) : process_send(l, s, err);
+	int rv;
+
+	if (l->pool)
+		return http_send(l, s, err);
+	rv = l->why[0] ? AVA_EIO : exec_say(l->child, s->json, s->len);
+	if (rv != 0)
+		link_broke(l, rv == AVA_ENOMEM ? "out of memory" : "it reads nothing");
+	return rv ? err_set(err, AVA_EIO, "%s", l->why) : 0;
 }
 
 void mcp_link_drop(struct mcp_link *l, int64_t id)

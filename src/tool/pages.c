@@ -71,20 +71,12 @@ static const char *pages_keep_text(struct pages *w, const char *s, size_t len, b
 	return copy;
 }
 
-static size_t words_len(const char *words)
-{
-	const char *at = words;
-
-	while (at && *at)
-		at += strlen(at) + 1;
-	return (size_t)(at - words) + 1;
-}
-
 struct pages *pages_new(struct os_loop *loop, const struct pages_options *o, struct ava_error *err)
 {
 	struct pages *w = calloc(1, sizeof(*w));
 	const char **const texts[] = {&w->o.searxng,    &w->o.brave, &w->o.brave_url, &w->o.tavily,
 				      &w->o.tavily_url, &w->o.page,  &w->o.sandbox};
+	const char *words;
 	bool failed = !w;
 
 	if (w) {
@@ -92,9 +84,12 @@ struct pages *pages_new(struct os_loop *loop, const struct pages_options *o, str
 		w->o = *o;
 		list_init(&w->pages);
 		list_init(&w->waiting);
-		if (o->allow_private)
-			w->o.allow_private = pages_keep_text(w, o->allow_private,
-							     words_len(o->allow_private), &failed);
+		for (words = o->allow_private; words && *words;)
+			words += strlen(words) + 1;
+		if (words)
+			w->o.allow_private =
+				pages_keep_text(w, o->allow_private,
+						(size_t)(words - o->allow_private) + 1, &failed);
 		for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 			*texts[i] =
 				*texts[i] && **texts[i]

@@ -63,29 +63,23 @@ static void lines_fini(struct read_lines *l)
 	buf_fini(&l->line);
 }
 
-/* Length of a cut that tears no character. */
-static size_t whole_chars(const char *s, size_t len)
-{
-	size_t cut = len;
-
-	while (cut != 0 && len - cut < 3 && ((unsigned char)s[cut] & 0xc0) == 0x80)
-		cut--;
-	return ((unsigned char)s[cut] & 0xc0) == 0x80 ? len : cut;
-}
-
 /* `s` as it is shown in one line of output: no \r at its end, valid UTF-8, at
  * most `max` bytes, with " … [+N bytes]" where `whole` bytes were more. */
 static int lines_text(struct buf *out, const char *s, size_t len, size_t max, uint64_t whole)
 {
-	size_t keep = len;
+	size_t keep = len, cut;
 	int rv;
 
 	if (len == whole && len != 0 && s[len - 1] == '\r') {
 		keep--;
 		whole--;
 	}
-	if (keep > max)
-		keep = whole_chars(s, max);
+	if (keep > max) { /* a cut that tears no character */
+		for (cut = max;
+		     cut != 0 && max - cut < 3 && ((unsigned char)s[cut] & 0xc0) == 0x80;)
+			cut--;
+		keep = ((unsigned char)s[cut] & 0xc0) == 0x80 ? max : cut;
+	}
 	rv = utf8_repair(out, s, keep);
 	if (rv == 0 && keep < whole)
 		rv = buf_addf(out, " … [+%llu bytes]", (unsigned long long)(whole - keep));
@@ -145,24 +139,18 @@ static void lines_next(struct read_lines *l)
 	l->at++;
 }
 
-static void lines_collect(struct read_lines *l, const char *data, size_t len)
-{
-	size_t room = l->line.max - l->line.len;
-
-	if (buf_add(&l->line, data, MIN(len, room)) != 0)
-		l->no_memory = true;
-	if (l->needle != NULL && !l->hit)
-		l->hit = memmem(data, len, l->needle, strlen(l->needle)) != NULL;
-}
-
 static void lines_feed(struct read_lines *l, const char *data, size_t len)
 {
 	while (len != 0) {
 		const char *nl = memchr(data, '\n', len);
 		size_t n = nl != NULL ? (size_t)(nl - data) : len;
 
-		if (lines_wanted(l))
-			lines_collect(l, data, n);
+		if (lines_wanted(l)) {
+			l->no_memory |=
+				buf_add(&l->line, data, MIN(n, l->line.max - l->line.len)) != 0;
+			if (l->needle != NULL && !l->hit)
+				l->hit = memmem(data, n, l->needle, strlen(l->needle)) != NULL;
+		}
 		l->line_len += n;
 		if (nl == NULL)
 			return;
@@ -180,10 +168,6 @@ static int lines_end(struct read_lines *l)
 	return l->no_memory || l->body.failed ? AVA_ENOMEM : 0;
 }
 
-static int64_t lines_total(const struct read_lines *l)
-{
-	return l->at - 1;
-}
 /* The wanted lines: 2,000 from the first on, or with `to_end` all. */
 static int lines_range(const json_t *args, bool to_end, int64_t *first, int64_t *last,
 		       struct ava_error *err)
@@ -250,14 +234,6 @@ static int read_check_text(const struct read_reading *r, const char *data, size_
 		       r->path, (long long)r->st.st_size, (size_t)(nul - data));
 }
 
-static int too_slow(const struct read_reading *r, struct ava_error *err)
-{
-	return err_set(
-		err, AVA_ETIMEOUT,
-		"%s is too large: line %lld was not reached within %d seconds (line %lld was)",
-		r->path, (long long)r->lines.first, r->gate.seconds, (long long)r->lines.at);
-}
-
 static int file_stream(struct read_reading *r, struct ava_error *err)
 {
 	char *data = malloc(STEP);
@@ -287,7 +263,11 @@ static int file_stream(struct read_reading *r, struct ava_error *err)
 		if (rv == AVA_ECANCELED)
 			break;
 		if (rv != 0 && r->lines.at < r->lines.first) {
-			rv = too_slow(r, err);
+			rv = err_set(err, AVA_ETIMEOUT,
+				     "%s is too large: line %lld was not reached within %d "
+				     "seconds (line %lld was)",
+				     r->path, (long long)r->lines.first, r->gate.seconds,
+				     (long long)r->lines.at);
 			break;
 		}
 		r->more = rv != 0 || r->behind > BEHIND_MAX;
@@ -306,7 +286,7 @@ static int file_answer(struct read_reading *r, struct buf *out, struct ava_error
 
 	if (lines_end(l) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	total = lines_total(l);
+	total = l->at - 1;
 	if (l->first > total && l->first > 1)
 		return err_set(err, AVA_EINVAL,
 			       "%s has %lld line%s: first_line %lld is behind its "
@@ -468,18 +448,6 @@ static int result_wish(struct wish *w, const json_t *args, struct ava_error *err
 	return lines_range(args, w->search != NULL, &w->first, &w->last, err);
 }
 
-static void result_found(const struct wish *w, const struct read_lines *l, struct buf *out)
-{
-	buf_addf(out, "result of %s: %lld of %lld lines hold ", w->id, (long long)l->shown,
-		 (long long)lines_total(l));
-	job_quote(out, w->search);
-	buf_addc(out, '\n');
-	if (l->shown != 0)
-		buf_add(out, l->body.data, l->body.len);
-	if (l->full)
-		buf_addf(out, "(there are more: first_line %lld)\n", (long long)l->to + 1);
-}
-
 static int read_result_answer(const struct wish *w, struct read_lines *l, struct buf *out,
 			      struct ava_error *err)
 {
@@ -487,7 +455,7 @@ static int read_result_answer(const struct wish *w, struct read_lines *l, struct
 
 	if (lines_end(l) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	total = lines_total(l);
+	total = l->at - 1;
 	if (w->first > total && w->first > 1)
 		return err_set(
 			err, AVA_EINVAL,
@@ -495,7 +463,14 @@ static int read_result_answer(const struct wish *w, struct read_lines *l, struct
 			"leave it out to read from the beginning",
 			w->id, (long long)total, (long long)w->first);
 	if (w->search != NULL) {
-		result_found(w, l, out);
+		buf_addf(out, "result of %s: %lld of %lld lines hold ", w->id, (long long)l->shown,
+			 (long long)total);
+		job_quote(out, w->search);
+		buf_addc(out, '\n');
+		if (l->shown != 0)
+			buf_add(out, l->body.data, l->body.len);
+		if (l->full)
+			buf_addf(out, "(there are more: first_line %lld)\n", (long long)l->to + 1);
 		return buf_check(out);
 	}
 	buf_addf(out, "result of %s (lines %lld-%lld of %lld)\n", w->id, (long long)l->from,

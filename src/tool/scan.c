@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
@@ -131,15 +132,6 @@ int scan_load(struct scan *s, int fd, size_t *len)
 	return rv == 0 ? 1 : rv;
 }
 
-static int64_t count_newlines(const char *s, size_t len)
-{
-	int64_t n = 0;
-
-	for (const char *end = s + len; (s = memchr(s, '\n', (size_t)(end - s))) != NULL; s++)
-		n++;
-	return n;
-}
-
 /* Report every matching line of the loaded file. 1: the callback wants no more. */
 static int search_data(struct scan *s, const char *path, size_t len)
 {
@@ -155,7 +147,7 @@ static int search_data(struct scan *s, const char *path, size_t len)
 		from = counted = 3; /* skip a byte order mark */
 	while ((rv = match_next(s->match, s->data, len, &from, &line, s->err)) == 1) {
 		line.start = MAX(line.start, counted);
-		h.line += count_newlines(s->data + counted, line.start - counted);
+		h.line += jsonl_count(s->data + counted, line.start - counted);
 		counted = line.start;
 		h.text = s->data + line.start;
 		h.len = line.end - line.start;
@@ -215,15 +207,6 @@ static int scan_poll_cb(void *user)
 	return gate_check(&s->gate);
 }
 
-/* Search a start that is a single file. */
-static int scan_file(struct scan *s, struct ava_error *err)
-{
-	struct stat st;
-	int fd = root_open_file(&s->root, s->start, &st, err);
-
-	return fd < 0 ? fd : search_fd(s, fd, s->start);
-}
-
 int scan_run(struct scan *s, struct ava_error *err)
 {
 	struct walk w = {
@@ -233,6 +216,7 @@ int scan_run(struct scan *s, struct ava_error *err)
 		.poll = scan_poll_cb,
 		.user = s,
 	};
+	struct stat st;
 	int rv, fd = root_open_dir(&s->root, s->start, err);
 
 	s->err = err;
@@ -245,7 +229,8 @@ int scan_run(struct scan *s, struct ava_error *err)
 		s->crowded += w.crowded;
 		s->slow += w.slow;
 	} else if (fd == AVA_ENOENT) { /* the start may be a file */
-		rv = scan_file(s, err);
+		fd = root_open_file(&s->root, s->start, &st, err);
+		rv = fd < 0 ? fd : search_fd(s, fd, s->start);
 	} else {
 		return fd;
 	}
@@ -594,22 +579,6 @@ struct scan_match {
 	size_t start, end;
 };
 
-static int scan_too_much(struct ava_error *err)
-{
-	return err_set(err, AVA_EINVAL,
-		       "the regular expression needs too much work on some line: make it more "
-		       "specific (no repetition inside a repetition), or search for plain text");
-}
-
-/* After a call over one window: grow it while calls are fast. */
-static void adapt(struct match *m, int64_t took_us)
-{
-	if (took_us > SLOW_US)
-		m->window = MAX(m->window / 4, (size_t)1);
-	else
-		m->window = MIN(m->window * 2, (size_t)BLOCK);
-}
-
 /* Set the window that begins at `from` in a text of `len` bytes; returns its
  * size. A long text costs more per position, whatever the pattern does. */
 static size_t set_window(struct match *m, size_t from, size_t len)
@@ -650,12 +619,19 @@ static int scan_on_thread(struct match *m, const char *text, size_t len, size_t 
 			return 1;
 		}
 		if (rv == PCRE2_ERROR_NOMATCH) {
-			adapt(m, clock_mono_us() - began);
+			/* Grow the window while calls are fast. */
+			if (clock_mono_us() - began > SLOW_US)
+				m->window = MAX(m->window / 4, (size_t)1);
+			else
+				m->window = MIN(m->window * 2, (size_t)BLOCK);
 			from = next_start(m, text, len, from + w);
 		} else if (rv == PCRE2_ERROR_NOMEMORY) {
 			return err_set(err, AVA_ENOMEM, "out of memory");
 		} else if (w == 1) {
-			return scan_too_much(err);
+			return err_set(err, AVA_EINVAL,
+				       "the regular expression needs too much work on some line: "
+				       "make it more specific (no repetition inside a repetition), "
+				       "or search for plain text");
 		} else {
 			m->window = MAX(w / 16, (size_t)1);
 		}

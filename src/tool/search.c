@@ -56,21 +56,10 @@ static int list_hit(void *user, const struct scan_hit *h)
 	return scan_line(s->out, s->scan.redact, h);
 }
 
-static void list_summary(const struct search_listing *s)
-{
-	const struct scan *n = &s->scan;
-
-	buf_addf(s->out, "%zu match%s in %zu file%s (", n->matches, n->matches == 1 ? "" : "es",
-		 n->matched_files, n->matched_files == 1 ? "" : "s");
-	scan_counts(n, s->out);
-	buf_adds(s->out, s->full ? "); there are more: narrow it with path or glob, or raise "
-				   "max_results\n"
-				 : ")\n");
-}
-
 static int search_list_run(struct tool_call *c, struct ava_error *err)
 {
 	struct search_listing s = {.out = &c->out};
+	const struct scan *n = &s.scan;
 	int rv = scan_init(&s.scan, c, err);
 
 	if (rv != 0)
@@ -79,10 +68,17 @@ static int search_list_run(struct tool_call *c, struct ava_error *err)
 	s.scan.hit = list_hit;
 	s.scan.user = &s;
 	rv = scan_run(&s.scan, err);
-	if (rv == 0 && s.scan.matches == 0)
-		scan_none(&s.scan, json_get_str(c->args, "pattern"), &c->out);
-	else if (rv == 0)
-		list_summary(&s);
+	if (rv == 0 && n->matches == 0) {
+		scan_none(n, json_get_str(c->args, "pattern"), &c->out);
+	} else if (rv == 0) {
+		buf_addf(s.out, "%zu match%s in %zu file%s (", n->matches,
+			 n->matches == 1 ? "" : "es", n->matched_files,
+			 n->matched_files == 1 ? "" : "s");
+		scan_counts(n, s.out);
+		buf_adds(s.out, s.full ? "); there are more: narrow it with path or glob, or raise "
+					 "max_results\n"
+				       : ")\n");
+	}
 	scan_fini(&s.scan);
 	return rv;
 }

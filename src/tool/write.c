@@ -197,16 +197,6 @@ static void write_trim(const char **s, size_t *len)
 		--*len;
 }
 
-/* Number of character pairs of `want` that a line holds. */
-static size_t alike(const char *want, size_t n, const char *line, size_t m)
-{
-	size_t score = 0;
-
-	for (size_t i = 0; i + 1 < n; i++)
-		score += memmem(line, m, want + i, 2) != NULL;
-	return score;
-}
-
 /* The line nearest to the first line of `old` that is not blank. 0: none. */
 static size_t nearest(const struct write_change *m, const char *old, const char **text,
 		      size_t *text_len)
@@ -221,7 +211,9 @@ static size_t nearest(const struct write_change *m, const char *old, const char 
 		size_t one = (size_t)((nl ? nl : end) - at), score;
 
 		write_trim(&s, &one);
-		score = alike(want, len, s, one);
+		score = 0; /* pairs of characters of `want` that the line holds */
+		for (size_t i = 0; i + 1 < len; i++)
+			score += memmem(s, one, want + i, 2) != NULL;
 		if (score > best && 2 * score >= len) {
 			best = score;
 			line = n;
