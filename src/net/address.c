@@ -116,24 +116,20 @@ enum address_kind address_judge(const struct sockaddr *sa)
 
 /* ---- the list of services that a person allowed */
 
-static bool entry_is(const char *entry, const char *host, uint16_t port)
-{
-	const char *colon = strrchr(entry, ':');
-	size_t len = colon ? (size_t)(colon - entry) : 0;
-
-	if (len > 2 && entry[0] == '[' && entry[len - 1] == ']') {
-		entry++;
-		len -= 2;
-	}
-	return len > 0 && strlen(host) == len && strncasecmp(entry, host, len) == 0 &&
-	       strtoul(colon + 1, NULL, 10) == port;
-}
-
 bool address_is_listed(const char *const *inside, const struct address_url *u)
 {
-	for (size_t i = 0; inside && inside[i]; i++)
-		if (entry_is(inside[i], u->host, u->port))
+	for (size_t i = 0; inside && inside[i]; i++) {
+		const char *entry = inside[i], *colon = strrchr(entry, ':');
+		size_t len = colon ? (size_t)(colon - entry) : 0;
+
+		if (len > 2 && entry[0] == '[' && entry[len - 1] == ']') {
+			entry++;
+			len -= 2;
+		}
+		if (len > 0 && strlen(u->host) == len && strncasecmp(entry, u->host, len) == 0 &&
+		    strtoul(colon + 1, NULL, 10) == u->port)
 			return true;
+	}
 	return false;
 }
 

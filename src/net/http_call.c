@@ -130,25 +130,6 @@ static struct http_sock *http_call_sock_of(const struct http_client *c, int fd)
 	return fd >= 0 && (size_t)fd < c->nsocks ? c->socks[fd] : NULL;
 }
 
-static int socks_grow(struct http_client *c, size_t fd)
-{
-	size_t n = c->nsocks ? c->nsocks : 64;
-	struct http_sock **socks;
-
-	while (n <= fd)
-		n *= 2;
-	if (n == c->nsocks)
-		return 0;
-	socks = realloc(c->socks, n * sizeof(struct http_sock *));
-	if (!socks)
-		return AVA_ENOMEM;
-	for (size_t i = c->nsocks; i < n; i++)
-		socks[i] = NULL;
-	c->socks = socks;
-	c->nsocks = n;
-	return 0;
-}
-
 static void http_call_sock_free(struct http_client *c, struct http_sock *s)
 {
 	if (s->counted) {
@@ -165,11 +146,14 @@ static struct http_sock *sock_new(struct http_multi *m, int fd)
 {
 	struct http_client *c = m->pool->client;
 	struct http_sock *s = http_call_sock_of(c, fd);
+	size_t had = c->nsocks;
 
 	if (s)
 		http_call_sock_free(c, s); /* libcurl closed the old socket silently */
-	if (socks_grow(c, (size_t)fd) != 0)
+	if (!ARRAY_ROOM(c->socks, c->nsocks, (size_t)fd + 1))
 		return NULL;
+	for (size_t i = had; i < c->nsocks; i++)
+		c->socks[i] = NULL;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
@@ -304,31 +288,6 @@ static void tune_later(struct http_multi *m)
 	os_timer_set(m->tune, TUNE_MS);
 }
 
-/* The call's request can be written. */
-static void call_sent(struct http_multi *m, struct http_call_impl *im)
-{
-	m->nsent++;
-	if (im->dialled)
-		m->ndialled--;
-	im->dialled = false;
-	if (m->pool->http2 && m->nsent < m->ncalls && !m->tuning)
-		tune_later(m);
-}
-
-/* Take calls that wait for a connection inside libcurl out and hand them in again. */
-static void kick(struct http_multi *m)
-{
-	LIST_EACH (&m->calls, n, tmp) {
-		struct http_call_impl *im = LIST_ENTRY(n, struct http_call_impl, node);
-
-		if (im->phase != HTTP_DIALING || im->dialled)
-			continue;
-		curl_multi_remove_handle(m->curl, im->easy);
-		/* The handle was in a moment ago, so this needs no memory. */
-		(void)curl_multi_add_handle(m->curl, im->easy);
-	}
-}
-
 static void tune_fire(void *user)
 {
 	struct http_multi *m = user;
@@ -343,8 +302,18 @@ static void tune_fire(void *user)
 	}
 	streams = MAX(m->nsent / m->nsocks, 1);
 	set_cap(m, m->nsocks + MIN((queued + streams - 1) / streams, m->nsocks));
-	if (m->cap > before)
-		kick(m);
+	if (m->cap == before)
+		return;
+	/* Take calls that wait for a connection inside libcurl out and hand them in again. */
+	LIST_EACH (&m->calls, n, tmp) {
+		struct http_call_impl *im = LIST_ENTRY(n, struct http_call_impl, node);
+
+		if (im->phase != HTTP_DIALING || im->dialled)
+			continue;
+		curl_multi_remove_handle(m->curl, im->easy);
+		/* The handle was in a moment ago, so this needs no memory. */
+		(void)curl_multi_add_handle(m->curl, im->easy);
+	}
 }
 
 /* ---- libcurl's callbacks */
@@ -353,6 +322,7 @@ static int http_call_prereq_cb(void *user, char *remote, char *local, int remote
 			       int local_port)
 {
 	struct http_call_impl *im = user;
+	struct http_multi *m = im->multi;
 
 	(void)remote, (void)local, (void)remote_port;
 	if (im->body_len && !im->body.data) {
@@ -367,7 +337,11 @@ static int http_call_prereq_cb(void *user, char *remote, char *local, int remote
 		if (silent_ms(im, local_port) >= SILENT_MS)
 			im->hold_at = now + HOLD_MS;
 		phase_set(im, HTTP_SENT, im->timers.first_ms);
-		call_sent(im->multi, im);
+		m->nsent++;
+		m->ndialled -= im->dialled;
+		im->dialled = false;
+		if (m->pool->http2 && m->nsent < m->ncalls && !m->tuning)
+			tune_later(m);
 	}
 	return CURL_PREREQFUNC_OK;
 }
@@ -754,8 +728,7 @@ static void call_take(struct http_multi *m, struct http_call_impl *im)
 	m->ncalls--;
 	if (im->phase != HTTP_DIALING)
 		m->nsent--;
-	if (im->dialled)
-		m->ndialled--;
+	m->ndialled -= im->dialled;
 	im->dialled = false;
 	curl_multi_remove_handle(m->curl, im->easy);
 }

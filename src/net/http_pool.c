@@ -126,16 +126,6 @@ static void *mem_realloc(void *p, size_t n)
 	return moved;
 }
 
-static char *mem_strdup(const char *s)
-{
-	return strdup(s);
-}
-
-static void *mem_calloc(size_t n, size_t size)
-{
-	return calloc(n, size);
-}
-
 int http_client_start(struct http_client *c, struct ava_error *err)
 {
 	void *base = MAP_FAILED;
@@ -149,7 +139,7 @@ int http_client_start(struct http_client *c, struct ava_error *err)
 		uploads.base = base;
 	pthread_mutex_unlock(&uploads.lock);
 	if (!c->curl && curl_global_init_mem(CURL_GLOBAL_DEFAULT, mem_malloc, mem_free, mem_realloc,
-					     mem_strdup, mem_calloc) != CURLE_OK)
+					     strdup, calloc) != CURLE_OK)
 		return err_set(err, AVA_ENOMEM, "libcurl did not start: out of memory");
 	c->curl = true;
 	return 0;

@@ -353,25 +353,18 @@ static void beat_cb(void *user)
 
 /* ---- hang-ups */
 
+static int connect_fd(struct MHD_Connection *conn)
+{
+	return MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
 static void request_watch(struct http_server_request *r)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = r};
 
 	if (!r->watched)
-		r->watched = epoll_ctl(r->server->watch, EPOLL_CTL_ADD, info->connect_fd, &ev) == 0;
-}
-
-static void request_unwatch(struct http_server_request *r)
-{
-	const union MHD_ConnectionInfo *info;
-
-	if (!r->watched)
-		return;
-	r->watched = false;
-	info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	epoll_ctl(r->server->watch, EPOLL_CTL_DEL, info->connect_fd, NULL);
+		r->watched =
+			epoll_ctl(r->server->watch, EPOLL_CTL_ADD, connect_fd(r->conn), &ev) == 0;
 }
 
 static void watch_cb(int events, void *user)
@@ -432,8 +425,7 @@ static struct http_server_request *request_new(struct http_server *s, struct MHD
 					       const char *method, const char *path)
 {
 	struct http_server_request *r = calloc(1, sizeof(*r));
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+
 	struct peer *p = peer_of(conn);
 	struct unix_peer peer;
 
@@ -446,44 +438,16 @@ static struct http_server_request *request_new(struct http_server *s, struct MHD
 	buf_init(&r->body, s->options.body_max);
 	os_task_init(&r->task, gone_cb);
 	if (!s->is_unix) {
-		r->pub.has_peer = tcp_peer_uid(info->connect_fd, &r->pub.peer_uid) == 0;
+		r->pub.has_peer = tcp_peer_uid(connect_fd(conn), &r->pub.peer_uid) == 0;
 		r->pub.target_sha256 = p ? p->target_sha256 : NULL;
 	} else {
-		r->pub.has_peer = unix_sock_peer(info->connect_fd, &peer) == 0;
+		r->pub.has_peer = unix_sock_peer(connect_fd(conn), &peer) == 0;
 		r->pub.peer_uid = r->pub.has_peer ? peer.uid : (uid_t)-1;
 		r->pub.peer_pid = r->pub.has_peer ? peer.pid : 0;
 	}
 	list_add(&s->requests, &r->node);
 	s->nrequests++;
 	return r;
-}
-
-static void peer_busy(struct MHD_Connection *conn)
-{
-	struct peer *p = peer_of(conn);
-
-	if (p)
-		list_del(&p->node);
-}
-
-static void peer_idle(struct http_server *s, struct MHD_Connection *conn)
-{
-	struct peer *p = peer_of(conn);
-
-	if (!p)
-		return;
-	list_del(&p->node);
-	list_add(&s->idle, &p->node);
-}
-
-/* Close the connection at once, whatever the peer still sends. */
-static void peer_leave(struct peer *p)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(p->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	list_del(&p->node);
-	shutdown(info->connect_fd, SHUT_RDWR);
 }
 
 static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
@@ -503,8 +467,12 @@ static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
 		*context = NULL;
 		return;
 	}
-	if (++s->npeers > s->options.connections_max / 4 * 3 && !list_empty(&s->idle))
-		peer_leave(LIST_FIRST(&s->idle, struct peer, node));
+	if (++s->npeers > s->options.connections_max / 4 * 3 && !list_empty(&s->idle)) {
+		/* Close the connection at once, whatever the peer still sends. */
+		p = LIST_FIRST(&s->idle, struct peer, node);
+		list_del(&p->node);
+		shutdown(connect_fd(p->conn), SHUT_RDWR);
+	}
 	p = malloc(sizeof(*p));
 	*context = p;
 	if (!p)
@@ -526,14 +494,19 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 {
 	struct http_server *s = cls;
 	struct http_server_request *r = *con_cls;
+	struct peer *p = peer_of(conn);
 
 	(void)why;
 	if (!r)
 		return;
-	peer_idle(s, conn);
+	if (p) {
+		list_del(&p->node);
+		list_add(&s->idle, &p->node);
+	}
 	*con_cls = NULL;
 	assert(r->state != REQUEST_KEPT); /* a kept request's connection is suspended */
-	request_unwatch(r);
+	if (r->watched)
+		epoll_ctl(s->watch, EPOLL_CTL_DEL, connect_fd(conn), NULL);
 	if (r->stream) {
 		r->stream->conn = NULL;
 		if (r->stream->writer)
@@ -714,23 +687,22 @@ static enum MHD_Result queue_refusal(struct http_server_request *r)
 
 /* ---- libmicrohttpd's callbacks */
 
-static void call_handler(struct http_server_request *r)
-{
-	r->pub.body = r->body.data ? r->body.data : "";
-	r->pub.body_len = r->body.len;
-	r->state = REQUEST_KEPT;
-	peer_busy(r->conn);
-	r->server->handler(&r->pub, r->server->user);
-}
-
 /* The request is whole: call the handler the first time; queue its answer as
  * soon as there is one; sleep while there is none. */
 static enum MHD_Result http_server_go_on(struct http_server_request *r)
 {
+	struct peer *p = peer_of(r->conn);
+
 	if (r->state == REQUEST_RECEIVING && r->refuse)
 		return queue_refusal(r);
-	if (r->state == REQUEST_RECEIVING)
-		call_handler(r);
+	if (r->state == REQUEST_RECEIVING) {
+		r->pub.body = r->body.data ? r->body.data : "";
+		r->pub.body_len = r->body.len;
+		r->state = REQUEST_KEPT;
+		if (p)
+			list_del(&p->node);
+		r->server->handler(&r->pub, r->server->user);
+	}
 	if (r->state == REQUEST_DROPPED)
 		return MHD_NO;
 	if (r->state == REQUEST_ANSWERED) {

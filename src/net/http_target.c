@@ -48,13 +48,6 @@ static bool http_target_has(CURLU *u, CURLUPart which)
 	return there;
 }
 
-static bool is_literal(const char *host)
-{
-	unsigned char addr[16];
-
-	return inet_pton(AF_INET, host, addr) == 1 || inet_pton(AF_INET6, host, addr) == 1;
-}
-
 static bool is_loopback(const char *host)
 {
 	static const unsigned char one[16] = {[15] = 1};
@@ -73,6 +66,7 @@ static bool is_loopback(const char *host)
 static bool http_target_names(const char *entry, size_t len, const char *host)
 {
 	size_t hlen = strlen(host);
+	unsigned char addr[16];
 	const char *colon = memchr(entry, ':', len);
 
 	if (len == 1 && *entry == '*')
@@ -89,7 +83,8 @@ static bool http_target_names(const char *entry, size_t len, const char *host)
 	}
 	if (len == 0 || hlen < len || strncasecmp(host + hlen - len, entry, len) != 0)
 		return false;
-	return hlen == len || (host[hlen - len - 1] == '.' && !is_literal(host));
+	return hlen == len || (host[hlen - len - 1] == '.' && inet_pton(AF_INET, host, addr) != 1 &&
+			       inet_pton(AF_INET6, host, addr) != 1);
 }
 
 bool http_target_no_proxy(const char *list, const char *host)
@@ -114,26 +109,19 @@ static const char *from_env(const char *lower, const char *upper)
 	return s && *s ? s : NULL;
 }
 
-/* Plain http goes to loopback only, without a proxy, so http_proxy is not read. */
-static const char *proxy_of(const char *host)
-{
-	const char *none = from_env("no_proxy", "NO_PROXY");
-	const char *proxy = from_env("https_proxy", "HTTPS_PROXY");
-
-	if (!proxy)
-		proxy = from_env("all_proxy", "ALL_PROXY");
-	return proxy && none && http_target_no_proxy(none, host) ? NULL : proxy;
-}
-
 /* ---- */
 
 static int set_proxy(struct http_target *t, struct ava_error *err)
 {
-	const char *proxy = t->loopback ? NULL : proxy_of(t->host);
+	/* Plain http goes to loopback only, without a proxy, so http_proxy is not read. */
+	const char *none = from_env("no_proxy", "NO_PROXY");
+	const char *proxy = from_env("https_proxy", "HTTPS_PROXY");
 	CURLU *u;
 	int rv = 0;
 
 	if (!proxy)
+		proxy = from_env("all_proxy", "ALL_PROXY");
+	if (!proxy || t->loopback || (none && http_target_no_proxy(none, t->host)))
 		return 0;
 	u = curl_url();
 	t->proxy = strdup(proxy);

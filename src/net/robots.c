@@ -87,13 +87,6 @@ static bool robots_names(const struct robots_line *l, const char *agent)
 	return n == strlen(agent) && strncasecmp(l->value, agent, n) == 0;
 }
 
-static void add_rule(struct robots *r, const struct robots_line *l, bool allow)
-{
-	/* "Disallow:" without a path forbids nothing. */
-	if (r->n < RULES_MAX && l->value_len > 0 && l->value_len <= PATTERN_MAX)
-		r->rules[r->n++] = (struct robots_rule){l->value, l->value_len, allow};
-}
-
 /* Take the rules of all groups that name the agent; false: none does. */
 static bool take_groups(struct robots *r, size_t len, const char *agent)
 {
@@ -111,8 +104,11 @@ static bool take_groups(struct robots *r, size_t len, const char *agent)
 		in_names = false;
 		if (!ours)
 			continue;
-		if (key_is(&l, "allow") || key_is(&l, "disallow"))
-			add_rule(r, &l, key_is(&l, "allow"));
+		/* "Disallow:" without a path forbids nothing. */
+		if ((key_is(&l, "allow") || key_is(&l, "disallow")) && r->n < RULES_MAX &&
+		    l.value_len > 0 && l.value_len <= PATTERN_MAX)
+			r->rules[r->n++] =
+				(struct robots_rule){l.value, l.value_len, key_is(&l, "allow")};
 		else if (key_is(&l, "crawl-delay") && l.value_len > 0 && l.value_len < 6)
 			r->delay_s = (int)MIN(strtoul(l.value, NULL, 10), DELAY_MAX_S);
 	}

@@ -169,25 +169,12 @@ static const struct charset *by_zeros(const char *body, size_t len)
 	return zeros[1] > 4 * zeros[0] ? UTF16LE : zeros[0] > 4 * zeros[1] ? UTF16BE : NULL;
 }
 
-/* Count valid sequences of more than one byte, and bytes of invalid ones. */
-static void count_utf8(const char *s, size_t len, size_t *good, size_t *bad)
-{
-	uint32_t cp;
-
-	*good = *bad = 0;
-	for (size_t i = 0, n; i < len; i += n) {
-		n = utf8_decode(s + i, len - i, &cp);
-		*good += n > 1;
-		*bad += n == 0 && len - i >= 4; /* not if cut at the end */
-		n = n ? n : 1;
-	}
-}
-
 static const struct charset *charset_choose(const char *body, size_t len, const char *http,
 					    bool markup)
 {
 	const struct charset *said = http ? by_label(http, strlen(http)) : NULL;
-	size_t good, bad;
+	size_t good = 0, bad = 0; /* valid sequences of more than one byte; bytes of invalid ones */
+	uint32_t cp;
 
 	if (!said)
 		said = by_zeros(body, len);
@@ -195,7 +182,12 @@ static const struct charset *charset_choose(const char *body, size_t len, const 
 		said = by_markup(body, len);
 	if (said && said != UTF8 && said != WESTERN)
 		return said;
-	count_utf8(body, len, &good, &bad);
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_decode(body + i, len - i, &cp);
+		good += n > 1;
+		bad += n == 0 && len - i >= 4; /* not if cut at the end */
+		n = n ? n : 1;
+	}
 	if (bad > 0 && good == 0)
 		return WESTERN;
 	if (bad == 0 || said == UTF8)

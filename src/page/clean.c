@@ -25,11 +25,6 @@ static const struct {
 	{0xf0000, 0xffffd}, {0x100000, 0x10ffff},                     /* private */
 };
 
-static bool is_joined_script(uint32_t c)
-{
-	return (c >= 0x620 && c <= 0x6ff) || (c >= 0x900 && c <= 0xdff);
-}
-
 enum char_kind char_kind(uint32_t c, uint32_t before)
 {
 	size_t low = 0, high = ARRAY_LEN(dropped);
@@ -40,7 +35,8 @@ enum char_kind char_kind(uint32_t c, uint32_t before)
 		return CHAR_SPACE;
 	if (c < 0x20 || (c >= 0x7f && c < 0xa0))
 		return CHAR_DROPPED;
-	if ((c == 0x200c || c == 0x200d) && is_joined_script(before))
+	if ((c == 0x200c || c == 0x200d) &&
+	    ((before >= 0x620 && before <= 0x6ff) || (before >= 0x900 && before <= 0xdff)))
 		return CHAR_PLAIN;
 	while (low < high) {
 		size_t mid = (low + high) / 2;

@@ -15,7 +15,6 @@
 #include "base/util.h"
 
 #define WORD_MAX   24
-#define NAMES_MAX  4096
 #define STYLES_MAX 2048 /* bytes of a style attribute that are read */
 
 /* Sorted by name. */
@@ -104,16 +103,6 @@ static const struct {
 	{"none", MARK_LAYOUT},
 };
 
-void element_init(struct hidden_names *h)
-{
-	buf_init(&h->names, NAMES_MAX);
-}
-
-void element_fini(struct hidden_names *h)
-{
-	buf_fini(&h->names);
-}
-
 const char *element_get(const char *const *atts, const char *name)
 {
 	for (; atts && atts[0]; atts += 2)
@@ -164,19 +153,19 @@ static unsigned marks_of_words(const char *s, size_t len)
 	return marks;
 }
 
-static bool is_hidden_name(const struct hidden_names *h, char sign, const char *s, size_t len)
+static bool is_hidden_name(const struct buf *hidden, char sign, const char *s, size_t len)
 {
-	const char *at = h->names.data;
+	const char *at = hidden->data;
 
 	while (at && (at = memmem(at, strlen(at), s, len)) != NULL) {
-		if (at > h->names.data && at[-1] == sign && at[len] == ' ')
+		if (at > hidden->data && at[-1] == sign && at[len] == ' ')
 			return true;
 		at += len;
 	}
 	return false;
 }
 
-static unsigned marks_of_classes(const struct hidden_names *h, const char *s)
+static unsigned marks_of_classes(const struct buf *hidden, const char *s)
 {
 	/* `hidden md:block`, `d-none d-lg-flex`: hidden on small screens only. */
 	bool responsive = strchr(s, ':') || strstr(s, " d-");
@@ -190,7 +179,7 @@ static unsigned marks_of_classes(const struct hidden_names *h, const char *s)
 		if (!responsive && ((len == 6 && memcmp(s, "hidden", 6) == 0) ||
 				    (len == 6 && memcmp(s, "d-none", 6) == 0)))
 			marks |= MARK_HIDDEN;
-		if (len > 0 && h->names.len > 0 && is_hidden_name(h, '.', s, len))
+		if (len > 0 && hidden->len > 0 && is_hidden_name(hidden, '.', s, len))
 			marks |= MARK_HIDDEN;
 		marks |= marks_of_words(s, len);
 		s += len + (s[len] != 0);
@@ -199,19 +188,6 @@ static unsigned marks_of_classes(const struct hidden_names *h, const char *s)
 }
 
 /* ---- style */
-
-/* Copy declarations without blanks and in small letters, ";" before each. */
-static void squeeze(char *to, const char *s, size_t len)
-{
-	size_t n = 0;
-
-	to[n++] = ';';
-	for (size_t i = 0; i < len && n < STYLES_MAX - 2; i++)
-		if (!isspace((unsigned char)s[i]))
-			to[n++] = (char)tolower((unsigned char)s[i]);
-	to[n++] = ';';
-	to[n] = 0;
-}
 
 /* The value of a property, up to its ";"; NULL: absent. */
 static const char *element_value_of(const char *squeezed, const char *property)
@@ -262,8 +238,15 @@ static unsigned marks_of_style(const char *style, size_t len)
 {
 	char s[STYLES_MAX];
 	const char *color, *ground, *size;
+	size_t n = 0;
 
-	squeeze(s, style, len);
+	/* The declarations without blanks and in small letters, ";" before each. */
+	s[n++] = ';';
+	for (size_t i = 0; i < len && n < STYLES_MAX - 2; i++)
+		if (!isspace((unsigned char)style[i]))
+			s[n++] = (char)tolower((unsigned char)style[i]);
+	s[n++] = ';';
+	s[n] = 0;
 	color = element_value_of(s, "color");
 	ground = element_value_of(s, "background-color");
 	ground = ground ? ground : element_value_of(s, "background");
@@ -297,7 +280,7 @@ static unsigned marks_of_style(const char *style, size_t len)
 }
 
 /* Remember the selectors of a rule whose declarations hide. */
-static void element_remember(struct hidden_names *h, const char *s, size_t len)
+static void element_remember(struct buf *hidden, const char *s, size_t len)
 {
 	while (len > 0) {
 		const char *comma = memchr(s, ',', len);
@@ -310,15 +293,15 @@ static void element_remember(struct hidden_names *h, const char *s, size_t len)
 		for (i = from + 1; i < to && (isalnum((unsigned char)s[i]) || strchr("-_", s[i]));)
 			i++;
 		if (to > from + 1 && i == to && (s[from] == '.' || s[from] == '#')) {
-			buf_add(&h->names, s + from, to - from);
-			buf_addc(&h->names, ' ');
+			buf_add(hidden, s + from, to - from);
+			buf_addc(hidden, ' ');
 		}
 		s += comma ? n + 1 : n;
 		len -= comma ? n + 1 : n;
 	}
 }
 
-void element_style(struct hidden_names *h, const char *css, size_t len)
+void element_style(struct buf *hidden, const char *css, size_t len)
 {
 	const char *end = css + len;
 
@@ -345,7 +328,7 @@ void element_style(struct hidden_names *h, const char *css, size_t len)
 		close = memchr(open, '}', (size_t)(end - open));
 		close = close ? close : end;
 		if (marks_of_style(open + 1, (size_t)(close - open - 1)) & MARK_HIDDEN)
-			element_remember(h, css, (size_t)(open - css));
+			element_remember(hidden, css, (size_t)(open - css));
 		css = close + (close < end);
 	}
 }
@@ -363,12 +346,12 @@ static bool is_note(const char *classes)
 	return false;
 }
 
-unsigned element_of(const struct hidden_names *h, enum tag tag, const char *name,
+unsigned element_of(const struct buf *hidden, enum tag tag, const char *name,
 		    const char *const *atts)
 {
 	const char *classes = element_get(atts, "class"), *id = element_get(atts, "id");
 	const char *role = element_get(atts, "role"), *style = element_get(atts, "style");
-	const char *hidden = element_get(atts, "hidden"), *aria = element_get(atts, "aria-hidden");
+	const char *hides = element_get(atts, "hidden"), *aria = element_get(atts, "aria-hidden");
 	const char *prop = element_get(atts, "itemprop");
 	bool lit = element_get(atts, "bgcolor") || element_get(atts, "background");
 	unsigned marks = lit ? MARK_LIT : 0;
@@ -382,17 +365,17 @@ unsigned element_of(const struct hidden_names *h, enum tag tag, const char *name
 	else if (strcmp(name, "noscript") == 0)
 		marks |= MARK_NOSCRIPT;
 	if (classes)
-		marks |= marks_of_classes(h, classes);
+		marks |= marks_of_classes(hidden, classes);
 	if (id) {
 		marks |= marks_of_words(id, strlen(id));
-		if (h->names.len > 0 && id[0] && is_hidden_name(h, '#', id, strlen(id)))
+		if (hidden->len > 0 && id[0] && is_hidden_name(hidden, '#', id, strlen(id)))
 			marks |= MARK_HIDDEN;
 	}
 	for (size_t i = 0; role && i < ARRAY_LEN(roles); i++)
 		marks |= strcmp(role, roles[i].role) == 0 ? roles[i].mark : 0;
 	if (style)
 		marks |= marks_of_style(style, strlen(style));
-	if (hidden && strcmp(hidden, "until-found") != 0)
+	if (hides && strcmp(hides, "until-found") != 0)
 		marks |= MARK_HIDDEN;
 	if (aria && strcmp(aria, "true") == 0)
 		marks |= MARK_UNSAID;

@@ -65,19 +65,13 @@ static inline bool tag_is_block(enum tag tag)
 /* The tag by a name in small letters; unknown: TAG_INLINE. */
 enum tag element_tag(const char *name);
 
-/* Classes and ids that the page's style sheets hide. */
-struct hidden_names {
-	struct buf names; /* each as ".name " or "#name " */
-};
-
-void element_init(struct hidden_names *h);
-void element_fini(struct hidden_names *h);
-/* Remember the names that a style element's `.name { display: none }` hides. */
-void element_style(struct hidden_names *h, const char *css, size_t len);
+/* Remember in `hidden` the classes and ids that a style element's `.name { display: none }` hides,
+ * each as ".name " or "#name ". */
+void element_style(struct buf *hidden, const char *css, size_t len);
 
 /* Marks by class, id, role, style and the attributes that hide. `atts`: names and values in
  * turn, NULL at the end, as libxml2 gives them; may be NULL. */
-unsigned element_of(const struct hidden_names *h, enum tag tag, const char *name,
+unsigned element_of(const struct buf *hidden, enum tag tag, const char *name,
 		    const char *const *atts);
 const char *element_get(const char *const *atts, const char *name); /* NULL: no such attribute */
 /* The language of code out of a class ("language-c", "highlight-source-c"); its length. */

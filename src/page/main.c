@@ -54,14 +54,6 @@ static void limit_self(void)
 		(void)setrlimit(RLIMIT_DATA, &memory);
 }
 
-static int main_usage(void)
-{
-	fprintf(stderr, "usage: ava-page [--base URL] [--type MIME] [--charset CS] [--max-bytes N] "
-			"[--as markdown|source]: what avad reads pages with; the page comes on "
-			"standard input\n");
-	return 2;
-}
-
 /* false: wrong usage. */
 static bool read_options(struct page_in *in, int argc, char **argv)
 {
@@ -155,8 +147,12 @@ int main(int argc, char **argv)
 	struct buf body, head;
 	int code;
 
-	if (!read_options(&in, argc, argv))
-		return main_usage();
+	if (!read_options(&in, argc, argv)) {
+		fprintf(stderr, "usage: ava-page [--base URL] [--type MIME] [--charset CS] "
+				"[--max-bytes N] [--as markdown|source]: what avad reads pages "
+				"with; the page comes on standard input\n");
+		return 2;
+	}
 	limit_self();
 	buf_init(&body, PAGE_BYTES_MAX);
 	buf_init(&head, 65536);

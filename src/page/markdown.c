@@ -338,14 +338,6 @@ static void close_row(struct markdown_walk *w)
 		buf_adds(w->out.to, " --- |");
 }
 
-/* Is there a column for the next cell? */
-static bool markdown_has_place(struct markdown_walk *w)
-{
-	if (w->table.in_row)
-		fill_over(w);
-	return w->table.in_row && w->table.column < w->table.columns;
-}
-
 static void open_cell(struct markdown_walk *w)
 {
 	struct markdown_table *b = &w->table;
@@ -453,15 +445,6 @@ static void open_quote(struct markdown_walk *w, struct open_node *me)
 	out_break(&w->out, 2);
 	out_push(&w->out, "> ", "> ");
 	me->signs |= SIGN_LEVEL;
-}
-
-static void write_rule(struct markdown_walk *w)
-{
-	out_break(&w->out, 2);
-	if (w->out.inline_depth > 0 || w->out.to->len == w->out.begin)
-		return;
-	out_sign(&w->out, "---");
-	out_break(&w->out, 2);
 }
 
 /* Write what precedes a node's contents. */
@@ -609,34 +592,30 @@ static bool write_node(struct markdown_walk *w, uint32_t i)
 			out_break(&w->out, MIN(w->out.breaks + 1, 2u));
 		return false;
 	case TAG_HR:
-		write_rule(w);
+		out_break(&w->out, 2);
+		if (w->out.inline_depth > 0 || w->out.to->len == w->out.begin)
+			return false;
+		out_sign(&w->out, "---");
+		out_break(&w->out, 2);
 		return false;
 	case TAG_A:
 		return is_anchor_sign(w, i);
 	case TAG_TD:
 	case TAG_TH:
-		return w->table.node && !markdown_has_place(w);
+		if (w->table.node && w->table.in_row)
+			fill_over(w);
+		/* There may be no column for the cell. */
+		return w->table.node && !(w->table.in_row && w->table.column < w->table.columns);
 	default:
 		return false;
 	}
 }
 
-/* Cut the first bytes of a character that did not fit whole. */
-static void markdown_trim(struct buf *b)
-{
-	size_t at = b->len;
-	uint32_t c;
-
-	while (at > 0 && ((unsigned char)b->data[at - 1] & 0xc0) == 0x80)
-		at--;
-	if (at > 0 && (unsigned char)b->data[at - 1] >= 0xc0 &&
-	    utf8_decode(b->data + at - 1, b->len - at + 1, &c) == 0)
-		b->data[b->len = at - 1] = 0;
-}
-
 int markdown_render(struct markdown *m, struct buf *out, const struct tree *t)
 {
 	struct markdown_walk *w = calloc(1, sizeof(*w));
+	size_t at;
+	uint32_t c;
 	int rv;
 
 	if (!w)
@@ -661,8 +640,13 @@ int markdown_render(struct markdown *m, struct buf *out, const struct tree *t)
 		buf_addc(out, '\n');
 	m->words = w->out.words;
 	m->full = out->failed && out->error == AVA_ETOOBIG;
-	if (m->full)
-		markdown_trim(out);
+	if (m->full) { /* cut the first bytes of a character that did not fit whole */
+		for (at = out->len; at > 0 && ((unsigned char)out->data[at - 1] & 0xc0) == 0x80;)
+			at--;
+		if (at > 0 && (unsigned char)out->data[at - 1] >= 0xc0 &&
+		    utf8_decode(out->data + at - 1, out->len - at + 1, &c) == 0)
+			out->data[out->len = at - 1] = 0;
+	}
 	rv = out->failed && !m->full ? out->error : 0;
 	buf_fini(&w->scratch);
 	free(w);

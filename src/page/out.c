@@ -58,12 +58,7 @@ static void out_new_line(struct out *o)
 	o->before = ' ';
 }
 
-static const char *sign_of(enum out_span kind)
-{
-	static const char *const signs[] = {"**", "*", "~~", "[", ""};
-
-	return signs[kind];
-}
+static const char *const signs[] = {"**", "*", "~~", "[", ""}; /* by enum out_span */
 
 static void add_link_sign(struct out *o)
 {
@@ -93,7 +88,7 @@ static void pay(struct out *o)
 		if (o->spans[i].kind == SPAN_LINK)
 			add_link_sign(o);
 		else
-			buf_adds(o->to, sign_of(o->spans[i].kind));
+			buf_adds(o->to, signs[o->spans[i].kind]);
 		o->spans[i].written = true;
 		o->line = LINE_TEXT;
 	}
@@ -108,7 +103,7 @@ void out_break(struct out *o, unsigned breaks)
 	/* A span ends with its paragraph: a longer one is layout. */
 	for (size_t i = MIN(o->n_spans, (size_t)OUT_SPANS); i-- > 0;) {
 		if (o->spans[i].written)
-			buf_adds(o->to, sign_of(o->spans[i].kind));
+			buf_adds(o->to, signs[o->spans[i].kind]);
 		o->spans[i].kind = SPAN_NONE;
 	}
 	o->before = ' ';
@@ -171,7 +166,7 @@ bool out_close(struct out *o, const char *url)
 	if (url)
 		buf_addf(o->to, "](%s)", url);
 	else
-		buf_adds(o->to, sign_of(o->spans[o->n_spans].kind));
+		buf_adds(o->to, signs[o->spans[o->n_spans].kind]);
 	o->before = url ? ')' : '*';
 	return true;
 }

@@ -166,23 +166,17 @@ void page_fini(struct page *p)
 	buf_fini(&p->text);
 }
 
-static int render(struct page *p, const struct tree *t, const char *base)
+static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
+		     struct ava_error *err)
 {
-	struct markdown m = {.base = base};
-	int rv = markdown_render(&m, &p->text, t);
-
-	p->links = m.links;
-	p->words = m.words;
-	p->truncated = m.full || t->cut;
-	return rv;
-}
-
-/* Replace NULs, at which libxml2 ends, and definitions in a document type, which it takes for
- * text. */
-static void mend(struct buf *utf8)
-{
+	struct markdown m = {0};
 	char *s = utf8->data, *open, *close;
+	struct buf base;
+	struct tree t;
+	int rv;
 
+	/* Replace NULs, at which libxml2 ends, and definitions in a document type, which it takes
+	 * for text. */
 	for (char *nul = s; nul && (nul = memchr(nul, 0, utf8->len - (size_t)(nul - s)));)
 		*nul = ' ';
 	s = s ? strcasestr(s, "<!doctype") : NULL;
@@ -190,16 +184,6 @@ static void mend(struct buf *utf8)
 	close = open && *open == '[' ? strstr(open, "]>") : NULL;
 	if (close)
 		memset(open, ' ', (size_t)(close + 1 - open));
-}
-
-static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
-		     struct ava_error *err)
-{
-	struct buf base;
-	struct tree t;
-	int rv;
-
-	mend(utf8);
 	rv = tree_parse(&t, utf8->data ? utf8->data : "", utf8->len, err);
 	if (rv != 0)
 		return rv;
@@ -208,10 +192,15 @@ static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
 	if (t.base.len == 0 ||
 	    !url_resolve(&base, in->base ? in->base : "", t.base.data, t.base.len))
 		buf_adds(&base, in->base ? in->base : "");
-	take_refresh(p, &t, base.data ? base.data : "");
+	m.base = base.data ? base.data : "";
+	take_refresh(p, &t, m.base);
 	rv = pick_main(&t);
-	if (rv == 0)
-		rv = render(p, &t, base.data ? base.data : "");
+	if (rv == 0) {
+		rv = markdown_render(&m, &p->text, &t);
+		p->links = m.links;
+		p->words = m.words;
+		p->truncated = m.full || t.cut;
+	}
 	take_heading(p, &t);
 	if (rv == 0 && p->text.len == 0 && p->refresh.len == 0)
 		rv = err_set(err, AVA_EINVAL,

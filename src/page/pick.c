@@ -124,22 +124,18 @@ static bool has_heading(const struct tree *t, uint32_t i, enum tag least)
 	return false;
 }
 
-/* Does the element itself hold sentences, with links and bold words among them? */
-static bool is_paragraph(const struct tree *t, const struct pick_count *counts, uint32_t up)
-{
-	uint32_t own = 0;
-
-	for (uint32_t i = up + 1; i < t->nodes[up].end; i = t->nodes[i].end)
-		own += t->nodes[i].tag == TAG_TEXT ? counts[i].plain : 0;
-	return own >= LITTLE;
-}
-
 /* Leave out all children of `up` but `kept`; `generous`: keep headings and nodes that read like
  * text. */
 static void leave_others(struct tree *t, const struct pick_count *counts, uint32_t up,
 			 uint32_t kept, bool generous)
 {
-	bool inlines = generous && is_paragraph(t, counts, up);
+	uint32_t own = 0;
+	bool inlines;
+
+	/* Does the element itself hold sentences, with links and bold words among them? */
+	for (uint32_t i = up + 1; i < t->nodes[up].end; i = t->nodes[i].end)
+		own += t->nodes[i].tag == TAG_TEXT ? counts[i].plain : 0;
+	inlines = generous && own >= LITTLE;
 
 	for (uint32_t i = up + 1; i < t->nodes[up].end; i = t->nodes[i].end) {
 		enum tag tag = t->nodes[i].tag;

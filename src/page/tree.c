@@ -25,6 +25,7 @@
 #define NAMES_MAX  8388608 /* bytes of libxml2's table of names */
 #define VALUE_MAX  4000    /* bytes of a link or an image's text */
 #define SCRIPT_MAX 65536   /* bytes read of a script or style */
+#define HIDDEN_MAX 4096    /* bytes of names that style sheets hide */
 #define NONE       UINT32_MAX
 
 struct open {
@@ -36,21 +37,13 @@ struct open {
 struct tree_parse {
 	struct tree *t;
 	htmlParserCtxtPtr ctxt;
-	struct hidden_names hidden;
+	struct buf hidden;  /* classes and ids that style sheets hide */
 	struct open *stack; /* NESTED_MAX + 1 */
 	size_t depth;       /* of the stack; [0] is the page */
 	size_t nodes_deep;
 	struct buf script; /* text of the open script or style element */
 	bool in_script, in_title, failed;
 };
-
-static enum tag tag_of(const char *name, const struct node *parent)
-{
-	bool titled = (parent->tag >= TAG_H1 && parent->tag <= TAG_H6) || parent->tag == TAG_DT;
-
-	/* In a list of questions a question is often a button. */
-	return titled && strcmp(name, "button") == 0 ? TAG_INLINE : element_tag(name);
-}
 
 static void tree_stop(struct tree_parse *p, const char *why)
 {
@@ -216,12 +209,6 @@ static void tree_take_value(struct tree_parse *p, struct node *n, const char *co
 		tree_set_value(p, n, value, strlen(value));
 }
 
-/* The outermost elements are the page itself, whatever their attributes say. */
-static bool is_page(const char *name)
-{
-	return strcmp(name, "html") == 0 || strcmp(name, "body") == 0 || strcmp(name, "head") == 0;
-}
-
 static void tree_on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts)
 {
 	struct tree_parse *p = ctx;
@@ -231,6 +218,7 @@ static void tree_on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts
 	unsigned lit, marks;
 	struct node *n;
 	enum tag tag;
+	bool titled;
 
 	if (p->depth > NESTED_MAX) {
 		tree_stop(p, "its elements are nested more than 2,000 deep");
@@ -241,9 +229,13 @@ static void tree_on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts
 	if (up->skipped)
 		return;
 	tree_take_said(p, name, atts);
-	if (is_page(name))
+	/* The outermost elements are the page itself, whatever their attributes say. */
+	if (strcmp(name, "html") == 0 || strcmp(name, "body") == 0 || strcmp(name, "head") == 0)
 		return;
-	tag = tag_of(name, &p->t->nodes[up->node]);
+	/* In a list of questions a question is often a button. */
+	tag = p->t->nodes[up->node].tag;
+	titled = (tag >= TAG_H1 && tag <= TAG_H6) || tag == TAG_DT;
+	tag = titled && strcmp(name, "button") == 0 ? TAG_INLINE : element_tag(name);
 	marks = tag == TAG_DROPPED ? 0 : element_of(&p->hidden, tag, name, atts);
 	if (tag == TAG_DROPPED || (marks & (MARK_HIDDEN | MARK_LINENO))) {
 		me->skipped = true;
@@ -393,7 +385,7 @@ int tree_parse(struct tree *t, const char *html, size_t len, struct ava_error *e
 	buf_init(&t->refresh, 2000);
 	for (size_t i = 0; i < ARRAY_LEN(t->dates); i++)
 		buf_init(&t->dates[i], 100);
-	element_init(&p.hidden);
+	buf_init(&p.hidden, HIDDEN_MAX);
 	buf_init(&p.script, SCRIPT_MAX);
 	p.stack = calloc(NESTED_MAX + 1, sizeof(*p.stack));
 	ok = p.stack != NULL;
@@ -408,7 +400,7 @@ int tree_parse(struct tree *t, const char *html, size_t len, struct ava_error *e
 		t->nodes[0].end = (uint32_t)t->n;
 	free(p.stack);
 	buf_fini(&p.script);
-	element_fini(&p.hidden);
+	buf_fini(&p.hidden);
 	if (ok)
 		return 0;
 	tree_fini(t);

@@ -61,29 +61,14 @@ static struct group_member *group_find(struct group *g, const char *run)
 	return NULL;
 }
 
-static int group_make_room(struct group *g, unsigned n)
-{
-	unsigned cap = MAX(n, MIN(2 * g->cap, SPEC_GROUP_MAX));
-	struct group_member *more;
-
-	if (n <= g->cap)
-		return 0;
-	more = realloc(g->members, cap * sizeof(*more));
-	if (!more)
-		return AVA_ENOMEM;
-	memset(more + g->cap, 0, (cap - g->cap) * sizeof(*more));
-	g->members = more;
-	g->cap = cap;
-	return 0;
-}
-
 static struct group_member *group_add(struct group *g, const char *run, const char *trace)
 {
 	struct group_member *m = group_find(g, run);
 
-	if (m || (int)g->nmembers >= g->size || group_make_room(g, g->nmembers + 1) != 0)
+	if (m || (int)g->nmembers >= g->size || !ARRAY_ROOM(g->members, g->cap, g->nmembers + 1))
 		return m;
 	m = &g->members[g->nmembers++];
+	*m = (struct group_member){0};
 	snprintf(m->id, sizeof(m->id), "%s", run);
 	snprintf(m->trace, sizeof(m->trace), "%s", trace);
 	return m;
@@ -104,7 +89,7 @@ int group_enter(struct run *r)
 	g->time_ms = spec->time_ms;
 	if (spec->cost_microusd >= 0)
 		g->money.limit = spec->cost_microusd;
-	if (group_make_room(g, (unsigned)spec->size) != 0) {
+	if (!ARRAY_ROOM(g->members, g->cap, (size_t)spec->size)) {
 		if (g->nruns == 0)
 			group_free(g);
 		return AVA_ENOMEM;

@@ -295,7 +295,7 @@ struct group {
 	int size;           /* how many runs it may have */
 	bool chain, running, expired;
 	unsigned nmembers, nruns; /* runs ever spawned; runs in memory */
-	unsigned cap;
+	size_t cap;
 	struct group_member *members; /* in spawn order; does not move while one runs */
 };
 
