@@ -95,26 +95,23 @@ static bool find_own(char *line, char out[PATH_MAX])
 	return true;
 }
 
-/* Is the maker of the group of this name alive? Then the group is needed, although nobody may be in
- * it yet. */
-static bool has_maker(const char *name)
-{
-	long pid = strtol(name + strlen(PREFIX), NULL, 10);
-
-	return pid > 0 && pid <= INT32_MAX && pid != getpid() &&
-	       (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
-}
-
 /* Remove groups that a killed avad left; a group with processes cannot be removed. */
 static void cgroup_sweep(void)
 {
 	int fd = openat(all.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
+	long pid;
 
-	while (d && (e = readdir(d)) != NULL)
-		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 && !has_maker(e->d_name))
+	while (d && (e = readdir(d)) != NULL) {
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		pid = strtol(e->d_name + strlen(PREFIX), NULL, 10);
+		/* While its maker is alive a group is needed, although nobody may be in it yet. */
+		if (pid <= 0 || pid > INT32_MAX || pid == getpid() ||
+		    (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
 			(void)unlinkat(all.dir, e->d_name, AT_REMOVEDIR);
+	}
 	if (d)
 		closedir(d);
 	else if (fd >= 0)

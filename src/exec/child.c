@@ -121,17 +121,6 @@ void exec_keep(struct exec_child *c, const char *bytes, size_t len)
 		buf_drop(&c->tail, c->tail.len - c->keep_tail);
 }
 
-static void child_take(struct exec_child *c, const char *bytes, size_t len)
-{
-	c->written += len;
-	if (c->output)
-		c->output(bytes, len, c->user);
-	else
-		exec_keep(c, bytes, len);
-	if (c->written > c->output_max)
-		child_stop(c, EXEC_OUTPUT);
-}
-
 /* Read a few blocks of a pipe; false: the pipe has ended. */
 static bool child_read_some(struct exec_child *c, int fd)
 {
@@ -144,10 +133,17 @@ static bool child_read_some(struct exec_child *c, int fd)
 			return errno == EAGAIN || errno == EINTR;
 		if (n == 0)
 			return false;
-		if (fd == c->pipe)
-			child_take(c, block, (size_t)n);
-		else
+		if (fd != c->pipe) {
 			c->said(block, (size_t)n, c->user);
+			continue;
+		}
+		c->written += (size_t)n;
+		if (c->output)
+			c->output(block, (size_t)n, c->user);
+		else
+			exec_keep(c, block, (size_t)n);
+		if (c->written > c->output_max)
+			child_stop(c, EXEC_OUTPUT);
 	}
 	return true;
 }

@@ -133,16 +133,6 @@ static void allow(int set, const char *path, uint64_t what)
 	close(rule.parent);
 }
 
-/* Allow writing to a path; a file has fewer rights than a folder. */
-static void allow_written(int set, const char *path, uint64_t handled)
-{
-	struct stat st;
-	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-	uint64_t file = FS_EXECUTE | FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE;
-
-	allow(set, path, (folder ? FS_READ | FS_WRITE : file) & handled);
-}
-
 /* Grants beside WORK: writable paths and the network. */
 struct given {
 	char *const *writes; /* pairs: "--writes", a path */
@@ -156,6 +146,8 @@ static int set_landlock(const char *work, const struct given *g, bool apart)
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* asks for the version */);
 	struct rules rules = {.handled_fs = (1ull << 13) - 1};
 	size_t size = sizeof(rules.handled_fs);
+	uint64_t file = FS_EXECUTE | FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE;
+	struct stat st;
 	int set;
 
 	if (abi < 1)
@@ -176,8 +168,13 @@ static int set_landlock(const char *work, const struct given *g, bool apart)
 		inside_fail("Landlock");
 	allow(set, "/", FS_READ & rules.handled_fs);
 	allow(set, work, (FS_READ | FS_WRITE) & rules.handled_fs);
-	for (int i = 0; i < g->nwrites; i++)
-		allow_written(set, g->writes[2 * i + 1], rules.handled_fs);
+	for (int i = 0; i < g->nwrites; i++) {
+		const char *path = g->writes[2 * i + 1];
+		bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+
+		/* A file has fewer rights than a folder. */
+		allow(set, path, (folder ? FS_READ | FS_WRITE : file) & rules.handled_fs);
+	}
 	if (apart) { /* else they are the machine's own folders */
 		allow(set, "/tmp", (FS_READ | FS_WRITE) & rules.handled_fs);
 		allow(set, "/dev/shm", (FS_READ | FS_WRITE) & rules.handled_fs);
@@ -332,22 +329,11 @@ static pid_t inside_start(char *const *argv, int info)
 	return pid;
 }
 
-/* The first process of the namespace. bubblewrap, which has ended now, named it before that
- * process went on. */
-static pid_t who_leads(int info)
-{
-	static const char key[] = "\"child-pid\":";
-	char text[512];
-	ssize_t n = read(info, text, sizeof(text) - 1);
-	const char *at;
-
-	text[n > 0 ? n : 0] = 0;
-	at = strstr(text, key);
-	return at ? (pid_t)strtol(at + sizeof(key) - 1, NULL, 10) : 0;
-}
-
 static int inside_outside(char *const *argv)
 {
+	static const char key[] = "\"child-pid\":";
+	char text[512], *at;
+	ssize_t n;
 	sigset_t term;
 	int info[2], status = 0;
 	pid_t pid, leader;
@@ -370,7 +356,12 @@ static int inside_outside(char *const *argv)
 	(void)kill(-pid, SIGKILL); /* before reaping: until then nobody else has the number */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	leader = who_leads(info[0]);
+	/* The first process of the namespace. bubblewrap, which has ended now, named it before
+	 * that process went on. */
+	n = read(info[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	at = strstr(text, key);
+	leader = at ? (pid_t)strtol(at + sizeof(key) - 1, NULL, 10) : 0;
 	/* A process that bubblewrap has not reaped is our child now. */
 	if (leader > 0 && waitpid(leader, NULL, WNOHANG) == 0) {
 		(void)kill(leader, SIGKILL);

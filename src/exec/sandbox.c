@@ -177,16 +177,6 @@ static void add_copy(struct args *a, const struct sandbox *s)
 	a->text += n + 1;
 }
 
-static void add_project(struct args *a, const struct sandbox *s)
-{
-	if (s->copy) {
-		add_copy(a, s);
-		return;
-	}
-	sandbox_add(a, "--ro-bind", s->project, s->project);
-	add_hidden(a, s, s->project);
-}
-
 static const char **bare_argv(const struct sandbox *s, struct ava_error *err)
 {
 	bool in_work = strcmp(s->start, SANDBOX_WORK) == 0;
@@ -238,8 +228,12 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
 		if (access(hidden[i], F_OK) == 0)
 			sandbox_add(&a, "--ro-bind", "/dev/null", hidden[i]);
-	if (s->project[0])
-		add_project(&a, s);
+	if (s->project[0] && s->copy) {
+		add_copy(&a, s);
+	} else if (s->project[0]) {
+		sandbox_add(&a, "--ro-bind", s->project, s->project);
+		add_hidden(&a, s, s->project);
+	}
 	sandbox_add_named(&a, s);
 	if (s->work)
 		sandbox_add(&a, "--bind", s->work, SANDBOX_WORK);

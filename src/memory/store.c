@@ -134,11 +134,6 @@ static int store_step(int rc, sqlite3_stmt **s)
 		rc_ == SQLITE_ROW ? SQLITE_OK : rc_;                                               \
 	})
 
-static int store_begin(struct store *store)
-{
-	return exec(store, "BEGIN IMMEDIATE");
-}
-
 static int store_commit(struct store *store, int rv)
 {
 	if (rv != 0)
@@ -211,7 +206,7 @@ static int store_set_up(struct store *store, struct memory_op *op)
 	if (rc == SQLITE_OK && format > 0)
 		rc = check_damage(store);
 	if (rc == SQLITE_OK && format == 0) {
-		rc = store_begin(store);
+		rc = exec(store, "BEGIN IMMEDIATE");
 		rc = rc == SQLITE_OK ? exec(store, schema) : rc;
 		return store_commit(store, rc);
 	}
@@ -221,31 +216,25 @@ static int store_set_up(struct store *store, struct memory_op *op)
 	return rc == SQLITE_OK && wiping > 0 ? wipe(store) : rc;
 }
 
-/* Put aside entries of a wrong type: SQLite would wait for a pipe in the place of its journal,
- * and fail with a folder there. */
-static void put_odd_aside(const struct store *store)
+/* With `create` the file exists afterwards; otherwise store->db stays NULL when there is none. */
+static int store_open(struct store *store, struct memory_op *op, bool create)
 {
 	static const char *const behind[] = {"-journal", "-wal", "-shm"};
 	char path[PATH_MAX];
 	struct stat st;
-
-	for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
-		snprintf(path, sizeof(path), "%s%s", store->path, behind[i]);
-		if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-			(void)sys_put_aside(AT_FDCWD, path);
-	}
-}
-
-/* With `create` the file exists afterwards; otherwise store->db stays NULL when there is none. */
-static int store_open(struct store *store, struct memory_op *op, bool create)
-{
 	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), fd, rv;
 
 	if (store->db)
 		return 0;
 	if (store->broken)
 		return SQLITE_CORRUPT;
-	put_odd_aside(store);
+	/* Put aside entries of a wrong type: SQLite would wait for a pipe in the place of its
+	 * journal, and fail with a folder there. */
+	for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
+		snprintf(path, sizeof(path), "%s%s", store->path, behind[i]);
+		if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+			(void)sys_put_aside(AT_FDCWD, path);
+	}
 	/* Before SQLite opens it: closing a descriptor of ours later would drop its locks. */
 	fd = open(store->path, flags, 0600);
 	if (fd < 0)
@@ -631,16 +620,6 @@ static void overlay(struct memory_row *row, const struct memory_row *r)
 	row->pinned = r->pinned >= 0 ? r->pinned : row->pinned;
 }
 
-static void hash_row(struct memory_row *row, unsigned char salt[16])
-{
-	struct hash_sha256 h;
-
-	id_random(salt, 16);
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, salt, 16);
-	hash_sha256_with(&h, row->text, strlen(row->text), row->hash);
-}
-
 static int put_row(struct store *store, struct memory_row *row, const char *norm, int64_t seq)
 {
 	static const char sql[] =
@@ -650,10 +629,14 @@ static int put_row(struct store *store, struct memory_row *row, const char *norm
 		"kind = ?4, cwd = ?5, text = ?6, norm = ?7, tags = ?8, how = ?9, session = ?10, "
 		"pinned = ?11, updated = ?13, hash = ?14, salt = ?15";
 	unsigned char salt[16];
+	struct hash_sha256 h;
 	sqlite3_stmt *s = NULL;
 	int rc;
 
-	hash_row(row, salt);
+	id_random(salt, sizeof(salt));
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, salt, sizeof(salt));
+	hash_sha256_with(&h, row->text, strlen(row->text), row->hash);
 	rc = store_prepare(store, &s, sql, "itttttttttiiit", seq, row->id, row->user, row->kind,
 			   row->cwd, row->text, norm, row->tags, row->how, row->session,
 			   (int64_t)row->pinned, row->created_ms, row->updated_ms, row->hash);
@@ -757,7 +740,7 @@ static int do_write(struct store *store, struct memory_op *op)
 	if (rv == 0)
 		rv = room_for_rows(op, 1 + NEAR_MOST);
 	if (rv == 0)
-		rv = store_begin(store);
+		rv = exec(store, "BEGIN IMMEDIATE");
 	if (rv != 0)
 		return rv;
 	buf_init(&norm, 2 * MEMORY_TEXT_MAX);
@@ -795,23 +778,17 @@ static int store_remove_one(struct store *store, struct memory_op *op, const cha
 	return rv == 0 ? RUN(store, "DELETE FROM memory WHERE seq = ?1", "i", seq) : rv;
 }
 
-static int remove_all(struct store *store, struct memory_op *op)
-{
-	int rv = RUN(store, "DELETE FROM memory WHERE user = ?1", "t", op->row.user);
-
-	return rv == 0 ? RUN(store,
-			     "INSERT INTO due(id, user, session, change, hash) "
-			     "VALUES('all', ?1, ?2, 'removed', '')",
-			     "tt", op->row.user, op->row.session)
-		       : rv;
-}
-
 static int do_remove(struct store *store, struct memory_op *op)
 {
-	int rv = store_begin(store);
+	int rv = exec(store, "BEGIN IMMEDIATE");
 
 	if (rv == 0 && op->all)
-		rv = remove_all(store, op);
+		rv = RUN(store, "DELETE FROM memory WHERE user = ?1", "t", op->row.user);
+	if (rv == 0 && op->all)
+		rv = RUN(store,
+			 "INSERT INTO due(id, user, session, change, hash) "
+			 "VALUES('all', ?1, ?2, 'removed', '')",
+			 "tt", op->row.user, op->row.session);
 	for (size_t i = 0; rv == 0 && !op->all && i < op->nids; i++)
 		rv = store_remove_one(store, op, op->ids[i]);
 	if (rv == 0)

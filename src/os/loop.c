@@ -427,17 +427,24 @@ int os_pool_start(struct os_loop *l, struct ava_error *err)
 
 /* ---- timers */
 
+static void handle_closed_cb(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+/* Frees the timer, poll or signal that has the handle, when that is closed. */
+static void handle_free(uv_handle_t *h)
+{
+	CONTAINER_OF(h->loop, struct os_loop, uv)->live--;
+	uv_close(h, handle_closed_cb);
+}
+
 static void loop_timer_cb(uv_timer_t *uv)
 {
 	struct os_timer *t = uv->data;
 
 	uv_stop(uv->loop);
 	t->fire(t->user);
-}
-
-static void timer_closed_cb(uv_handle_t *h)
-{
-	free(h->data);
 }
 
 struct os_timer *os_timer_new(struct os_loop *l, void (*fire)(void *user), void *user)
@@ -468,17 +475,10 @@ void os_timer_stop(struct os_timer *t)
 	uv_timer_stop(&t->uv);
 }
 
-static struct os_loop *loop_of(const uv_loop_t *uv)
-{
-	return CONTAINER_OF(uv, struct os_loop, uv);
-}
-
 void os_timer_free(struct os_timer *t)
 {
-	if (!t)
-		return;
-	loop_of(t->uv.loop)->live--;
-	uv_close((uv_handle_t *)&t->uv, timer_closed_cb);
+	if (t)
+		handle_free((uv_handle_t *)&t->uv);
 }
 
 /* ---- descriptors */
@@ -530,17 +530,10 @@ void os_poll_set(struct os_poll *p, int events)
 		uv_poll_start(&p->uv, uv, loop_poll_cb);
 }
 
-static void poll_closed_cb(uv_handle_t *h)
-{
-	free(h->data);
-}
-
 void os_poll_free(struct os_poll *p)
 {
-	if (!p)
-		return;
-	loop_of(p->uv.loop)->live--;
-	uv_close((uv_handle_t *)&p->uv, poll_closed_cb);
+	if (p)
+		handle_free((uv_handle_t *)&p->uv);
 }
 
 /* ---- signals */
@@ -552,17 +545,10 @@ static void signal_cb(uv_signal_t *uv, int signo)
 	s->fire(signo, s->user);
 }
 
-static void signal_closed_cb(uv_handle_t *h)
-{
-	free(h->data);
-}
-
 void os_signal_free(struct os_signal *s)
 {
-	if (!s)
-		return;
-	loop_of(s->uv.loop)->live--;
-	uv_close((uv_handle_t *)&s->uv, signal_closed_cb);
+	if (s)
+		handle_free((uv_handle_t *)&s->uv);
 }
 
 struct os_signal *os_signal_new(struct os_loop *l, int signo, void (*fire)(int signo, void *user),
