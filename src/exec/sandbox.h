@@ -12,7 +12,6 @@
 #define EXEC_SANDBOX_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "exec/child.h"
 

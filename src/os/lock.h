@@ -5,7 +5,6 @@
 #define OS_LOCK_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct ava_error;
 

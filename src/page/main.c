@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "page/page.h"
 
 #define SECONDS_MAX 5

@@ -4,7 +4,6 @@
 #ifndef PAGE_TREE_H
 #define PAGE_TREE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -8,7 +8,6 @@
  * slash, an empty host) is refused. */
 #include "page/url.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 

@@ -9,7 +9,6 @@
 #ifndef SUBAGENT_BUDGET_H
 #define SUBAGENT_BUDGET_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"

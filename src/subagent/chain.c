@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "codec/json.h"
 #include "subagent/run.h"
 #include "subagent/supervisor.h"

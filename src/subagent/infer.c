@@ -29,7 +29,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "codec/json.h"
 #include "codec/redact.h"
 #include "provider/messages.h"
 #include "provider/model.h"

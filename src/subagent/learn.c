@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/keys.h"
 #include "base/util.h"
 #include "net/http_client.h"

@@ -19,7 +19,6 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/model.h"

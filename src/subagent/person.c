@@ -11,7 +11,6 @@
  * kept; a run that stops leaves nobody waiting for an answer. */
 #include "subagent/person.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,6 @@
 #include <stdint.h>
 
 #include "subagent/run.h"
-#include "base/hash.h"
-#include "base/list.h"
 
 struct ava_error;
 struct run;

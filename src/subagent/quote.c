@@ -14,7 +14,6 @@
 #include <strings.h>
 
 #include "agent/tool.h"
-#include "base/error.h"
 #include "base/rights_words.h"
 #include "base/util.h"
 #include "base/words.h"

@@ -5,7 +5,6 @@
  * Mostly on a pool thread. */
 #include "subagent/run.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

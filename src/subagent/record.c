@@ -5,7 +5,6 @@
  * that (draft_failed). */
 #include "subagent/record.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

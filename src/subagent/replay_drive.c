@@ -10,7 +10,6 @@
  * DONE. A record without an end is replayed as far as it goes. Files and memory
  * can fail; a difference is no failure but the outcome. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

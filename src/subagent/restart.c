@@ -4,8 +4,6 @@
  * as any other run (ending.c), so that none stays behind. */
 #include "subagent/restart.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,10 +5,8 @@
 #define SUBAGENT_RESUME_H
 
 #include <jansson.h>
-#include <stdint.h>
 
 #include "base/buf.h"
-#include "base/hash.h"
 
 struct ava_error;
 struct run;

@@ -5,11 +5,8 @@
  * it was, and the call is made with it. */
 #include "subagent/run.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/error.h"
 #include "codec/json.h"
 #include "provider/context.h"
 #include "subagent/record.h"

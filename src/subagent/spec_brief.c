@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "agent/tool.h"
-#include "base/util.h"
 #include "codec/json.h"
 #include "provider/dialect.h"
 

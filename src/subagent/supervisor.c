@@ -4,8 +4,6 @@
  * that is gone; nothing of the run stays then. */
 #include "subagent/supervisor.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

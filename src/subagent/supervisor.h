@@ -3,10 +3,8 @@
 #define SUBAGENT_SUPERVISOR_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "base/strmap.h"
 #include "base/settings.h"
 #include "subagent/quote.h"
 #include "subagent/run.h"

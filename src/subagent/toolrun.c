@@ -16,8 +16,6 @@
 #include "agent/limit.h"
 #include "agent/tool.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"

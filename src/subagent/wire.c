@@ -12,7 +12,6 @@
  * words what was wrong. */
 #include "subagent/wire.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

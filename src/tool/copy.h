@@ -10,7 +10,6 @@
 #ifndef TOOL_COPY_H
 #define TOOL_COPY_H
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

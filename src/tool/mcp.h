@@ -9,7 +9,6 @@
 #ifndef TOOL_MCP_H
 #define TOOL_MCP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

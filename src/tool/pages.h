@@ -4,7 +4,6 @@
 #define TOOL_PAGES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

@@ -5,7 +5,6 @@
 
 #include <jansson.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -15,7 +15,6 @@
 
 #include "agent/envelope.h"
 #include "agent/prompt.h"
-#include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "net/address.h"
