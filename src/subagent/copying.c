@@ -185,13 +185,17 @@ const char *copying_failed(const struct run_changes *c)
 	return c && c->err.code != 0 ? c->err.text : NULL;
 }
 
-/* A heading for people, which git passes over. */
-static void copying_add_words(struct buf *b, const struct run *r, const struct copy_changes *made)
+void copying_put(struct run *r, struct draft *d, const struct run_changes *c)
 {
-	json_t *left = json_parse(made->left.data, made->left.len, NULL), *one;
+	struct buf *b = c && c->there ? draft_part(d, DRAFT_PUT, c->path) : NULL;
+	json_t *left, *one;
 	size_t i;
 
-	/* The folder's name ends at a line break, which would begin a line of the patch. */
+	if (!b)
+		return;
+	/* A heading for people, which git passes over. The folder's name ends at a line break,
+	 * which would begin a line of the patch. */
+	left = json_parse(c->made.left.data, c->made.left.len, NULL);
 	buf_addf(b,
 		 "# What run %s proposes for %.*s\n# `ava apply %s` writes it there; `git apply` "
 		 "reads it "
@@ -199,18 +203,9 @@ static void copying_add_words(struct buf *b, const struct run *r, const struct c
 		 r->id.text, (int)strcspn(r->spec->cwd, "\n"), r->spec->cwd, r->id.text);
 	json_array_foreach(left, i, one)
 		buf_addf(b, "# Not in it: %s (%s)\n", json_str(one, "path"), json_str(one, "why"));
-	if (made->nleft > i)
-		buf_addf(b, "# Not in it: %zu more\n", made->nleft - i);
+	if (c->made.nleft > i)
+		buf_addf(b, "# Not in it: %zu more\n", c->made.nleft - i);
 	json_decref(left);
-}
-
-void copying_put(struct run *r, struct draft *d, const struct run_changes *c)
-{
-	struct buf *b = c && c->there ? draft_part(d, DRAFT_PUT, c->path) : NULL;
-
-	if (!b)
-		return;
-	copying_add_words(b, r, &c->made);
 	buf_add(b, c->made.patch.data, c->made.patch.len);
 	buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", c->path);
 }

@@ -53,24 +53,18 @@ void doing_look(struct run *r)
 	run_activity(r, text);
 }
 
-/* Tool calls that were answered, but failed. */
-static int64_t doing_failed(const struct run *r)
-{
-	const struct turn *t = r->agent.turn;
-	int64_t n = r->tools.calls_at > 0 ? r->tools.calls_before[r->tools.calls_at] : 0;
-
-	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
-		n -= r->tools.counts[i];
-	for (unsigned i = 0; t && i < t->ncalls; i++)
-		n -= !t->calls[i].answered;
-	return n;
-}
-
 void doing_progress(const struct run *r, char *out, size_t size)
 {
-	int64_t ms = doing_call_ms(r), written = infer_written(r), failed = doing_failed(r);
+	const struct turn *t = r->agent.turn;
+	int64_t ms = doing_call_ms(r), written = infer_written(r);
+	/* Tool calls that were answered, but failed. */
+	int64_t failed = r->tools.calls_at > 0 ? r->tools.calls_before[r->tools.calls_at] : 0;
 	int of = (int)r->spec->agent.limits.iterations, n = 0;
 
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		failed -= r->tools.counts[i];
+	for (unsigned i = 0; t && i < t->ncalls; i++)
+		failed -= !t->calls[i].answered;
 	if (r->agent.at.iteration > 0) {
 		n = snprintf(out, size, WORDS_REPLY_OF((int)r->agent.at.iteration, of));
 		if (failed > 0)

@@ -899,10 +899,25 @@ static int match_result(size_t index, const char *text, size_t len, bool is_erro
 	return 0;
 }
 
-static void write_claims(struct evidence *e, const struct claims *c)
+int evidence_collect(struct evidence *e, const struct dialect *d, const char *lines,
+		     size_t lines_len, const char *output, size_t output_len, const char *summary)
 {
+	struct claims *c = calloc(1, sizeof(*c));
+	json_t *v;
 	struct jw w;
 
+	*e = (struct evidence){0};
+	buf_init(&e->citations, 1u << 20);
+	if (!c)
+		return AVA_ENOMEM;
+	v = output ? json_parse(output, output_len, NULL) : NULL;
+	if (v)
+		claims_from_json(c, v, 0);
+	json_decref(v);
+	if (summary)
+		claims_from_text(c, summary);
+	if (c->n > 0)
+		(void)d->results(lines, lines_len, match_result, c, NULL);
 	jw_init(&w, &e->citations);
 	jw_array(&w, NULL);
 	for (unsigned i = 0; i < c->n; i++) {
@@ -921,27 +936,6 @@ static void write_claims(struct evidence *e, const struct claims *c)
 		jw_end(&w);
 	}
 	jw_end(&w);
-}
-
-int evidence_collect(struct evidence *e, const struct dialect *d, const char *lines,
-		     size_t lines_len, const char *output, size_t output_len, const char *summary)
-{
-	struct claims *c = calloc(1, sizeof(*c));
-	json_t *v;
-
-	*e = (struct evidence){0};
-	buf_init(&e->citations, 1u << 20);
-	if (!c)
-		return AVA_ENOMEM;
-	v = output ? json_parse(output, output_len, NULL) : NULL;
-	if (v)
-		claims_from_json(c, v, 0);
-	json_decref(v);
-	if (summary)
-		claims_from_text(c, summary);
-	if (c->n > 0)
-		(void)d->results(lines, lines_len, match_result, c, NULL);
-	write_claims(e, c);
 	for (unsigned i = 0; i < c->n; i++) {
 		free(c->all[i].path);
 		free(c->all[i].quote);

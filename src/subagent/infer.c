@@ -106,30 +106,25 @@ static int infer_build(struct infer_job *j, const char *file, size_t len)
 	return rv;
 }
 
-static void infer_rehash(struct infer_job *j, const char *file, size_t len)
-{
-	struct buf body;
-
-	buf_init(&body, MESSAGES_MAX);
-	j->rv = messages_request(&body, file, len, NULL, &j->err);
-	hash_sha256_init(&j->prefix);
-	hash_sha256_add(&j->prefix, body.data, body.len);
-	j->prefix_bytes = (int64_t)body.len;
-	buf_fini(&body);
-}
-
 static void infer_work(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
 	const struct model *m = j->run->spec->model;
+	struct buf body;
 	char *file = NULL;
 	size_t len, from = j->run->rec.messages_from;
 
 	j->rv = run_messages_read(j->run, &from, &file, &len, &j->err);
-	if (j->rv == 0 && j->rehash)
-		infer_rehash(j, file, len);
-	else if (j->rv == 0)
+	if (j->rv == 0 && j->rehash) {
+		buf_init(&body, MESSAGES_MAX);
+		j->rv = messages_request(&body, file, len, NULL, &j->err);
+		hash_sha256_init(&j->prefix);
+		hash_sha256_add(&j->prefix, body.data, body.len);
+		j->prefix_bytes = (int64_t)body.len;
+		buf_fini(&body);
+	} else if (j->rv == 0) {
 		j->rv = infer_build(j, file, len);
+	}
 	free(file);
 	if (j->rehash)
 		return;
@@ -382,23 +377,6 @@ static bool infer_show_tools(struct infer_job *j)
 
 /* ---- the gate */
 
-static void infer_refused(struct infer_job *j)
-{
-	const struct provider *p = j->run->spec->model->provider;
-	enum reply_class why;
-	int64_t for_ms;
-	char text[200];
-
-	wire_line_refuses(j->ticket.line, &why, &for_ms);
-	snprintf(text, sizeof(text),
-		 "%s %s several times in a row: no call is made for %" PRId64
-		 " s; %s, then %s again",
-		 p->name, why == REPLY_BILLING ? "refused the account" : "refused the key",
-		 (for_ms + 999) / 1000, why == REPLY_BILLING ? "add credit" : "set a valid key",
-		 j->run->place ? "say it" : "run");
-	infer_fail(j, AVA_EDENIED, reply_class_word(why), text);
-}
-
 /* Park instead of sending? The machine hears of it later in this turn of the loop. */
 static bool infer_is_parked(struct infer_job *j, struct wire_line *line)
 {
@@ -411,21 +389,30 @@ static bool infer_is_parked(struct infer_job *j, struct wire_line *line)
 static void infer_at_gate(struct wire_ticket *t)
 {
 	struct infer_job *j = CONTAINER_OF(t, struct infer_job, ticket);
+	struct run *r = j->run;
+	const struct provider *p = r->spec->model->provider;
 	enum reply_class why;
 	int64_t for_ms;
-
-	struct run *r = j->run;
+	char text[200];
 
 	os_timer_stop(r->call.timer);
 	agent_clock_go(&r->agent);
 	if (t->gate.refused && infer_is_parked(j, t->line))
 		return;
-	if (t->gate.refused && !wire_line_refuses(t->line, &why, &for_ms))
+	if (t->gate.refused && !wire_line_refuses(t->line, &why, &for_ms)) {
 		infer_fail_code(j, infer_gate(j)); /* may not park so long: queue again */
-	else if (t->gate.refused)
-		infer_refused(j);
-	else if (infer_begin(j) != 0)
+	} else if (t->gate.refused) {
+		snprintf(text, sizeof(text),
+			 "%s %s several times in a row: no call is made for %" PRId64
+			 " s; %s, then %s again",
+			 p->name, why == REPLY_BILLING ? "refused the account" : "refused the key",
+			 (for_ms + 999) / 1000,
+			 why == REPLY_BILLING ? "add credit" : "set a valid key",
+			 r->place ? "say it" : "run");
+		infer_fail(j, AVA_EDENIED, reply_class_word(why), text);
+	} else if (infer_begin(j) != 0) {
 		infer_fail_code(j, AVA_ENOMEM);
+	}
 }
 
 /* A key of the request's head, if the service caches it and another run may have the

@@ -238,20 +238,6 @@ int64_t budget_rest(const struct budget *b)
 	return budget_less(b, b->sure);
 }
 
-static void budget_reserve(struct budget_hold *h, int64_t amount)
-{
-	h->held = amount;
-	h->sure = MIN(h->least, amount);
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
-		struct budget *b = h->of[i];
-
-		if (!b)
-			continue;
-		b->reserved = sum_to_max(b->reserved, amount);
-		b->sure = sum_to_max(b->sure, h->sure);
-	}
-}
-
 /* Does an older run wait for `b`? */
 static bool behind_others(const struct budget_hold *h, struct budget *b)
 {
@@ -288,7 +274,16 @@ static int budget_look(struct budget_hold *h)
 		if (amount < h->least)
 			return AVA_EBUDGET;
 	}
-	budget_reserve(h, amount);
+	h->held = amount;
+	h->sure = MIN(h->least, amount);
+	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
+		struct budget *b = h->of[i];
+
+		if (!b)
+			continue;
+		b->reserved = sum_to_max(b->reserved, amount);
+		b->sure = sum_to_max(b->sure, h->sure);
+	}
 	return 0;
 }
 

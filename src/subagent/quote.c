@@ -176,27 +176,14 @@ static void quote_write_names(struct jw *w, const char *key, struct run_spec *co
 	jw_end(w);
 }
 
-/* The models that are asked where the first does not answer. */
-static void write_fallback(struct jw *w, const struct run_spec *s)
-{
-	struct model m;
-	uint16_t at = 0;
-
-	if (!spec_next_model(s, &at, true, &m))
-		return;
-	jw_array(w, "fallback");
-	do {
-		jw_str(w, NULL, m.id);
-	} while (spec_next_model(s, &at, true, &m));
-	jw_end(w);
-}
-
 static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *const *specs,
 			unsigned n, bool group)
 {
 	const char *model = specs[0]->model->id, *git;
 	const struct role *role = specs[0]->role;
 	struct repository repository;
+	struct model next;
+	uint16_t at = 0;
 	unsigned rights = 0;
 	bool all_three = false;
 	struct ava_error small;
@@ -221,8 +208,14 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	if (git)
 		jw_str(w, "git", git);
 	jw_str(w, "model", model);
-	if (!group)
-		write_fallback(w, specs[0]);
+	/* The models that are asked where the first does not answer. */
+	if (!group && spec_next_model(specs[0], &at, true, &next)) {
+		jw_array(w, "fallback");
+		do {
+			jw_str(w, NULL, next.id);
+		} while (spec_next_model(specs[0], &at, true, &next));
+		jw_end(w);
+	}
 	for (unsigned i = 0; i < n; i++)
 		if (spec_fits(specs[i], &small) != 0) {
 			jw_str(w, "tooSmall", small.text);
@@ -531,33 +524,24 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	buf_fini(&line);
 }
 
-/* The highest limits of any run; true: the runs' limits differ. */
-static bool widest(struct run_spec *const *specs, unsigned n, struct agent_limits *out)
-{
-	bool differ = false;
-
-	*out = specs[0]->agent.limits;
-	for (unsigned i = 1; i < n; i++) {
-		const struct agent_limits *l = &specs[i]->agent.limits;
-
-		differ |= l->time_ms != out->time_ms || l->cost_microusd != out->cost_microusd ||
-			  l->tokens != out->tokens || l->iterations != out->iterations;
-		out->time_ms = MAX(out->time_ms, l->time_ms);
-		out->cost_microusd = MAX(out->cost_microusd, l->cost_microusd);
-		out->tokens = MAX(out->tokens, l->tokens);
-		out->iterations = MAX(out->iterations, l->iterations);
-	}
-	return differ;
-}
-
 /* The limits that end the runs, whatever the estimate was. */
 static void limits_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	const struct run_spec *s = specs[0];
 	const struct spec_group *g = &s->group;
-	struct agent_limits most;
-	const struct agent_limits *l = &most;
-	bool differ = widest(specs, n, &most);
+	struct agent_limits most = s->agent.limits; /* the highest of any run */
+	bool differ = false;
+
+	for (unsigned i = 1; i < n; i++) {
+		const struct agent_limits *l = &specs[i]->agent.limits;
+
+		differ |= l->time_ms != most.time_ms || l->cost_microusd != most.cost_microusd ||
+			  l->tokens != most.tokens || l->iterations != most.iterations;
+		most.time_ms = MAX(most.time_ms, l->time_ms);
+		most.cost_microusd = MAX(most.cost_microusd, l->cost_microusd);
+		most.tokens = MAX(most.tokens, l->tokens);
+		most.iterations = MAX(most.iterations, l->iterations);
+	}
 
 	buf_adds(out, WORDS_QUOTE_LIMITS);
 	if (g->id[0]) {
@@ -569,11 +553,11 @@ static void limits_text(struct buf *out, struct run_spec *const *specs, unsigned
 		buf_adds(out, WORDS_QUOTE_EACH);
 	}
 	buf_addf(out, "%s%s", differ ? WORDS_QUOTE_WIDEST : WORDS_QUOTE_STOPS,
-		 format_time_limit(l->time_ms).text);
+		 format_time_limit(most.time_ms).text);
 	if (s->agent.price.input >= 0 && s->agent.price.output >= 0)
-		buf_addf(out, ", %s", format_money_limit(l->cost_microusd).text);
-	buf_addf(out, ", %s, %s", words_amount(WORDS_LIMIT_TOKENS, l->tokens).text,
-		 words_amount(WORDS_LIMIT_REPLIES, l->iterations).text);
+		buf_addf(out, ", %s", format_money_limit(most.cost_microusd).text);
+	buf_addf(out, ", %s, %s", words_amount(WORDS_LIMIT_TOKENS, most.tokens).text,
+		 words_amount(WORDS_LIMIT_REPLIES, most.iterations).text);
 	if (s->agent.ask_limit)
 		buf_adds(out, WORDS_QUOTE_STOP_ASKS);
 	if (s->on_quota != QUOTA_PARK)

@@ -26,18 +26,12 @@ pthread_mutex_t toolrun_calls = PTHREAD_MUTEX_INITIALIZER;
 static int count_calls(struct run *r, unsigned ncalls)
 {
 	int32_t it = r->agent.at.iteration;
+	size_t had = r->tools.calls_cap;
 
-	if (it + 2 > r->tools.calls_cap) {
-		int32_t cap = MAX(8, (it + 2) * 2);
-		uint32_t *grown = realloc(r->tools.calls_before, (size_t)cap * sizeof(*grown));
-
-		if (!grown)
-			return AVA_ENOMEM;
-		memset(grown + r->tools.calls_cap, 0,
-		       (size_t)(cap - r->tools.calls_cap) * sizeof(*grown));
-		r->tools.calls_before = grown;
-		r->tools.calls_cap = cap;
-	}
+	if (!ARRAY_ROOM(r->tools.calls_before, r->tools.calls_cap, (size_t)it + 2))
+		return AVA_ENOMEM;
+	for (size_t i = had; i < r->tools.calls_cap; i++)
+		r->tools.calls_before[i] = 0;
 	for (; r->tools.calls_at < it; r->tools.calls_at++)
 		r->tools.calls_before[r->tools.calls_at + 1] =
 			r->tools.calls_before[r->tools.calls_at];

@@ -546,29 +546,6 @@ void record_error(struct draft *d, struct run *r, const char *error_class, const
 	record_end(&c);
 }
 
-static void write_totals(struct jw *w, const struct run *r)
-{
-	const struct agent_totals *t = &r->agent.at.totals;
-
-	jw_object(w, "totals");
-	jw_int(w, "inputTokens", t->input);
-	jw_int(w, "outputTokens", t->output);
-	jw_int(w, "tokens", t->input + t->output);
-	if (run_cost(r) < 0)
-		jw_null(w, "costCents");
-	else
-		jw_fixed(w, "costCents", run_cost(r), 4);
-	jw_int(w, "durationMs", run_elapsed_ms(r));
-	jw_int(w, "calls", t->calls);
-	jw_int(w, "uncostedCalls", t->uncosted_calls);
-	if (run_estimated(r) > 0)
-		jw_int(w, "estimatedCalls", run_estimated(r));
-	jw_int(w, "failedCalls", t->failed_calls);
-	jw_int(w, "iterations", r->agent.at.iteration);
-	jw_int(w, "toolCalls", t->tool_calls);
-	jw_end(w);
-}
-
 static void fill_row(struct catalog_row *row, struct run *r)
 {
 	const struct run_spec *s = r->spec;
@@ -649,6 +626,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 {
 	char path[LOGBOOK_PATH], head[HASH_HEX_LEN + 1];
 	struct rec c;
+	const struct agent_totals *t = &r->agent.at.totals;
 
 	memset(head, '0', HASH_HEX_LEN);
 	head[HASH_HEX_LEN] = 0;
@@ -660,14 +638,30 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	if (status == AVA_CANCELLED && r->end.by)
 		write_by(&c.w, r->end.by, r->end.origin);
 	preview(&c, "summary", summary, strlen(summary));
-	write_totals(&c.w, r);
+	jw_object(&c.w, "totals");
+	jw_int(&c.w, "inputTokens", t->input);
+	jw_int(&c.w, "outputTokens", t->output);
+	jw_int(&c.w, "tokens", t->input + t->output);
+	if (run_cost(r) < 0)
+		jw_null(&c.w, "costCents");
+	else
+		jw_fixed(&c.w, "costCents", run_cost(r), 4);
+	jw_int(&c.w, "durationMs", run_elapsed_ms(r));
+	jw_int(&c.w, "calls", t->calls);
+	jw_int(&c.w, "uncostedCalls", t->uncosted_calls);
+	if (run_estimated(r) > 0)
+		jw_int(&c.w, "estimatedCalls", run_estimated(r));
+	jw_int(&c.w, "failedCalls", t->failed_calls);
+	jw_int(&c.w, "iterations", r->agent.at.iteration);
+	jw_int(&c.w, "toolCalls", t->tool_calls);
+	jw_end(&c.w);
 	jw_str(&c.w, "resultPath", path);
 	if (result_hash[0])
 		jw_str(&c.w, "resultHash", result_hash);
 	jw_str(&c.w, "head", head);
 	c.meta.cost_microusd = run_cost(r);
-	c.meta.input_tokens = r->agent.at.totals.input;
-	c.meta.output_tokens = r->agent.at.totals.output;
+	c.meta.input_tokens = t->input;
+	c.meta.output_tokens = t->output;
 	c.meta.duration_ms = run_elapsed_ms(r);
 	c.meta.model_id = r->spec->model->id;
 	end_as(&c, true, complete_number, r);

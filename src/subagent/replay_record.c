@@ -386,28 +386,13 @@ static void check_number(struct record *r, const char *what, int64_t recorded, i
 
 /* ---- the confirmed spec */
 
-static void check_tools(struct record *r, const struct run_spec *s)
-{
-	const json_t *tools = json_object_get(r->content, "tools");
-	struct buf was, is;
-
-	buf_init(&was, 1u << 16);
-	buf_init(&is, 1u << 16);
-	for (size_t i = 0; i < json_array_size(tools); i++)
-		buf_addf(&was, "%s ", json_string_value(json_array_get(tools, i)));
-	for (unsigned i = 0; i < s->agent.ntools; i++)
-		buf_addf(&is, "%s ", s->tools[i]->name);
-	check_words(r, "its tools", was.data != NULL ? was.data : "",
-		    is.data != NULL ? is.data : "");
-	buf_fini(&was);
-	buf_fini(&is);
-}
-
 void replay_check_spec(struct replay *p, const json_t *spec)
 {
 	struct record *r = &p->rec;
 	const struct agent_limits *l = &p->spec->agent.limits;
 	struct agent_limits was = *l;
+	struct buf recorded, replayed;
+	const json_t *tools;
 
 	if (!record_find(r, EVENT_SubagentSpawn) || r->content == NULL)
 		return; /* the event is lost: the requests tell differences */
@@ -419,7 +404,17 @@ void replay_check_spec(struct replay *p, const json_t *spec)
 	check_number(r, "the cost limit (micro-USD)", was.cost_microusd, l->cost_microusd);
 	check_number(r, "the token limit", was.tokens, l->tokens);
 	check_number(r, "the limit of replies", was.iterations, l->iterations);
-	check_tools(r, p->spec);
+	tools = json_object_get(r->content, "tools");
+	buf_init(&recorded, 1u << 16);
+	buf_init(&replayed, 1u << 16);
+	for (size_t i = 0; i < json_array_size(tools); i++)
+		buf_addf(&recorded, "%s ", json_string_value(json_array_get(tools, i)));
+	for (unsigned i = 0; i < p->spec->agent.ntools; i++)
+		buf_addf(&replayed, "%s ", p->spec->tools[i]->name);
+	check_words(r, "its tools", recorded.data != NULL ? recorded.data : "",
+		    replayed.data != NULL ? replayed.data : "");
+	buf_fini(&recorded);
+	buf_fini(&replayed);
 	if (json_get_str(r->content, "configHash") != NULL)
 		record_check(r, "the hash of what was confirmed", "configHash",
 			     json_get_str(spec, "configHash"));

@@ -415,14 +415,6 @@ static int minimal_spec(struct supervisor *sup, const struct catalog_row *row,
 	return rv;
 }
 
-/* The run cannot go on: it ends as `error`, and says why. */
-static void end_interrupted(struct run *r, const char *why)
-{
-	r->end.interrupted = true;
-	r->call.cut = (struct usage){.cost_microusd = -1};
-	agent_interrupted(&r->agent, why);
-}
-
 static int restart_take_up(struct supervisor *sup, const struct catalog_row *row,
 			   struct messages *m, struct run **out, struct ava_error *err)
 {
@@ -458,7 +450,9 @@ static int restart_go_on(struct run *r, const struct messages *m, int readable,
 	if (readable != 0 || rv != 0) {
 		logbook_run_path(r->id.text, path);
 		hooks->problem(path, err->text, hooks->user);
-		end_interrupted(r, err->text);
+		r->end.interrupted = true; /* it ends as `error`, and says why */
+		r->call.cut = (struct usage){.cost_microusd = -1};
+		agent_interrupted(&r->agent, err->text);
 	} else if (at->started) {
 		supervisor_carry_on(r);
 	} else {

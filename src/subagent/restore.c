@@ -535,39 +535,13 @@ static int last_reply(struct tail *c, const struct buf *body, const struct messa
 
 /* ---- the machine */
 
-/* The cost of a call that was cut is unknown: charge an estimate. */
-static void charge_cut_call(struct run *r)
-{
-	struct usage u;
-
-	r->call.cut = (struct usage){.cost_microusd = -1};
-	infer_estimate(r, &u);
-	agent_charge(&r->agent, &u);
-	r->agent.at.totals.failed_calls++;
-	r->agent.at.again = true;
-	r->call.cut = u;
-}
-
-/* A retry delay goes on by the wall clock; since that may have jumped, never longer than the
- * whole delay. */
-static void restore_waits(struct tail *c)
-{
-	struct run *r = c->run;
-	int64_t now = clock_mono_ms();
-	int64_t left = c->held_ms - (clock_wall_ms() - c->held_from_ms);
-
-	if (c->failing_from_ms >= 0)
-		r->call.retry.since_ms = now - (r->agent.at.used_ms - c->failing_from_ms);
-	if (r->agent.at.again && c->held_ms > 0)
-		r->call.held_until_ms = now + MIN(MAX(left, 0), c->held_ms);
-}
-
 static int stand(struct tail *c, const char *file, size_t len, const struct buf *body,
 		 const struct messages_info *info, struct ava_error *err)
 {
 	struct run *r = c->run;
 	struct turn *t = NULL;
-	int64_t bytes;
+	struct usage u;
+	int64_t bytes, left, now;
 	int rv = 0;
 
 	if (c->replied) {
@@ -579,11 +553,24 @@ static int stand(struct tail *c, const char *file, size_t len, const struct buf 
 		if (rv != 0)
 			return rv;
 	}
-	restore_waits(c);
+	now = clock_mono_ms();
+	if (c->failing_from_ms >= 0)
+		r->call.retry.since_ms = now - (r->agent.at.used_ms - c->failing_from_ms);
+	/* A retry delay goes on by the wall clock; since that may have jumped, never longer than
+	 * the whole delay. */
+	left = c->held_ms - (clock_wall_ms() - c->held_from_ms);
+	if (r->agent.at.again && c->held_ms > 0)
+		r->call.held_until_ms = now + MIN(MAX(left, 0), c->held_ms);
 	park_stand(r);
 	r->rec.unnoted = true;
-	if (r->call.id[0])
-		charge_cut_call(r);
+	if (r->call.id[0]) { /* the cost of a call that was cut is unknown: charge an estimate */
+		r->call.cut = (struct usage){.cost_microusd = -1};
+		infer_estimate(r, &u);
+		agent_charge(&r->agent, &u);
+		r->agent.at.totals.failed_calls++;
+		r->agent.at.again = true;
+		r->call.cut = u;
+	}
 	if (t) {
 		r->rec.turn_open = t->ncalls > 0;
 		agent_resume_reply(&r->agent, t, bytes);

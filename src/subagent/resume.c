@@ -54,20 +54,6 @@ int resume_spec(int root_fd, const char *run, json_t **spec, struct ava_error *e
 
 /* ---- the messages of the new run */
 
-static void resume_copy_lines(struct buf *out, const struct dialect *d, const char *file,
-			      size_t len)
-{
-	const char *line;
-	size_t at = 0, n;
-
-	while (jsonl_next(file, len, &at, &line, &n) == 1) {
-		if (d->line_kind(line, n) == LINE_NONE && !jscan_begins(line, n, "{\"replace\":"))
-			continue;
-		buf_add(out, line, n);
-		buf_addc(out, '\n');
-	}
-}
-
 /* May the old head stay? Yes with the same role, model and tools: the service has that head in its
  * cache, and the notice corrects the limits in it. */
 static bool same_head(const struct run_spec *s, const json_t *was)
@@ -184,15 +170,22 @@ static int make_lines(struct run_spec *s, const char *file, size_t len, struct r
 		      struct ava_error *err)
 {
 	json_t *was = NULL;
+	const char *line;
+	size_t at = 0, n;
 	int rv = spec_first_line(file, len, &was, err);
 
 	if (rv == 0)
 		rv = resume_take_dialect(s, file, len, err);
 	if (rv == 0)
 		rv = spec_line(s, &r->lines, &r->request_bytes, &r->prefix);
-	if (rv == 0) {
+	if (rv == 0)
 		rv = keep_head(s, was, &r->lines);
-		resume_copy_lines(&r->lines, s->model->dialect, file, len);
+	while (rv == 0 && jsonl_next(file, len, &at, &line, &n) == 1) {
+		if (s->model->dialect->line_kind(line, n) == LINE_NONE &&
+		    !jscan_begins(line, n, "{\"replace\":"))
+			continue;
+		buf_add(&r->lines, line, n);
+		buf_addc(&r->lines, '\n');
 	}
 	if (rv == 0)
 		rv = resume_add_notice(s, &r->lines);

@@ -652,20 +652,6 @@ static void take_fields(struct role_reading *g)
 
 /* ---- the whole file */
 
-static void take_instructions(struct role_reading *g, const struct front *f)
-{
-	struct buf safe;
-
-	buf_init(&safe, 8 * ROLE_FILE_MAX);
-	utf8_terminal(&safe, f->body, f->body_len, true);
-	if (f->body_len == 0)
-		role_wrong(g, f->end_line,
-			   "below the front matter stands nothing: say what the role does");
-	else if (safe.len > f->body_len)
-		role_note(g, f->end_line, "invisible characters in the text are shown as \\u{…}");
-	g->r->instructions = kept_buf(g, &safe);
-}
-
 /* "code_reviewer" to "CodeReviewer". */
 static void set_display(struct role_reading *g)
 {
@@ -687,13 +673,21 @@ static void take_file(struct role_reading *g, const struct front *f)
 	const char *slash = strrchr(g->path, '/'), *from = slash ? slash + 1 : g->path;
 	size_t n = strlen(from);
 	struct yaml_node stem = {.kind = YAML_SCALAR, .line = f->line};
+	struct buf safe;
 
 	if (yaml_root(g->y)->kind != YAML_MAP || !yaml_root(g->y)->first) {
 		role_wrong(g, f->line + 1, "the front matter must be lines such as name: my-role");
 		return;
 	}
 	take_fields(g);
-	take_instructions(g, f);
+	buf_init(&safe, 8 * ROLE_FILE_MAX);
+	utf8_terminal(&safe, f->body, f->body_len, true);
+	if (f->body_len == 0)
+		role_wrong(g, f->end_line,
+			   "below the front matter stands nothing: say what the role does");
+	else if (safe.len > f->body_len)
+		role_note(g, f->end_line, "invisible characters in the text are shown as \\u{…}");
+	g->r->instructions = kept_buf(g, &safe);
 	stem.text = kept(g, from, n > 3 && strcmp(from + n - 3, ".md") == 0 ? n - 3 : n);
 	stem.len = strlen(stem.text);
 	if (!g->r->name)

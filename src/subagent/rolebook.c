@@ -311,32 +311,23 @@ static const struct role_entry *rolebook_named(const struct role_list *l, const 
 	return NULL;
 }
 
-/* Why a readable role is not used; "": it is. */
-static void rolebook_say_why(const struct role_list *l, const struct role_file *f, bool trust,
-			     char out[PATH_MOST + 200])
-{
-	const struct role_entry *first = rolebook_named(l, f->role->name);
-
-	out[0] = '\0';
-	if (first)
-		snprintf(out, PATH_MOST + 200, "%s: the role %s of %s comes before it", f->path,
-			 f->role->name, first->path[0] ? first->path : "ava");
-	else if (!trust)
-		snprintf(out, PATH_MOST + 200,
-			 "the project's role %s is not trusted: read it, then: ava roles trust %s",
-			 f->role->name, f->path);
-}
-
 static int rolebook_add_file(struct role_list *l, const struct rolebook_place *p,
 			     const struct role_file *f)
 {
+	const struct role_entry *first = f->role ? rolebook_named(l, f->role->name) : NULL;
 	struct role_entry *e;
-	char why[PATH_MOST + 200];
+	char why[PATH_MOST + 200] = ""; /* why a readable role is not used, too; "": it is */
 	bool trust = f->role && (p->source != ROLE_PROJECT || is_trusted(f->role->hash));
 
-	snprintf(why, sizeof(why), "%s", f->why ? f->why : "");
-	if (f->role)
-		rolebook_say_why(l, f, trust, why);
+	if (!f->role)
+		snprintf(why, sizeof(why), "%s", f->why ? f->why : "");
+	else if (first)
+		snprintf(why, sizeof(why), "%s: the role %s of %s comes before it", f->path,
+			 f->role->name, first->path[0] ? first->path : "ava");
+	else if (!trust)
+		snprintf(why, sizeof(why),
+			 "the project's role %s is not trusted: read it, then: ava roles trust %s",
+			 f->role->name, f->path);
 	e = entry_add(l);
 	if (!e)
 		return AVA_ENOMEM;

@@ -126,7 +126,8 @@ struct run_tools {
 	bool going;              /* held calls are being begun: do not recurse */
 	unsigned running;        /* calls in at_work, and stopped ones that are not done */
 	uint32_t *calls_before;  /* calls made before each iteration */
-	int32_t calls_cap, calls_at;
+	size_t calls_cap;
+	int32_t calls_at;
 	char last[64]; /* name of the tool called last, and when */
 	int64_t last_wall_ms;
 	int64_t bytes_read;

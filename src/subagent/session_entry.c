@@ -137,26 +137,6 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 	return session_entry_end(&w);
 }
 
-static void session_entry_usage(struct jw *w, const struct usage *u)
-{
-	int64_t cost = u->cost_microusd < 0 ? 0 : u->cost_microusd;
-
-	jw_object(w, "usage");
-	jw_int(w, "input", u->input - u->cache_read - u->cache_write);
-	jw_int(w, "output", u->output);
-	jw_int(w, "cacheRead", u->cache_read);
-	jw_int(w, "cacheWrite", u->cache_write);
-	jw_int(w, "totalTokens", u->input + u->output);
-	jw_object(w, "cost");
-	jw_int(w, "input", 0); /* only the sum is known of every service */
-	jw_int(w, "output", 0);
-	jw_int(w, "cacheRead", 0);
-	jw_int(w, "cacheWrite", 0);
-	jw_fixed(w, "total", cost, 6);
-	jw_end(w);
-	jw_end(w);
-}
-
 static void blocks(struct jw *w, const struct turn *t)
 {
 	jw_array(w, "content");
@@ -194,12 +174,27 @@ static int assistant(struct buf *out, const struct session_entry *e, const struc
 		     const struct model *m, const char *stop, const char *sentence)
 {
 	struct jw w;
+	const struct usage *u = &t->usage;
+	int64_t cost = u->cost_microusd < 0 ? 0 : u->cost_microusd;
 
 	message_begin(&w, out, e, "assistant");
 	blocks(&w, t);
 	jw_str(&w, "api", api_word(m));
 	model_of(&w, m, "model");
-	session_entry_usage(&w, &t->usage);
+	jw_object(&w, "usage");
+	jw_int(&w, "input", u->input - u->cache_read - u->cache_write);
+	jw_int(&w, "output", u->output);
+	jw_int(&w, "cacheRead", u->cache_read);
+	jw_int(&w, "cacheWrite", u->cache_write);
+	jw_int(&w, "totalTokens", u->input + u->output);
+	jw_object(&w, "cost");
+	jw_int(&w, "input", 0); /* only the sum is known of every service */
+	jw_int(&w, "output", 0);
+	jw_int(&w, "cacheRead", 0);
+	jw_int(&w, "cacheWrite", 0);
+	jw_fixed(&w, "total", cost, 6);
+	jw_end(&w);
+	jw_end(&w);
 	jw_str(&w, "stopReason", stop);
 	if (sentence)
 		jw_str(&w, "errorMessage", sentence);
@@ -251,34 +246,6 @@ static const char *event_word(const struct session_agent_event *a)
 	return a->status == AVA_CANCELLED ? "subagent:aborted" : "subagent:error";
 }
 
-static void agent_end(struct jw *w, const struct session_agent_event *a)
-{
-	char time[CLOCK_ISO_LEN + 1];
-
-	clock_iso(a->completed_ms, time);
-	jw_str(w, "completedAt", time);
-	jw_int(w, "durationMs", a->duration_ms);
-	jw_str(w, "model", a->model);
-	jw_object(w, "usage");
-	jw_int(w, "input", a->input - a->cache_read - a->cache_write);
-	jw_int(w, "output", a->output);
-	jw_int(w, "cacheRead", a->cache_read);
-	jw_int(w, "cacheWrite", a->cache_write);
-	jw_object(w, "cost");
-	if (a->cost_microusd < 0)
-		jw_null(w, "total");
-	else
-		jw_fixed(w, "total", a->cost_microusd, 6);
-	jw_end(w);
-	jw_end(w);
-	jw_str(w, "status",
-	       a->status == AVA_SUCCESS     ? "completed"
-	       : a->status == AVA_CANCELLED ? "aborted"
-					    : "failed");
-	jw_preview(w, "summary", a->summary, strlen(a->summary), 400);
-	jw_str(w, "result", a->result);
-}
-
 int session_agent_event(struct buf *out, const struct session_entry *e,
 			const struct session_agent_event *a)
 {
@@ -294,8 +261,30 @@ int session_agent_event(struct buf *out, const struct session_entry *e,
 	jw_str(&w, "mode", a->mode);
 	jw_int(&w, "pid", getpid());
 	jw_str(&w, "startedAt", time);
-	if (a->completed_ms)
-		agent_end(&w, a);
+	if (!a->completed_ms)
+		return session_entry_end(&w);
+	clock_iso(a->completed_ms, time);
+	jw_str(&w, "completedAt", time);
+	jw_int(&w, "durationMs", a->duration_ms);
+	jw_str(&w, "model", a->model);
+	jw_object(&w, "usage");
+	jw_int(&w, "input", a->input - a->cache_read - a->cache_write);
+	jw_int(&w, "output", a->output);
+	jw_int(&w, "cacheRead", a->cache_read);
+	jw_int(&w, "cacheWrite", a->cache_write);
+	jw_object(&w, "cost");
+	if (a->cost_microusd < 0)
+		jw_null(&w, "total");
+	else
+		jw_fixed(&w, "total", a->cost_microusd, 6);
+	jw_end(&w);
+	jw_end(&w);
+	jw_str(&w, "status",
+	       a->status == AVA_SUCCESS     ? "completed"
+	       : a->status == AVA_CANCELLED ? "aborted"
+					    : "failed");
+	jw_preview(&w, "summary", a->summary, strlen(a->summary), 400);
+	jw_str(&w, "result", a->result);
 	return session_entry_end(&w);
 }
 

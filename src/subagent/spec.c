@@ -724,14 +724,6 @@ int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_erro
 	return err_set(err, AVA_ECORRUPT, "its messages have no readable first line");
 }
 
-static int render_system(const struct run_spec *r, struct buf *out)
-{
-	if (!r->system)
-		return prompt_system(out, r->role->display, r->role->instructions, r->brief);
-	buf_adds(out, r->system);
-	return buf_adds(out, r->operating);
-}
-
 static int render_head(const struct run_spec *r, struct buf *head,
 		       char prompt_hash[HASH_HEX_LEN + 1])
 {
@@ -748,7 +740,12 @@ static int render_head(const struct run_spec *r, struct buf *head,
 	int rv;
 
 	buf_init(&system, 4u << 20);
-	rv = render_system(r, &system);
+	if (r->system) {
+		buf_adds(&system, r->system);
+		rv = buf_adds(&system, r->operating);
+	} else {
+		rv = prompt_system(&system, r->role->display, r->role->instructions, r->brief);
+	}
 	if (rv == 0) {
 		hash_sha256_hex(r->operating, strlen(r->operating), prompt_hash);
 		d.system = system.data;

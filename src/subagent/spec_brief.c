@@ -15,18 +15,16 @@
 
 static_assert(ROLE_MAX_TOOLS <= 32, "a set of a run's tools is an uint32_t");
 
-/* Is the text at most a twentieth of the window, at three bytes a token? No service counts more. */
-static bool fits_window(const char *text, const struct model *m)
-{
-	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
-}
-
 static void brief_set(struct run_spec *r, bool brief, bool later, uint32_t withheld)
 {
 	r->brief = brief;
 	r->later = later;
 	r->withheld = withheld;
-	r->operating = r->operatings[brief || !fits_window(r->operatings[0], r->model)];
+	/* The long text is at most a twentieth of the window, at three bytes a token: no service
+	 * counts more. */
+	r->operating = r->operatings[brief || (r->model->context > 0 &&
+					       (int64_t)strlen(r->operatings[0]) / 3 * 20 >
+						       r->model->context)];
 }
 
 /* Is the tool shown only when needed? Not where a person's own role names it. */

@@ -257,23 +257,19 @@ static int enlist(struct supervisor *s, struct run *r)
 	return 0;
 }
 
-static int write_messages(struct run *r, struct draft *d, unsigned *results, struct ava_error *err)
+static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
+	unsigned results = 0;
 	struct buf *b;
+	int rv = AVA_ENOMEM;
 
 	run_messages_path(r, path);
 	b = draft_part(d, DRAFT_MESSAGES, path);
 	if (b && r->spec->resumed_from[0])
-		return resume_messages(r, b, results, err);
-	return b ? spec_messages(r->spec, b, &r->rec.request_bytes, &r->rec.prefix) : AVA_ENOMEM;
-}
-
-static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
-{
-	unsigned results = 0;
-	int rv = write_messages(r, d, &results, err);
-
+		rv = resume_messages(r, b, &results, err);
+	else if (b)
+		rv = spec_messages(r->spec, b, &r->rec.request_bytes, &r->rec.prefix);
 	if (rv != 0)
 		return rv;
 	r->rec.message_lines = run_checkpoint_lines(r, d);

@@ -211,23 +211,6 @@ static void world_show_line(struct run *r, const char *text, size_t len)
 	buf_fini(&clean);
 }
 
-static void world_show_activity(struct run *r, const struct tool *tool, const json_t *args)
-{
-	struct buf text;
-
-	buf_init(&text, 65536);
-	if (tool->activity)
-		tool->activity(args, &text);
-	else
-		buf_addf(&text, "Using %s", tool->name);
-	if (!tool->activity && json_object_size(args) > 0) {
-		buf_addc(&text, ' ');
-		(void)json_dump(&text, args); /* on failure the beginning is shown */
-	}
-	world_show_line(r, text.data ? text.data : "", text.len);
-	buf_fini(&text);
-}
-
 void toolrun_activity(struct tool_env *env, const char *line)
 {
 	struct run *r = env->user;
@@ -249,13 +232,25 @@ void toolrun_state_read(struct tool_env *env, const char *key)
 static void world_call_begin(struct world_call *c)
 {
 	struct run *r = c->run;
+	const struct tool *tool = c->tool.tool;
+	struct buf text;
 
-	if (c->tool.tool->flags & TOOL_FILES) /* if it is gone, the tool says so */
+	if (tool->flags & TOOL_FILES) /* if it is gone, the tool says so */
 		(void)run_open_folder(r, NULL);
 	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
 	r->tools.env.order = (uint64_t)r->spawned_wall_ms;
-	world_show_activity(r, c->tool.tool, c->args);
-	c->tool.tool->start(&c->tool);
+	buf_init(&text, 65536);
+	if (tool->activity)
+		tool->activity(c->args, &text);
+	else
+		buf_addf(&text, "Using %s", tool->name);
+	if (!tool->activity && json_object_size(c->args) > 0) {
+		buf_addc(&text, ' ');
+		(void)json_dump(&text, c->args); /* on failure the beginning is shown */
+	}
+	world_show_line(r, text.data ? text.data : "", text.len);
+	buf_fini(&text);
+	tool->start(&c->tool);
 }
 
 /* ---- calls that see the copy of the project wait for it, and run in order */

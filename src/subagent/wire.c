@@ -418,24 +418,14 @@ static bool billed(const struct wirecall *w, enum reply_class cls)
 		(cls == REPLY_TRUNCATED || cls == REPLY_NETWORK || cls == REPLY_TIMEOUT));
 }
 
-static const char *wire_request_id(struct wirecall *w)
-{
-	static const char *const names[] = {"request-id", "x-generation-id", "x-request-id"};
-
-	for (size_t i = 0; i < 3; i++) {
-		const char *id = http_call_header(&w->http, names[i]);
-
-		if (id && *id)
-			return id;
-	}
-	return NULL;
-}
-
 static void name_request(struct wirecall *w, struct wirecall_end *end)
 {
-	const char *id = wire_request_id(w), *copy;
+	static const char *const names[] = {"request-id", "x-generation-id", "x-request-id"};
+	const char *id = NULL, *copy;
 
-	if (!id)
+	for (size_t i = 0; i < ARRAY_LEN(names) && (!id || !*id); i++)
+		id = http_call_header(&w->http, names[i]);
+	if (!id || !*id)
 		return;
 	snprintf(end->error.request_id, sizeof(end->error.request_id), "%s", id);
 	copy = end->turn ? arena_copy(&end->turn->mem, id, strlen(id)) : NULL;
