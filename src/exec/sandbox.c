@@ -130,36 +130,12 @@ static int check_shown(const struct sandbox *s, const char *path, struct ava_err
 	return 0;
 }
 
-static int check_all(const struct sandbox *s, struct ava_error *err)
-{
-	int rv = s->project[0] ? check_shown(s, s->project, err) : 0;
-
-	for (size_t i = 0; rv == 0 && s->reads && s->reads[i]; i++)
-		rv = check_shown(s, s->reads[i], err);
-	for (size_t i = 0; rv == 0 && s->writes && s->writes[i]; i++)
-		rv = check_shown(s, s->writes[i], err);
-	return rv;
-}
-
 /* Show ava's folders within a shown one as empty. */
 static void add_hidden(struct args *a, const struct sandbox *s, const char *shown)
 {
 	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
 		if (sandbox_below(s->keep_out[i], shown) && access(s->keep_out[i], F_OK) == 0)
 			sandbox_add(a, "--tmpfs", s->keep_out[i], NULL);
-}
-
-/* Add the folders and files that a person named, each under its own path. */
-static void sandbox_add_named(struct args *a, const struct sandbox *s)
-{
-	for (size_t i = 0; s->reads && s->reads[i]; i++)
-		sandbox_add(a, "--ro-bind", s->reads[i], s->reads[i]);
-	for (size_t i = 0; s->writes && s->writes[i]; i++)
-		sandbox_add(a, "--bind", s->writes[i], s->writes[i]);
-	for (size_t i = 0; s->reads && s->reads[i]; i++)
-		add_hidden(a, s, s->reads[i]);
-	for (size_t i = 0; s->writes && s->writes[i]; i++)
-		add_hidden(a, s, s->writes[i]);
 }
 
 /* The copy has no .git: show the project's own read-only, unless it is a link, which could lead
@@ -202,10 +178,16 @@ static const char **bare_argv(const struct sandbox *s, struct ava_error *err)
 const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 {
 	struct args a;
+	int rv;
 
 	if (s->bare)
 		return bare_argv(s, err);
-	if (check_all(s, err) != 0)
+	rv = s->project[0] ? check_shown(s, s->project, err) : 0;
+	for (size_t i = 0; rv == 0 && s->reads && s->reads[i]; i++)
+		rv = check_shown(s, s->reads[i], err);
+	for (size_t i = 0; rv == 0 && s->writes && s->writes[i]; i++)
+		rv = check_shown(s, s->writes[i], err);
+	if (rv != 0)
 		return NULL;
 	a.v = calloc(1, ARGS_MAX * sizeof(*a.v) + (ARRAY_LEN(top) + 1) * PATH_MAX);
 	a.n = 0;
@@ -234,7 +216,15 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 		sandbox_add(&a, "--ro-bind", s->project, s->project);
 		add_hidden(&a, s, s->project);
 	}
-	sandbox_add_named(&a, s);
+	/* Add the folders and files that a person named, each under its own path. */
+	for (size_t i = 0; s->reads && s->reads[i]; i++)
+		sandbox_add(&a, "--ro-bind", s->reads[i], s->reads[i]);
+	for (size_t i = 0; s->writes && s->writes[i]; i++)
+		sandbox_add(&a, "--bind", s->writes[i], s->writes[i]);
+	for (size_t i = 0; s->reads && s->reads[i]; i++)
+		add_hidden(&a, s, s->reads[i]);
+	for (size_t i = 0; s->writes && s->writes[i]; i++)
+		add_hidden(&a, s, s->writes[i]);
 	if (s->work)
 		sandbox_add(&a, "--bind", s->work, SANDBOX_WORK);
 	else

@@ -609,17 +609,6 @@ static bool same_row(const struct memory_row *row, const struct memory_row *old)
 	       row->pinned == old->pinned;
 }
 
-static void overlay(struct memory_row *row, const struct memory_row *r)
-{
-	row->kind = r->kind ? r->kind : row->kind;
-	row->cwd = r->cwd ? r->cwd : row->cwd;
-	row->text = r->text ? r->text : row->text;
-	row->tags = r->tags ? r->tags : row->tags;
-	row->how = r->how ? r->how : row->how;
-	row->session = r->session ? r->session : row->session;
-	row->pinned = r->pinned >= 0 ? r->pinned : row->pinned;
-}
-
 static int put_row(struct store *store, struct memory_row *row, const char *norm, int64_t seq)
 {
 	static const char sql[] =
@@ -675,6 +664,7 @@ static int store_write_row(struct store *store, struct memory_op *op, struct buf
 	struct memory_row row = {.kind = "person", .cwd = "", .tags = "", .how = "added"}, old;
 	int64_t seq;
 	int rv = op->row.text ? normal(norm, op->row.text) : 0;
+	const struct memory_row *r = &op->row;
 
 	if (rv == 0)
 		rv = find_old(store, op, norm->data, &old, &seq);
@@ -695,7 +685,13 @@ static int store_write_row(struct store *store, struct memory_op *op, struct buf
 	} else {
 		row = old;
 	}
-	overlay(&row, &op->row);
+	row.kind = r->kind ? r->kind : row.kind;
+	row.cwd = r->cwd ? r->cwd : row.cwd;
+	row.text = r->text ? r->text : row.text;
+	row.tags = r->tags ? r->tags : row.tags;
+	row.how = r->how ? r->how : row.how;
+	row.session = r->session ? r->session : row.session;
+	row.pinned = r->pinned >= 0 ? r->pinned : row.pinned;
 	row.pinned = MAX(row.pinned, 0);
 	op->outcome = seq == 0               ? MEMORY_ADDED
 		      : same_row(&row, &old) ? MEMORY_KNOWN

@@ -878,9 +878,16 @@ static void http_call_reap(struct http_multi *m)
 	}
 }
 
-/* Give back upload buffers whose last byte libcurl has sent. */
-static void empty_uploads(struct http_multi *m)
+static void http_call_act(struct http_multi *m, curl_socket_t fd, int events)
 {
+	struct http_pool *p = m->pool;
+	int running;
+
+	http_pool_enter(p);
+	m->inside++;
+	(void)curl_multi_socket_action(m->curl, fd, events, &running);
+	m->inside--;
+	/* Give back upload buffers whose last byte libcurl has sent. */
 	LIST_EACH (&m->unsent, n, tmp) {
 		struct http_call_impl *im = LIST_ENTRY(n, struct http_call_impl, unsent);
 		curl_off_t sent = 0;
@@ -891,18 +898,6 @@ static void empty_uploads(struct http_multi *m)
 		http_upload_empty(im->upload);
 		list_del(&im->unsent);
 	}
-}
-
-static void http_call_act(struct http_multi *m, curl_socket_t fd, int events)
-{
-	struct http_pool *p = m->pool;
-	int running;
-
-	http_pool_enter(p);
-	m->inside++;
-	(void)curl_multi_socket_action(m->curl, fd, events, &running);
-	m->inside--;
-	empty_uploads(m);
 	http_call_reap(m);
 	http_pool_leave(p);
 }

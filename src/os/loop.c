@@ -293,15 +293,6 @@ static int pool_size(void)
 	return set ? MIN(MAX(atoi(set), 1), 1024) : 4; /* libuv's own */
 }
 
-static int foreign_of(struct os_loop *l, const void *owner)
-{
-	int n = 0;
-
-	LIST_EACH (&l->at_work, node, next)
-		n += owner != NULL && LIST_ENTRY(node, struct os_work, node)->owner == owner;
-	return n;
-}
-
 /* Next foreign work: the least order whose owner is below its share of threads; of equals the
  * first. */
 static struct os_work *foreign_first(struct os_loop *l)
@@ -310,9 +301,12 @@ static struct os_work *foreign_first(struct os_loop *l)
 
 	LIST_EACH (&l->foreign, node, next) {
 		struct os_work *w = LIST_ENTRY(node, struct os_work, node);
+		int same = 0; /* under way, of the same owner */
 
-		if ((!first || w->order < first->order) &&
-		    foreign_of(l, w->owner) < MAX(pool_size() / 2, 1))
+		LIST_EACH (&l->at_work, other, after)
+			same += w->owner != NULL &&
+				LIST_ENTRY(other, struct os_work, node)->owner == w->owner;
+		if ((!first || w->order < first->order) && same < MAX(pool_size() / 2, 1))
 			first = w;
 	}
 	return first;

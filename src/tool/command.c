@@ -165,18 +165,6 @@ static void command_say_files(struct buf *out, const char *work)
 	closedir(d);
 }
 
-static void no_sandbox(struct command_state *m, const struct exec_end *end)
-{
-	struct ava_error err;
-	size_t n = strcspn(end->output, "\n");
-
-	err_set(&err, AVA_EUNSUPPORTED,
-		"no command can be run here, since its sandbox cannot be made (%.*s): work without "
-		"commands, and tell the person that `ava doctor` says what to do",
-		(int)(n < 300 ? n : 300), n ? end->output : "bwrap ended without a word");
-	job_fail(m->call, "sandbox_unavailable", err.text);
-}
-
 /* Record the layers of the sandbox: as ava-sandbox tells them, and the limits of its cgroup. */
 static void say_layers(struct command_state *m, const char *told)
 {
@@ -228,6 +216,7 @@ static void command_done(const struct exec_end *end, void *user)
 	struct tool_call *c = m->call;
 	const char *layers = sandbox_layers(end->told);
 	struct ava_error err = {0};
+	size_t n = strcspn(end->output, "\n");
 
 	c->work = NULL;
 	os_timer_stop(m->look);
@@ -249,7 +238,11 @@ static void command_done(const struct exec_end *end, void *user)
 	} else if (end->how == EXEC_STOPPED) {
 		job_fail(c, "cancelled", "cancelled");
 	} else if (!layers) {
-		no_sandbox(m, end);
+		err_set(&err, AVA_EUNSUPPORTED,
+			"no command can be run here, since its sandbox cannot be made (%.*s): work "
+			"without commands, and tell the person that `ava doctor` says what to do",
+			(int)(n < 300 ? n : 300), n ? end->output : "bwrap ended without a word");
+		job_fail(c, "sandbox_unavailable", err.text);
 	} else {
 		if (m->bare)
 			buf_adds(&c->out, "(without a sandbox: sandbox.required is 0)\n");
@@ -283,30 +276,24 @@ static void command_look_at_disk(void *user)
 		os_timer_set(m->look, DISK_LOOK_MS);
 }
 
-static void command_show_line(struct command_state *m, const char *text, size_t len)
-{
-	int64_t now = clock_mono_ms();
-	struct tool_env *env = m->call->env;
-	char line[LINE_MAX_BYTES + 1];
-
-	if (len == 0 || !env->activity || atomic_load(&m->call->stop) ||
-	    now - m->shown_ms < SHOW_EVERY_MS)
-		return;
-	m->shown_ms = now;
-	snprintf(line, sizeof(line), "%.*s", (int)MIN(len, LINE_MAX_BYTES), text);
-	env->activity(env, line);
-}
-
 /* Show the last whole line. */
 static void command_shown(const char *text, size_t len, bool stays, void *user)
 {
 	struct command_state *m = user;
+	struct tool_env *env = m->call->env;
+	int64_t now = clock_mono_ms();
+	char shown[LINE_MAX_BYTES + 1];
 	size_t end = stays && text[len - 1] == '\n' ? len - 1 : len;
 	const char *nl = memrchr(text, '\n', end), *line = nl ? nl + 1 : text;
 
 	if (stays)
 		exec_keep(m->child, text, len);
-	command_show_line(m, line, (size_t)(text + end - line));
+	if (text + end == line || !env->activity || atomic_load(&m->call->stop) ||
+	    now - m->shown_ms < SHOW_EVERY_MS)
+		return;
+	m->shown_ms = now;
+	snprintf(shown, sizeof(shown), "%.*s", (int)MIN(text + end - line, LINE_MAX_BYTES), line);
+	env->activity(env, shown);
 }
 
 static void command_output(const char *bytes, size_t len, void *user)

@@ -41,11 +41,6 @@ struct wild {
 	uint64_t *steps; /* steps left */
 };
 
-static void wild_used(const struct wild *w, size_t bytes)
-{
-	*w->steps -= MIN(*w->steps, bytes);
-}
-
 /* ---- classes */
 
 static const struct {
@@ -124,6 +119,7 @@ static bool class_match(const struct wild *w, const char **p, unsigned char c)
 {
 	struct ignore_member m = {.c = 0};
 	bool negated = false;
+	size_t used;
 	const char *at = *p + 1;
 
 	if (at < w->pe && (*at == '!' || *at == '^')) {
@@ -131,7 +127,8 @@ static bool class_match(const struct wild *w, const char **p, unsigned char c)
 		at++;
 	}
 	do { /* a ']' that comes first is a member */
-		wild_used(w, *at == '[' ? (size_t)(w->pe - at) / 8 + 1 : 1); /* looks for its end */
+		used = *at == '[' ? (size_t)(w->pe - at) / 8 + 1 : 1; /* looks for its end */
+		*w->steps -= MIN(*w->steps, used);
 		if (at >= w->pe || !class_member(&at, w->pe, c, &m))
 			return false;
 		at++;
