@@ -64,30 +64,24 @@ static void ending_free(struct run *r)
 
 /* ---- closing open calls */
 
-static void close_calls(struct run *r, struct draft *d)
+void ending_close(struct run *r, struct draft *d, const char *stop_reason)
 {
 	struct turn *t = r->agent.turn;
 	struct buf line;
 
-	if (!t || !r->rec.turn_open)
-		return;
-	for (unsigned i = 0; i < t->ncalls; i++) {
+	person_close(r, d);
+	for (unsigned i = 0; t && r->rec.turn_open && i < t->ncalls; i++) {
 		if (!t->calls[i].recorded)
 			record_tool_result(d, r, &t->calls[i]);
 		t->calls[i].recorded = true;
 	}
-	/* The conversation stays valid for a fork or a resume. */
-	buf_init(&line, 32u << 20);
-	if (r->spec->model->dialect->encode_results(&line, t, NULL, 0) == 0)
-		commit_lines(r, line.data, line.len);
-	buf_fini(&line);
-	r->rec.turn_open = false;
-}
-
-void ending_close(struct run *r, struct draft *d, const char *stop_reason)
-{
-	person_close(r, d);
-	close_calls(r, d);
+	if (t && r->rec.turn_open) { /* the conversation stays valid for a fork or a resume */
+		buf_init(&line, 32u << 20);
+		if (r->spec->model->dialect->encode_results(&line, t, NULL, 0) == 0)
+			commit_lines(r, line.data, line.len);
+		buf_fini(&line);
+		r->rec.turn_open = false;
+	}
 	infer_close_cut(r, d, r->end.interrupted ? "interrupted" : "cancelled", stop_reason);
 	money_settle(r);
 }

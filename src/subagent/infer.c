@@ -724,31 +724,26 @@ static void infer_saved(int rv, void *user)
 	infer_work_start(j);
 }
 
-/* The hashes of the request without building it: the prefix is kept running. */
-static int infer_hashes(struct run *r, const struct agent_infer *call,
-			char prefix[HASH_HEX_LEN + 1], char request[HASH_HEX_LEN + 1])
-{
-	const struct model *m = r->spec->model;
-	struct buf tail;
-	int rv;
-
-	hash_sha256_with(&r->rec.prefix, NULL, 0, prefix);
-	buf_init(&tail, 1u << 16);
-	rv = m->dialect->encode_tail(&tail, m, r->spec->thinking, call);
-	if (rv == 0)
-		hash_sha256_with(&r->rec.prefix, tail.data, tail.len, request);
-	buf_fini(&tail);
-	return rv;
-}
-
 /* Write InferStart; infer_saved goes on. */
 static int infer_begin(struct infer_job *j)
 {
 	struct run *r = j->run;
 	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1], *id = r->call.id;
+	const struct model *m = r->spec->model;
 	struct draft *d = commit_draft(r);
+	struct buf tail;
+	int rv;
 
-	if (!d || infer_hashes(r, &j->call, prefix, request) != 0)
+	if (!d)
+		return AVA_ENOMEM;
+	/* The hashes of the request without building it: the prefix is kept running. */
+	hash_sha256_with(&r->rec.prefix, NULL, 0, prefix);
+	buf_init(&tail, 1u << 16);
+	rv = m->dialect->encode_tail(&tail, m, r->spec->thinking, &j->call);
+	if (rv == 0)
+		hash_sha256_with(&r->rec.prefix, tail.data, tail.len, request);
+	buf_fini(&tail);
+	if (rv != 0)
 		return AVA_ENOMEM;
 	r->call.state = CALL_SAVE;
 	r->call.cut = (struct usage){0}; /* nothing is sent yet */
@@ -806,22 +801,6 @@ static int infer_ask_money(struct infer_job *j)
 	return infer_gate(j);
 }
 
-/* An attempt of an earlier process failed, and its wait is not over. */
-static void infer_hold(struct infer_job *j)
-{
-	struct run *r = j->run;
-	int64_t ms = MAX(r->call.held_until_ms - clock_mono_ms(), 0);
-	char text[160];
-
-	r->call.state = CALL_HELD;
-	os_timer_set(r->call.timer, ms);
-	commit_flush(r, JOURNAL_RIDE, NULL);
-	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %.80s", (ms + 999) / 1000,
-		 r->spec->model->dialect->answer ? r->spec->model->id
-						 : r->spec->model->provider->name);
-	run_activity(r, text);
-}
-
 /* The state's own time is over. */
 static void infer_due(void *user)
 {
@@ -857,6 +836,8 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 {
 	struct run *r = a->world;
 	struct infer_job *j;
+	int64_t held_ms;
+	char text[160];
 	int rv = 0;
 
 	if (!r->call.timer)
@@ -883,12 +864,21 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		r->call.attempts = r->call.late = 0;
 		r->call.began_ms = clock_mono_ms();
 	}
-	if (call->again && r->call.held_until_ms > clock_mono_ms())
-		infer_hold(j);
-	else if (j->rehash)
+	held_ms = call->again ? r->call.held_until_ms - clock_mono_ms() : 0;
+	if (held_ms > 0) { /* an attempt of an earlier process failed, its wait is not over */
+		r->call.state = CALL_HELD;
+		os_timer_set(r->call.timer, held_ms);
+		commit_flush(r, JOURNAL_RIDE, NULL);
+		snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %.80s",
+			 (held_ms + 999) / 1000,
+			 r->spec->model->dialect->answer ? r->spec->model->id
+							 : r->spec->model->provider->name);
+		run_activity(r, text);
+	} else if (j->rehash) {
 		infer_work_start(j);
-	else if (!infer_show_tools(j))
+	} else if (!infer_show_tools(j)) {
 		rv = infer_ask_money(j);
+	}
 	if (rv != 0) {
 		r->call.job = NULL;
 		r->call.state = CALL_NONE;

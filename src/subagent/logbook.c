@@ -558,7 +558,9 @@ static void unnumber(struct list *drafts)
 
 /* ---- commits */
 
-static unsigned fill_ops(const struct draft *d, struct journal_op *ops)
+/* The drafts get their numbers and go as one commit, in order. Negative: nothing is
+ * committed and the drafts have no numbers. */
+static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done, void *user)
 {
 	static const enum journal_op_kind op_kinds[] = {
 		[DRAFT_DAY] = JOURNAL_APPEND,     [DRAFT_RUN] = JOURNAL_APPEND,
@@ -566,25 +568,6 @@ static unsigned fill_ops(const struct draft *d, struct journal_op *ops)
 		[DRAFT_PUT] = JOURNAL_PUT,        [DRAFT_DROP] = JOURNAL_DROP,
 		[DRAFT_ENTRY] = JOURNAL_ENTRY,
 	};
-
-	for (unsigned i = 0; i < d->nparts; i++) {
-		const struct draft_part *p = d->parts[i];
-
-		ops[i] = (struct journal_op){
-			.kind = op_kinds[p->kind],
-			.path = p->path,
-			.bytes = p->bytes.data,
-			.len = p->bytes.len,
-			.id = p->kind == DRAFT_ENTRY ? p->id : NULL,
-		};
-	}
-	return d->nparts;
-}
-
-/* The drafts get their numbers and go as one commit, in order. Negative: nothing is
- * committed and the drafts have no numbers. */
-static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done, void *user)
-{
 	enum journal_level level = JOURNAL_RIDE;
 	struct journal_op few[16], *ops = few;
 	int64_t wall_ms = clock_wall_ms();
@@ -611,7 +594,17 @@ static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done,
 
 		d->first_lsn = journal_lsn(lb->journal, 0);
 		rv = rv == 0 ? draft_number(d, wall_ms) : rv;
-		at += fill_ops(d, ops + at);
+		for (unsigned i = 0; i < d->nparts; i++) {
+			const struct draft_part *p = d->parts[i];
+
+			ops[at++] = (struct journal_op){
+				.kind = op_kinds[p->kind],
+				.path = p->path,
+				.bytes = p->bytes.data,
+				.len = p->bytes.len,
+				.id = p->kind == DRAFT_ENTRY ? p->id : NULL,
+			};
+		}
 	}
 	if (rv == 0)
 		rv = journal_commit(lb->journal, ops, n, level, done, user);

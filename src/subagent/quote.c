@@ -378,19 +378,6 @@ static void add_more(struct buf *out, const char *before, size_t hidden, const c
 		buf_addf(out, WORDS_QUOTE_MORE(before, format_count(hidden).text, id));
 }
 
-/* Each line with a mark before it; terminals break longer ones further in (cli/term.c). */
-static void quote_add_rows(struct buf *out, const char *s, size_t len)
-{
-	for (size_t n; len > 0; s += n, len -= n) {
-		const char *end = memchr(s, '\n', len);
-
-		n = end ? (size_t)(end - s) : len;
-		buf_adds(out, WORDS_QUOTE_ROW);
-		buf_add(out, s, n);
-		n += end != NULL;
-	}
-}
-
 bool quote_hides(const struct op_spawn *s, size_t n)
 {
 	return (s->context && *s->context) || s->output_schema ||
@@ -764,7 +751,7 @@ static bool has_rows(const char *task)
  * has a mark, so that no text passes for a row of the quote. */
 static void words_text(struct buf *out, struct run_spec *const *specs, unsigned n, const char *id)
 {
-	size_t context = 0, schema = 0, hidden;
+	size_t context = 0, schema = 0, hidden, len;
 	struct buf cut;
 
 	buf_init(&cut, SHOWN_BYTES);
@@ -781,7 +768,15 @@ static void words_text(struct buf *out, struct run_spec *const *specs, unsigned 
 			buf_addf(out, WORDS_QUOTE_TASK_OF(i + 1));
 		else
 			buf_adds(out, WORDS_QUOTE_TASK);
-		quote_add_rows(out, cut.data ? cut.data : "", cut.len);
+		/* Each line with a mark before it; terminals break longer ones further in
+		 * (cli/term.c). */
+		for (size_t at = 0; at < cut.len; at += len) {
+			const char *end = memchr(cut.data + at, '\n', cut.len - at);
+
+			len = end ? (size_t)(end + 1 - cut.data) - at : cut.len - at;
+			buf_adds(out, WORDS_QUOTE_ROW);
+			buf_add(out, cut.data + at, len - (end != NULL));
+		}
 		add_more(out, "\n  ", hidden, id);
 	}
 	if (context + schema > 0) {

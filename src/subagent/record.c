@@ -668,62 +668,13 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	record_catalog_end(d, r, status, stop_reason);
 }
 
-static void record_write_call(struct run *r, struct jw *w)
-{
-	const struct retry *t = &r->call.retry;
-
-	jw_str(w, "call", r->call.id);
-	jw_int(w, "attempts", r->call.attempts);
-	jw_int(w, "notices", r->rec.notices);
-	if (t->failures > 0) {
-		jw_object(w, "retry");
-		jw_int(w, "failures", t->failures);
-		jw_int(w, "broken", t->broken);
-		jw_int(w, "failingMs", t->since_ms > 0 ? clock_mono_ms() - t->since_ms : 0);
-		jw_int(w, "lastMs", t->last_ms);
-		jw_end(w);
-	}
-	if (r->call.first_model)
-		jw_str(w, "firstModel", r->call.first_model);
-	if (r->call.fallbacks > 0)
-		jw_int(w, "fallbacks", r->call.fallbacks);
-	if (run_estimated(r) > 0)
-		jw_int(w, "estimatedCalls", run_estimated(r));
-	if (r->group && r->group->time_ms > 0)
-		jw_int(w, "groupMs", group_used_ms(r->group));
-}
-
-/* Totals that result.json will tell. */
-static void write_evidence(struct run *r, struct jw *w)
-{
-	jw_int(w, "startedMs", r->started_wall_ms);
-	if (r->tools.last[0]) {
-		jw_str(w, "lastTool", r->tools.last);
-		jw_int(w, "lastToolMs", r->tools.last_wall_ms);
-	}
-	if (r->tools.bytes_read > 0)
-		jw_int(w, "bytesRead", r->tools.bytes_read);
-	jw_array(w, "toolCounts");
-	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
-		jw_int(w, NULL, r->tools.counts[i]);
-	jw_end(w);
-	jw_array(w, "callsOf"); /* by iteration; 0: results of a resumed run */
-	for (int32_t i = 0; i < r->tools.calls_at; i++)
-		jw_int(w, NULL, r->tools.calls_before[i + 1] - r->tools.calls_before[i]);
-	jw_end(w);
-	if (r->tools.artifacts.len > 0) {
-		jw_array(w, "artifacts");
-		jw_raw(w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
-		jw_end(w);
-	}
-}
-
 /* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */
 void record_position(struct draft *d, struct run *r)
 {
 	const struct agent *a = &r->agent;
 	struct agent_position p;
 	struct rec c;
+	const struct retry *t = &r->call.retry;
 
 	agent_position_of(a, clock_mono_ms(), &p);
 	if (a->asked && !r->call.id[0]) { /* the call waits, or failed: a restart makes it again */
@@ -738,8 +689,46 @@ void record_position(struct draft *d, struct run *r)
 	jw_object(&c.w, "value");
 	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, &c.w);
 	jw_object(&c.w, "run");
-	record_write_call(r, &c.w);
-	write_evidence(r, &c.w);
+	jw_str(&c.w, "call", r->call.id);
+	jw_int(&c.w, "attempts", r->call.attempts);
+	jw_int(&c.w, "notices", r->rec.notices);
+	if (t->failures > 0) {
+		jw_object(&c.w, "retry");
+		jw_int(&c.w, "failures", t->failures);
+		jw_int(&c.w, "broken", t->broken);
+		jw_int(&c.w, "failingMs", t->since_ms > 0 ? clock_mono_ms() - t->since_ms : 0);
+		jw_int(&c.w, "lastMs", t->last_ms);
+		jw_end(&c.w);
+	}
+	if (r->call.first_model)
+		jw_str(&c.w, "firstModel", r->call.first_model);
+	if (r->call.fallbacks > 0)
+		jw_int(&c.w, "fallbacks", r->call.fallbacks);
+	if (run_estimated(r) > 0)
+		jw_int(&c.w, "estimatedCalls", run_estimated(r));
+	if (r->group && r->group->time_ms > 0)
+		jw_int(&c.w, "groupMs", group_used_ms(r->group));
+	/* Totals that result.json will tell. */
+	jw_int(&c.w, "startedMs", r->started_wall_ms);
+	if (r->tools.last[0]) {
+		jw_str(&c.w, "lastTool", r->tools.last);
+		jw_int(&c.w, "lastToolMs", r->tools.last_wall_ms);
+	}
+	if (r->tools.bytes_read > 0)
+		jw_int(&c.w, "bytesRead", r->tools.bytes_read);
+	jw_array(&c.w, "toolCounts");
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		jw_int(&c.w, NULL, r->tools.counts[i]);
+	jw_end(&c.w);
+	jw_array(&c.w, "callsOf"); /* by iteration; 0: results of a resumed run */
+	for (int32_t i = 0; i < r->tools.calls_at; i++)
+		jw_int(&c.w, NULL, r->tools.calls_before[i + 1] - r->tools.calls_before[i]);
+	jw_end(&c.w);
+	if (r->tools.artifacts.len > 0) {
+		jw_array(&c.w, "artifacts");
+		jw_raw(&c.w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
+		jw_end(&c.w);
+	}
 	jw_end(&c.w);
 	jw_end(&c.w);
 	record_end(&c);

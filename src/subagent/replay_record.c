@@ -22,27 +22,6 @@
 
 #define EXCERPT_PART 60 /* bytes shown of each side */
 
-static int read_events(struct record *r, int root_fd, const char *run, struct ava_error *err)
-{
-	char path[LOGBOOK_PATH], *data;
-	const char *line;
-	size_t len, at = 0, n;
-	int rv;
-
-	logbook_run_path(run, path);
-	rv = logbook_read(root_fd, path, REPLAY_FILE_MAX, &data, &len, err);
-	if (rv != 0)
-		return rv;
-	rv = ava_trace_new(&r->events, "", NULL, err);
-	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
-		rv = ava_trace_append(r->events, line, n, err);
-		if (rv == AVA_EINVAL)
-			rv = err_wrap(err, AVA_ECORRUPT, "%s, event %zu", path, r->events->n + 1);
-	}
-	free(data);
-	return rv;
-}
-
 static void record_look(struct record *r, const struct trace_event *e)
 {
 	if (r->seen == e)
@@ -84,11 +63,24 @@ static bool record_scan(struct record *r, size_t *i, enum event_kind kind)
 
 int record_open(struct record *r, int root_fd, const char *run, struct ava_error *err)
 {
-	char path[LOGBOOK_PATH];
-	int rv = read_events(r, root_fd, run, err);
+	char path[LOGBOOK_PATH], *data;
+	const char *line;
+	size_t len, at = 0, n;
+	int rv;
 
+	logbook_run_path(run, path);
+	rv = logbook_read(root_fd, path, REPLAY_FILE_MAX, &data, &len, err);
 	if (rv == AVA_ENOENT)
 		return err_set(err, rv, "there is no run %s, or its log is gone", run);
+	if (rv != 0)
+		return rv;
+	rv = ava_trace_new(&r->events, "", NULL, err);
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		rv = ava_trace_append(r->events, line, n, err);
+		if (rv == AVA_EINVAL)
+			rv = err_wrap(err, AVA_ECORRUPT, "%s, event %zu", path, r->events->n + 1);
+	}
+	free(data);
 	logbook_messages_path(run, path);
 	if (rv == 0)
 		rv = logbook_read(root_fd, path, REPLAY_FILE_MAX, &r->file, &r->len, err);
@@ -449,27 +441,14 @@ bool replay_request_is(const struct replay *p)
 	       strcmp(json_str(p->rec.content, "requestHash"), mine) == 0;
 }
 
-static void check_hashes(struct replay *p, bool force)
-{
-	const char *prefix = json_get_str(p->rec.content, "prefixHash");
-	const char *request = json_get_str(p->rec.content, "requestHash");
-	char mine[HASH_HEX_LEN + 1];
-
-	hash_sha256_with(&p->prefix, "", 0, mine);
-	if (prefix != NULL && strcmp(prefix, mine) != 0)
-		record_same(&p->rec, "the hash of the request's messages", prefix, strlen(prefix),
-			    mine, HASH_HEX_LEN);
-	else if (request != NULL && request_hash(p, force, mine))
-		record_same(&p->rec, "the hash of the request with its parameters", request,
-			    strlen(request), mine, HASH_HEX_LEN);
-}
-
 void replay_check_infer(struct replay *p, const struct agent_infer *call)
 {
 	struct record *r = &p->rec;
 	const char *id = json_str(r->content, "callId");
 	int64_t max_output = json_get_int(r->content, "maxOutput", 0);
-	char mine[16];
+	const char *prefix = json_get_str(r->content, "prefixHash");
+	const char *request = json_get_str(r->content, "requestHash");
+	char mine[16], hash[HASH_HEX_LEN + 1];
 	size_t len = (size_t)snprintf(mine, sizeof(mine), "i%d", call->iteration);
 
 	if (strncmp(id, mine, len) != 0 || (id[len] != '\0' && id[len] != '.'))
@@ -478,8 +457,15 @@ void replay_check_infer(struct replay *p, const struct agent_infer *call)
 	/* Budgets and refusals may have lowered it; nothing raises it. */
 	if (max_output > call->max_output)
 		check_number(r, "the most it may write (tokens)", max_output, call->max_output);
-	if (!r->stopped)
-		check_hashes(p, call->force_submit);
+	if (r->stopped)
+		return;
+	hash_sha256_with(&p->prefix, "", 0, hash);
+	if (prefix != NULL && strcmp(prefix, hash) != 0)
+		record_same(r, "the hash of the request's messages", prefix, strlen(prefix), hash,
+			    HASH_HEX_LEN);
+	else if (request != NULL && request_hash(p, call->force_submit, hash))
+		record_same(r, "the hash of the request with its parameters", request,
+			    strlen(request), hash, HASH_HEX_LEN);
 }
 
 /* ---- the position */
@@ -552,34 +538,31 @@ static bool same_name(const char *name, const char *wire)
 	return *wire == '\0';
 }
 
-/* Makes name and arguments of the call those of the ToolCall looked at. */
-static void mend_call(struct record *r, struct turn *t, struct turn_call *c)
-{
-	const char *name = json_str(r->content, "name");
-	const json_t *args = json_object_get(r->content, "args");
-	char id[24];
-
-	if (strcmp(name, c->name) != 0 && same_name(name, c->name)) {
-		name = arena_copy(&t->mem, name, strlen(name));
-		c->name = name != NULL ? name : c->name;
-	}
-	if (json_is_string(args) && json_string_length(args) == 0) {
-		snprintf(id, sizeof(id), "%s", json_str(r->content, "callId"));
-		c->args = NULL;
-		c->args_error = args_error(r, t, id);
-	}
-}
-
 void replay_mend_reply(struct replay *p, struct turn *t)
 {
-	size_t at = p->rec.next + 1;
+	struct record *r = &p->rec;
+	size_t at = r->next + 1;
 	const char *thinking;
+	char id[24];
 
-	for (unsigned i = 0; i < t->ncalls && record_scan(&p->rec, &at, EVENT_ToolCall); i++)
-		mend_call(&p->rec, t, &t->calls[i]);
-	at = p->rec.next + 1; /* lines lack thinking that is not sent back */
-	if (t->thinking_len == 0 && record_scan(&p->rec, &at, EVENT_ExtendedThinking)) {
-		thinking = json_str(p->rec.content, "thinking");
+	for (unsigned i = 0; i < t->ncalls && record_scan(r, &at, EVENT_ToolCall); i++) {
+		struct turn_call *c = &t->calls[i];
+		const char *name = json_str(r->content, "name");
+		const json_t *args = json_object_get(r->content, "args");
+
+		if (strcmp(name, c->name) != 0 && same_name(name, c->name)) {
+			name = arena_copy(&t->mem, name, strlen(name));
+			c->name = name != NULL ? name : c->name;
+		}
+		if (json_is_string(args) && json_string_length(args) == 0) {
+			snprintf(id, sizeof(id), "%s", json_str(r->content, "callId"));
+			c->args = NULL;
+			c->args_error = args_error(r, t, id);
+		}
+	}
+	at = r->next + 1; /* lines lack thinking that is not sent back */
+	if (t->thinking_len == 0 && record_scan(r, &at, EVENT_ExtendedThinking)) {
+		thinking = json_str(r->content, "thinking");
 		t->thinking = arena_copy(&t->mem, thinking, strlen(thinking));
 		t->thinking_len = t->thinking != NULL ? strlen(thinking) : 0;
 	}

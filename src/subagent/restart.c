@@ -415,26 +415,6 @@ static int minimal_spec(struct supervisor *sup, const struct catalog_row *row,
 	return rv;
 }
 
-static int restart_take_up(struct supervisor *sup, const struct catalog_row *row,
-			   struct messages *m, struct run **out, struct ava_error *err)
-{
-	struct run *r;
-	int rv = supervisor_adopt(sup, m->spec, row->id, row->trace_id, &r, err);
-
-	if (rv != 0)
-		return rv;
-	m->spec = NULL; /* taken */
-	r->durable = true;
-	r->spawned_wall_ms = row->started_ms;
-	r->rec.request_bytes = (int64_t)m->body.len;
-	r->rec.messages_from = m->info.cut_at;
-	r->rec.message_lines = jsonl_count(m->file, m->len);
-	hash_sha256_init(&r->rec.prefix);
-	hash_sha256_add(&r->rec.prefix, m->body.data ? m->body.data : "", m->body.len);
-	*out = r;
-	return 0;
-}
-
 static int restart_go_on(struct run *r, const struct messages *m, int readable,
 			 const struct restart_hooks *hooks, struct restored *at,
 			 struct ava_error *err)
@@ -481,8 +461,16 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	}
 	rv = readable == 0 || readable == AVA_ENOMEM ? readable : minimal_spec(sup, row, &m.spec);
 	if (rv == 0)
-		rv = restart_take_up(sup, row, &m, &r, &err);
+		rv = supervisor_adopt(sup, m.spec, row->id, row->trace_id, &r, &err);
 	if (rv == 0) {
+		m.spec = NULL; /* taken */
+		r->durable = true;
+		r->spawned_wall_ms = row->started_ms;
+		r->rec.request_bytes = (int64_t)m.body.len;
+		r->rec.messages_from = m.info.cut_at;
+		r->rec.message_lines = jsonl_count(m.file, m.len);
+		hash_sha256_init(&r->rec.prefix);
+		hash_sha256_add(&r->rec.prefix, m.body.data ? m.body.data : "", m.body.len);
 		rv = restart_go_on(r, &m, readable, hooks, &at, &err);
 		money_settle(r);
 		money_seen(sup, at.last_ms);

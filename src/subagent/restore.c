@@ -66,27 +66,6 @@ struct tail {
 
 /* ---- the position, read */
 
-static void restore_read_call(struct tail *c, const json_t *o)
-{
-	struct run *r = c->run;
-	const json_t *t = json_object_get(o, "retry");
-	const char *first = json_get_str(o, "firstModel");
-
-	snprintf(r->call.id, sizeof(r->call.id), "%s", json_str(o, "call"));
-	r->call.attempts = (uint16_t)json_get_int(o, "attempts", 0);
-	r->rec.notices = (uint8_t)json_get_int(o, "notices", 0);
-	r->call.fallbacks = (uint16_t)json_get_int(o, "fallbacks", 0);
-	r->agent.at.totals.estimated_calls = (int32_t)json_get_int(o, "estimatedCalls", 0);
-	if (first)
-		r->call.first_model = arena_copy(&r->spec->mem, first, strlen(first));
-	if (!t)
-		return;
-	r->call.retry.failures = (uint16_t)json_get_int(t, "failures", 0);
-	r->call.retry.broken = (uint16_t)json_get_int(t, "broken", 0);
-	r->call.retry.last_ms = json_get_int(t, "lastMs", 0);
-	c->failing_from_ms = r->agent.at.used_ms - json_get_int(t, "failingMs", 0);
-}
-
 static int read_evidence(struct run *r, const json_t *o)
 {
 	const json_t *list = json_object_get(o, "toolCounts"), *v;
@@ -119,14 +98,31 @@ static int read_position(struct tail *c, const struct event_view *v)
 	struct run *r = c->run;
 	struct ava_error why = {0};
 	json_t *content = json_parse(v->content.s, v->content.len, &why);
-	const json_t *value = json_object_get(content, "value"), *run;
+	const json_t *value = json_object_get(content, "value"), *run, *retry;
+	const char *first;
 	struct agent_position p = {0};
 	int rv = why.code == AVA_ENOMEM ? AVA_ENOMEM : agent_position_read(&p, value);
 
 	if (rv == 0) {
 		run = json_object_get(value, "run");
 		agent_restore(&r->agent, &p, agent_position_sentence(value));
-		restore_read_call(c, run);
+		snprintf(r->call.id, sizeof(r->call.id), "%s", json_str(run, "call"));
+		r->call.attempts = (uint16_t)json_get_int(run, "attempts", 0);
+		r->rec.notices = (uint8_t)json_get_int(run, "notices", 0);
+		r->call.fallbacks = (uint16_t)json_get_int(run, "fallbacks", 0);
+		r->agent.at.totals.estimated_calls =
+			(int32_t)json_get_int(run, "estimatedCalls", 0);
+		first = json_get_str(run, "firstModel");
+		if (first)
+			r->call.first_model = arena_copy(&r->spec->mem, first, strlen(first));
+		retry = json_object_get(run, "retry");
+		if (retry) {
+			r->call.retry.failures = (uint16_t)json_get_int(retry, "failures", 0);
+			r->call.retry.broken = (uint16_t)json_get_int(retry, "broken", 0);
+			r->call.retry.last_ms = json_get_int(retry, "lastMs", 0);
+			c->failing_from_ms =
+				r->agent.at.used_ms - json_get_int(retry, "failingMs", 0);
+		}
 		if (json_object_get(run, "groupMs"))
 			group_noted(r, json_get_int(run, "groupMs", 0), v->wall_ms);
 		rv = read_evidence(r, run);
@@ -202,20 +198,6 @@ static void take_tool_call(struct tail *c, const struct event_view *v, const jso
 	snprintf(r->tools.last, sizeof(r->tools.last), "%s", json_str(content, "name"));
 }
 
-static void restore_count_result(struct run *r, const json_t *content)
-{
-	const char *name = json_get_str(content, "name"), *kept = json_get_str(content, "artifact");
-
-	if (kept && *kept)
-		buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", kept);
-	if (!name || !json_get_bool(content, "success", false))
-		return;
-	r->tools.bytes_read += json_get_int(content, "bytes", 0);
-	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
-		if (strcmp(r->spec->tools[i]->name, name) == 0)
-			r->tools.counts[i]++;
-}
-
 static struct tail_call *open_call(struct tail *c, const char *id)
 {
 	for (unsigned i = 0; i < c->ncalls; i++)
@@ -227,8 +209,18 @@ static struct tail_call *open_call(struct tail *c, const char *id)
 static int take_tool_result(struct tail *c, const json_t *content)
 {
 	struct tail_call *k = open_call(c, json_str(content, "callId"));
+	const char *name = json_get_str(content, "name"), *kept = json_get_str(content, "artifact");
+	struct run_tools *tools = &c->run->tools;
+	const struct run_spec *s = c->run->spec;
 
-	restore_count_result(c->run, content);
+	if (kept && *kept)
+		buf_addf(&tools->artifacts, "%s\"%s\"", tools->artifacts.len ? "," : "", kept);
+	if (name && json_get_bool(content, "success", false)) {
+		tools->bytes_read += json_get_int(content, "bytes", 0);
+		for (unsigned i = 0; i < s->agent.ntools; i++)
+			if (strcmp(s->tools[i]->name, name) == 0)
+				tools->counts[i]++;
+	}
 	if (!k)
 		return 0;
 	k->answered = true;
@@ -360,37 +352,28 @@ static void restore_scan_line(struct tail *c, const char *line, size_t len, size
 	}
 }
 
-static int take_log(struct tail *c, const char *data, size_t len)
-{
-	struct event_view v, position = {0};
-	const char *line;
-	size_t at = 0, n;
-	int rv = 0;
-
-	while (jsonl_next(data, len, &at, &line, &n) == 1)
-		restore_scan_line(c, line, n, at, &position);
-	if (c->from > 0)
-		rv = read_position(c, &position);
-	for (at = 0; rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1;)
-		if (view_own(c->run, line, n, &v))
-			rv = restore_take_event(c, &v,
-						c->from > 0 && (size_t)(line - data) >= c->from);
-	return rv;
-}
-
 /* Reads the run's log, with its successors where recovery had to begin new files. */
 static int restore_read_log(struct tail *c, struct ava_error *err)
 {
 	struct run *r = c->run;
+	struct event_view v, position = {0};
 	char path[LOGBOOK_PATH], *data;
-	size_t len;
+	const char *line;
+	size_t len, n, at = 0;
 	int rv;
 
 	logbook_run_path(r->id.text, path);
 	rv = logbook_read(r->rec.outbox.lb->root_fd, path, FILE_MAX, &data, &len, err);
 	if (rv != 0)
 		return rv;
-	rv = take_log(c, data, len);
+	while (jsonl_next(data, len, &at, &line, &n) == 1)
+		restore_scan_line(c, line, n, at, &position);
+	if (c->from > 0)
+		rv = read_position(c, &position);
+	for (at = 0; rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1;)
+		if (view_own(r, line, n, &v))
+			rv = restore_take_event(c, &v,
+						c->from > 0 && (size_t)(line - data) >= c->from);
 	free(data);
 	if (rv == 0 && c->replied)
 		rv = toolrun_count(r, c->ncalls);

@@ -77,17 +77,6 @@ static bool same_head(const struct run_spec *s, const json_t *was)
 	return same && json_get_str(was, "head");
 }
 
-static int keep_head(const struct run_spec *s, const json_t *was, struct buf *out)
-{
-	struct jw w;
-
-	if (!same_head(s, was))
-		return 0;
-	spec_line_begin(&w, out, "spec");
-	jw_str(&w, "head", json_get_str(was, "head"));
-	return spec_line_end(&w);
-}
-
 static int resume_add_notice(const struct run_spec *s, struct buf *out)
 {
 	const struct agent_limits *l = &s->agent.limits;
@@ -170,6 +159,7 @@ static int make_lines(struct run_spec *s, const char *file, size_t len, struct r
 		      struct ava_error *err)
 {
 	json_t *was = NULL;
+	struct jw w;
 	const char *line;
 	size_t at = 0, n;
 	int rv = spec_first_line(file, len, &was, err);
@@ -178,8 +168,11 @@ static int make_lines(struct run_spec *s, const char *file, size_t len, struct r
 		rv = resume_take_dialect(s, file, len, err);
 	if (rv == 0)
 		rv = spec_line(s, &r->lines, &r->request_bytes, &r->prefix);
-	if (rv == 0)
-		rv = keep_head(s, was, &r->lines);
+	if (rv == 0 && same_head(s, was)) {
+		spec_line_begin(&w, &r->lines, "spec");
+		jw_str(&w, "head", json_get_str(was, "head"));
+		rv = spec_line_end(&w);
+	}
 	while (rv == 0 && jsonl_next(file, len, &at, &line, &n) == 1) {
 		if (s->model->dialect->line_kind(line, n) == LINE_NONE &&
 		    !jscan_begins(line, n, "{\"replace\":"))

@@ -312,25 +312,17 @@ static void add_core(struct role_reading *g, const char *name, size_t len, unsig
 
 typedef void (*name_fn)(struct role_reading *g, const char *name, size_t len, unsigned line);
 
-/* Calls `take` for each name; commas and blanks outside of parentheses part them. */
-static void each_name(struct role_reading *g, const char *s, unsigned line, name_fn take)
-{
-	static const char parts[] = " \t\r\n,\"'";
-
-	while (*(s += strspn(s, parts))) {
-		size_t n = 0;
-
-		for (int depth = 0; s[n] && (depth > 0 || !strchr(parts, s[n])); n++)
-			depth += s[n] == '(' ? 1 : s[n] == ')' && depth > 0 ? -1 : 0;
-		take(g, s, n, line);
-		s += n;
-	}
-}
-
 static void role_names_of(struct role_reading *g, const struct yaml_node *n, name_fn take)
 {
-	if (n->kind == YAML_SCALAR && !yaml_is_null(n))
-		each_name(g, n->text, n->line, take);
+	static const char parts[] = " \t\r\n,\"'"; /* they part names outside of parentheses */
+	const char *s = n->kind == YAML_SCALAR && !yaml_is_null(n) ? n->text : "";
+
+	for (size_t len; *(s += strspn(s, parts)); s += len) {
+		len = 0;
+		for (int depth = 0; s[len] && (depth > 0 || !strchr(parts, s[len])); len++)
+			depth += s[len] == '(' ? 1 : s[len] == ')' && depth > 0 ? -1 : 0;
+		take(g, s, len, n->line);
+	}
 	for (const struct yaml_node *i = n->kind == YAML_LIST ? n->first : NULL; i; i = i->next) {
 		if (i->kind == YAML_SCALAR && i->len > 0)
 			take(g, i->text, i->len, i->line);

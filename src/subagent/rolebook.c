@@ -82,34 +82,14 @@ static bool rolebook_same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-static void read_role(struct rolebook_place *p, struct role_file *f)
-{
-	struct ava_error err = {0};
-	char *text = NULL;
-	size_t len = 0;
-	int rv = 0;
-
-	role_release(f->role);
-	free(f->why);
-	f->role = NULL;
-	f->why = NULL;
-	f->unsettled = clock_wall_ms() - (int64_t)f->st.st_ctim.tv_sec * 1000 < SETTLED_MS;
-	if (p->source != ROLE_PROJECT && (f->st.st_mode & S_IWOTH) != 0)
-		rv = err_set(&err, AVA_EDENIED, "%s: anybody may write it: chmod o-w it", f->path);
-	if (rv == 0)
-		rv = sys_read_file(AT_FDCWD, f->path, ROLE_FILE_MAX, &text, &len, &err);
-	if (rv == 0)
-		rv = role_read(&f->role, f->path, text, len, p->source, &err);
-	free(text);
-	if (rv != 0)
-		f->why = strdup(err.text);
-	p->no_memory |= rv == AVA_ENOMEM || (rv != 0 && !f->why);
-}
-
 static void see_file(struct rolebook_place *p, const char *path)
 {
 	struct role_file *f = NULL;
+	struct ava_error err = {0};
 	struct stat st;
+	char *text = NULL;
+	size_t len = 0;
+	int rv = 0;
 
 	if (stat(path, &st) != 0)
 		return; /* gone meanwhile, or a link that leads nowhere */
@@ -136,7 +116,21 @@ static void see_file(struct rolebook_place *p, const char *path)
 	if (!f->unsettled && rolebook_same_file(&f->st, &st))
 		return;
 	f->st = st;
-	read_role(p, f);
+	role_release(f->role);
+	free(f->why);
+	f->role = NULL;
+	f->why = NULL;
+	f->unsettled = clock_wall_ms() - (int64_t)st.st_ctim.tv_sec * 1000 < SETTLED_MS;
+	if (p->source != ROLE_PROJECT && (st.st_mode & S_IWOTH) != 0)
+		rv = err_set(&err, AVA_EDENIED, "%s: anybody may write it: chmod o-w it", f->path);
+	if (rv == 0)
+		rv = sys_read_file(AT_FDCWD, f->path, ROLE_FILE_MAX, &text, &len, &err);
+	if (rv == 0)
+		rv = role_read(&f->role, f->path, text, len, p->source, &err);
+	free(text);
+	if (rv != 0)
+		f->why = strdup(err.text);
+	p->no_memory |= rv == AVA_ENOMEM || (rv != 0 && !f->why);
 }
 
 /* *.md of a folder and those in it, in the order of their names. */
@@ -452,29 +446,6 @@ int roles_look(const char *path, struct role_list *out, struct ava_error *err)
 	return err_set(err, rv, "out of memory");
 }
 
-/* "there are a, b and c" */
-static void say_names(struct buf *out, const struct role_list *l)
-{
-	size_t left = 0, broken = 0;
-
-	for (size_t i = 0; i < l->n; i++) {
-		left += l->items[i].why == NULL;
-		broken += l->items[i].role == NULL;
-	}
-	for (size_t i = 0, n = left; i < l->n; i++)
-		if (!l->items[i].why) {
-			left--;
-			buf_addf(out, "%s%s",
-				 left + 1 == n ? ""
-				 : left        ? ", "
-					       : " and ",
-				 l->items[i].role->name);
-		}
-	if (broken > 0)
-		buf_addf(out, "; %zu role file%s cannot be read: ava roles check", broken,
-			 broken == 1 ? "" : "s");
-}
-
 const struct role *role_find(const char *name, const char *cwd, struct ava_error *err)
 {
 	const struct role_entry *e = NULL;
@@ -482,6 +453,7 @@ const struct role *role_find(const char *name, const char *cwd, struct ava_error
 	struct role_list all;
 	char own[PATH_MOST] = "";
 	struct buf names;
+	size_t n = 0, left, broken = 0;
 
 	if (roles_list(cwd, &all) != 0) {
 		err_set(err, AVA_ENOMEM, "out of memory");
@@ -497,7 +469,23 @@ const struct role *role_find(const char *name, const char *cwd, struct ava_error
 		}
 	if (!e) {
 		buf_init(&names, 1u << 16);
-		say_names(&names, &all);
+		for (size_t i = 0; i < all.n; i++) {
+			n += all.items[i].why == NULL;
+			broken += all.items[i].role == NULL;
+		}
+		left = n;
+		for (size_t i = 0; i < all.n; i++) /* "there are a, b and c" */
+			if (!all.items[i].why) {
+				left--;
+				buf_addf(&names, "%s%s",
+					 left + 1 == n ? ""
+					 : left        ? ", "
+						       : " and ",
+					 all.items[i].role->name);
+			}
+		if (broken > 0)
+			buf_addf(&names, "; %zu role file%s cannot be read: ava roles check",
+				 broken, broken == 1 ? "" : "s");
 		(void)settings_config_path("agents/<name>.md", own, sizeof(own), NULL);
 		err_set(err, AVA_EINVAL,
 			"unknown role %.60s: there are %.300s; one of your own is a file: %.200s "

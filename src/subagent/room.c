@@ -24,23 +24,6 @@ struct room_job {
 	struct ava_error err;
 };
 
-static struct call_ref room_name_call(size_t k, const struct run *r)
-{
-	int32_t low = 0, high = r->tools.calls_at;
-
-	if (high <= 0 || k >= r->tools.calls_before[high])
-		return (struct call_ref){0};
-	while (high - low > 1) {
-		int32_t mid = low + (high - low) / 2;
-
-		if (r->tools.calls_before[mid] <= k)
-			low = mid;
-		else
-			high = mid;
-	}
-	return (struct call_ref){low, (uint32_t)(k - r->tools.calls_before[low]) + 1};
-}
-
 static void job_free(struct room_job *j)
 {
 	struct run *r = j->run;
@@ -57,10 +40,22 @@ static void job_free(struct room_job *j)
 /* The run's call with the k-th result in messages.jsonl. */
 static struct call_ref room_call_name(size_t k, void *run)
 {
-	struct call_ref at;
+	const struct run_tools *t = &((const struct run *)run)->tools;
+	struct call_ref at = {0};
+	int32_t low = 0, high, mid;
 
 	pthread_mutex_lock(&toolrun_calls);
-	at = room_name_call(k, run);
+	high = t->calls_at;
+	if (high > 0 && k < t->calls_before[high]) {
+		while (high - low > 1) {
+			mid = low + (high - low) / 2;
+			if (t->calls_before[mid] <= k)
+				low = mid;
+			else
+				high = mid;
+		}
+		at = (struct call_ref){low, (uint32_t)(k - t->calls_before[low]) + 1};
+	}
 	pthread_mutex_unlock(&toolrun_calls);
 	return at;
 }

@@ -137,30 +137,6 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 	return session_entry_end(&w);
 }
 
-static void blocks(struct jw *w, const struct turn *t)
-{
-	jw_array(w, "content");
-	if (t->thinking_len > 0) {
-		jw_object(w, NULL);
-		jw_str(w, "type", "thinking");
-		jw_strn(w, "thinking", t->thinking, t->thinking_len);
-		jw_end(w);
-	}
-	if (t->text_len > 0)
-		session_entry_text_block(w, t->text, t->text_len);
-	for (unsigned i = 0; i < t->ncalls; i++) {
-		const struct turn_call *c = &t->calls[i];
-
-		jw_object(w, NULL);
-		jw_str(w, "type", "toolCall");
-		jw_str(w, "id", c->id);
-		jw_str(w, "name", c->name);
-		jw_raw(w, "arguments", c->args ? c->args : "{}", c->args ? c->args_len : 2);
-		jw_end(w);
-	}
-	jw_end(w);
-}
-
 /* pi's names for the forms of requests. */
 static const char *api_word(const struct model *m)
 {
@@ -178,7 +154,26 @@ static int assistant(struct buf *out, const struct session_entry *e, const struc
 	int64_t cost = u->cost_microusd < 0 ? 0 : u->cost_microusd;
 
 	message_begin(&w, out, e, "assistant");
-	blocks(&w, t);
+	jw_array(&w, "content");
+	if (t->thinking_len > 0) {
+		jw_object(&w, NULL);
+		jw_str(&w, "type", "thinking");
+		jw_strn(&w, "thinking", t->thinking, t->thinking_len);
+		jw_end(&w);
+	}
+	if (t->text_len > 0)
+		session_entry_text_block(&w, t->text, t->text_len);
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		const struct turn_call *c = &t->calls[i];
+
+		jw_object(&w, NULL);
+		jw_str(&w, "type", "toolCall");
+		jw_str(&w, "id", c->id);
+		jw_str(&w, "name", c->name);
+		jw_raw(&w, "arguments", c->args ? c->args : "{}", c->args ? c->args_len : 2);
+		jw_end(&w);
+	}
+	jw_end(&w);
 	jw_str(&w, "api", api_word(m));
 	model_of(&w, m, "model");
 	jw_object(&w, "usage");

@@ -209,28 +209,6 @@ int spec_defined_tool(struct run_spec *r, const json_t *definitions, size_t i,
 	return *t ? 0 : AVA_ENOMEM;
 }
 
-static void write_definitions(struct jw *w, const struct run_spec *r)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < r->agent.ntools; i++) {
-		const struct tool *t = r->tools[i];
-
-		if (!(t->flags & TOOL_MCP))
-			continue;
-		if (n++ == 0)
-			jw_array(w, "toolDefinitions");
-		jw_object(w, NULL);
-		jw_str(w, "name", t->name);
-		jw_str(w, "description", t->description);
-		jw_str(w, "schema", t->schema);
-		rights_write(w, "rights", t->flags);
-		jw_end(w);
-	}
-	if (n > 0)
-		jw_end(w);
-}
-
 /* ---- ask_before: tools whose calls wait for a person's yes */
 
 bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t)
@@ -348,26 +326,12 @@ void spec_ask_write(struct jw *w, const struct run_spec *r)
 	jw_end(w);
 }
 
-static void spec_group_write(struct jw *w, const struct spec_group *g)
-{
-	if (!g->id[0])
-		return;
-	jw_object(w, "group");
-	jw_str(w, "id", g->id);
-	spec_write_cost(w, g->cost_microusd);
-	jw_fixed(w, "seconds", g->time_ms, 3);
-	jw_int(w, "index", g->index);
-	jw_int(w, "size", g->size);
-	jw_bool(w, "share", g->share);
-	jw_bool(w, "chain", g->chain);
-	if (g->then)
-		jw_str(w, "then", g->then);
-	jw_end(w);
-}
-
 /* The keys of the config, in canonical order, into an open object. */
 static void spec_write_config(struct jw *w, const struct run_spec *r)
 {
+	const struct spec_group *g = &r->group;
+	unsigned n = 0;
+
 	jw_str(w, "role", r->role->name);
 	role_write(w, r->role);
 	jw_str(w, "task", r->task);
@@ -378,7 +342,22 @@ static void spec_write_config(struct jw *w, const struct run_spec *r)
 	for (unsigned i = 0; i < r->agent.ntools; i++)
 		jw_str(w, NULL, r->tools[i]->name);
 	jw_end(w);
-	write_definitions(w, r);
+	for (unsigned i = 0; i < r->agent.ntools; i++) {
+		const struct tool *t = r->tools[i];
+
+		if (!(t->flags & TOOL_MCP))
+			continue;
+		if (n++ == 0)
+			jw_array(w, "toolDefinitions");
+		jw_object(w, NULL);
+		jw_str(w, "name", t->name);
+		jw_str(w, "description", t->description);
+		jw_str(w, "schema", t->schema);
+		rights_write(w, "rights", t->flags);
+		jw_end(w);
+	}
+	if (n > 0)
+		jw_end(w);
 	jw_array(w, "grants");
 	for (size_t i = 0; i < r->ngrants; i++)
 		jw_str(w, NULL, r->grants[i]);
@@ -401,7 +380,19 @@ static void spec_write_config(struct jw *w, const struct run_spec *r)
 		jw_str(w, key, r->field);
 	SPAWN_NOTES(X)
 #undef X
-	spec_group_write(w, &r->group);
+	if (g->id[0]) {
+		jw_object(w, "group");
+		jw_str(w, "id", g->id);
+		spec_write_cost(w, g->cost_microusd);
+		jw_fixed(w, "seconds", g->time_ms, 3);
+		jw_int(w, "index", g->index);
+		jw_int(w, "size", g->size);
+		jw_bool(w, "share", g->share);
+		jw_bool(w, "chain", g->chain);
+		if (g->then)
+			jw_str(w, "then", g->then);
+		jw_end(w);
+	}
 	if (r->agent.ask_limit)
 		jw_str(w, "onLimit", "ask");
 	if (r->on_quota != QUOTA_PARK)

@@ -97,34 +97,28 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	return added;
 }
 
-/* Adds the line of a turn's results, followed by notices and messages of people. */
-static int64_t results_line(struct run *r, const struct turn *t, const char *const *notices,
-			    unsigned nnotices)
-{
-	const char *all[NOTICE_TURN + PERSON_SAID_MAX];
-	struct buf line;
-	int64_t added;
-	unsigned n;
-	int rv;
-
-	assert(nnotices <= NOTICE_TURN);
-	for (n = 0; n < nnotices; n++)
-		all[n] = notices[n];
-	n += person_notices(r, all + n);
-	buf_init(&line, 32u << 20);
-	rv = r->spec->model->dialect->encode_results(&line, t, all, n);
-	added = rv == 0 ? commit_lines(r, line.data, line.len) : rv;
-	buf_fini(&line);
-	return added;
-}
-
 static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
 				  unsigned nnotices, unsigned warned)
 {
 	struct run *r = a->world;
 	struct draft *d = commit_draft(r);
-	int64_t added = d ? results_line(r, t, notices, nnotices) : AVA_ENOMEM;
+	const char *all[NOTICE_TURN + PERSON_SAID_MAX];
+	struct buf line;
+	int64_t added;
+	unsigned n;
 
+	assert(nnotices <= NOTICE_TURN);
+	if (!d)
+		return AVA_ENOMEM;
+	for (n = 0; n < nnotices; n++)
+		all[n] = notices[n];
+	n += person_notices(r, all + n);
+	/* The line of a turn's results, followed by notices and messages of people. */
+	buf_init(&line, 32u << 20);
+	added = r->spec->model->dialect->encode_results(&line, t, all, n);
+	if (added == 0)
+		added = commit_lines(r, line.data, line.len);
+	buf_fini(&line);
 	if (added < 0)
 		return added;
 	save_answers(r, d, t);
