@@ -710,24 +710,6 @@ static int store_write_row(struct store *store, struct memory_op *op, struct buf
 	return rv;
 }
 
-/* Add rows that the new one may contradict or repeat: the writer may want to change those. */
-static int add_near(struct store *store, struct memory_op *op)
-{
-	int rv;
-
-	op->words = op->rows[0].text;
-	op->row.kind = NULL;
-	op->row.cwd = op->rows[0].cwd;
-	rv = by_words(store, op, " OR ", WORD_LEAST, 1 + NEAR_MOST, SIZE_MAX);
-	for (size_t i = 1; i < op->nrows;) {
-		if (is_near(op->rows[0].text, op->rows[i].text))
-			i++;
-		else
-			op->rows[i] = op->rows[--op->nrows];
-	}
-	return rv;
-}
-
 static int do_write(struct store *store, struct memory_op *op)
 {
 	struct buf norm;
@@ -742,7 +724,21 @@ static int do_write(struct store *store, struct memory_op *op)
 	buf_init(&norm, 2 * MEMORY_TEXT_MAX);
 	rv = store_commit(store, store_write_row(store, op, &norm));
 	buf_fini(&norm);
-	return rv == 0 && op->outcome == MEMORY_ADDED ? add_near(store, op) : rv;
+	if (rv != 0 || op->outcome != MEMORY_ADDED)
+		return rv;
+	/* Add rows that the new one may contradict or repeat: the writer may want to change
+	 * those. */
+	op->words = op->rows[0].text;
+	op->row.kind = NULL;
+	op->row.cwd = op->rows[0].cwd;
+	rv = by_words(store, op, " OR ", WORD_LEAST, 1 + NEAR_MOST, SIZE_MAX);
+	for (size_t i = 1; i < op->nrows;) {
+		if (is_near(op->rows[0].text, op->rows[i].text))
+			i++;
+		else
+			op->rows[i] = op->rows[--op->nrows];
+	}
+	return rv;
 }
 
 /* The words of a question, if any, begin with the row's text; its id may follow. */

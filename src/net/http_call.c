@@ -857,12 +857,29 @@ static int http_call_timer_cb(CURLM *curl, long timeout_ms, void *user)
 	return 0;
 }
 
-static void http_call_reap(struct http_multi *m)
+static void http_call_act(struct http_multi *m, curl_socket_t fd, int events)
 {
+	struct http_pool *p = m->pool;
 	struct http_call_impl *im = NULL;
 	CURLMsg *msg;
-	int left;
+	int running, left;
 
+	http_pool_enter(p);
+	m->inside++;
+	(void)curl_multi_socket_action(m->curl, fd, events, &running);
+	m->inside--;
+	/* Give back upload buffers whose last byte libcurl has sent. */
+	LIST_EACH (&m->unsent, n, tmp) {
+		curl_off_t sent = 0;
+
+		im = LIST_ENTRY(n, struct http_call_impl, unsent);
+
+		curl_easy_getinfo(im->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+		if (sent != (curl_off_t)im->body_len)
+			continue;
+		http_upload_empty(im->upload);
+		list_del(&im->unsent);
+	}
 	while ((im = LIST_FIRST(&m->dead, struct http_call_impl, node))) {
 		call_take(m, im);
 		http_call_free(im);
@@ -876,29 +893,6 @@ static void http_call_reap(struct http_multi *m)
 		call_take(m, im);
 		call_finish(im, code); /* may stop others and start new ones */
 	}
-}
-
-static void http_call_act(struct http_multi *m, curl_socket_t fd, int events)
-{
-	struct http_pool *p = m->pool;
-	int running;
-
-	http_pool_enter(p);
-	m->inside++;
-	(void)curl_multi_socket_action(m->curl, fd, events, &running);
-	m->inside--;
-	/* Give back upload buffers whose last byte libcurl has sent. */
-	LIST_EACH (&m->unsent, n, tmp) {
-		struct http_call_impl *im = LIST_ENTRY(n, struct http_call_impl, unsent);
-		curl_off_t sent = 0;
-
-		curl_easy_getinfo(im->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-		if (sent != (curl_off_t)im->body_len)
-			continue;
-		http_upload_empty(im->upload);
-		list_del(&im->unsent);
-	}
-	http_call_reap(m);
 	http_pool_leave(p);
 }
 

@@ -286,11 +286,14 @@ void http_stream_abort(struct http_stream *st)
 
 /* ---- driving libmicrohttpd */
 
-static void server_timer(struct http_server *s)
+static void server_run(struct http_server *s)
 {
 	MHD_UNSIGNED_LONG_LONG wait;
 	int64_t at;
 
+	s->running = true;
+	MHD_run(s->daemon);
+	s->running = false;
 	if (MHD_get_timeout(s->daemon, &wait) != MHD_YES)
 		return;
 	at = os_now_ms(s->loop) + (int64_t)MIN(wait, 3600000ull);
@@ -298,14 +301,6 @@ static void server_timer(struct http_server *s)
 		return; /* an early timer is harmless, and setting one costs */
 	s->timer_at = at;
 	os_timer_set(s->timer, at - os_now_ms(s->loop));
-}
-
-static void server_run(struct http_server *s)
-{
-	s->running = true;
-	MHD_run(s->daemon);
-	s->running = false;
-	server_timer(s);
 }
 
 static void http_server_poll_cb(int events, void *user)
@@ -557,28 +552,6 @@ static bool http_server_make_room(struct http_server_request *r, size_t len)
 	return s->body_bytes + len <= BODIES_MAX * s->options.body_max;
 }
 
-static enum MHD_Result http_server_take_body(struct http_server_request *r, const char *data,
-					     size_t len)
-{
-	struct http_server *s = r->server;
-
-	if (r->refuse == 0 && len > s->options.body_max - r->body.len)
-		r->refuse = MHD_HTTP_CONTENT_TOO_LARGE;
-	if (r->refuse == 0 && !http_server_make_room(r, len))
-		r->refuse = MHD_HTTP_SERVICE_UNAVAILABLE;
-	if (r->refuse == 0) {
-		if (buf_add(&r->body, data, len) != 0)
-			return MHD_NO;
-		s->body_bytes += len;
-		list_del(&r->node);
-		list_add(&s->requests, &r->node);
-		return MHD_YES;
-	}
-	/* Read on, so that the peer can read the answer, but not for ever. */
-	r->discarded += len;
-	return r->discarded > s->options.body_max ? MHD_NO : MHD_YES;
-}
-
 /* ---- answers */
 
 static bool add_fields(struct MHD_Response *response, const struct http_answer *a)
@@ -738,7 +711,7 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 {
 	struct http_server *s = cls;
 	struct http_server_request *r = *con_cls;
-	enum MHD_Result rv;
+	size_t n = *len;
 
 	if (s->stopping)
 		return MHD_NO;
@@ -750,11 +723,24 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 		r->refuse = refuse_head(r, path, version);
 		return r->refuse ? queue_refusal(r) : MHD_YES;
 	}
-	if (*len == 0)
+	if (n == 0)
 		return http_server_go_on(r);
-	rv = http_server_take_body(r, data, *len);
 	*len = 0;
-	return rv;
+	if (r->refuse == 0 && n > s->options.body_max - r->body.len)
+		r->refuse = MHD_HTTP_CONTENT_TOO_LARGE;
+	if (r->refuse == 0 && !http_server_make_room(r, n))
+		r->refuse = MHD_HTTP_SERVICE_UNAVAILABLE;
+	if (r->refuse == 0) {
+		if (buf_add(&r->body, data, n) != 0)
+			return MHD_NO;
+		s->body_bytes += n;
+		list_del(&r->node);
+		list_add(&s->requests, &r->node);
+		return MHD_YES;
+	}
+	/* Read on, so that the peer can read the answer, but not for ever. */
+	r->discarded += n;
+	return r->discarded > s->options.body_max ? MHD_NO : MHD_YES;
 }
 
 /* ---- life */

@@ -74,18 +74,6 @@ static bool host_is_idle(const struct web_fetch_host *h)
 	return h->running == 0 && list_empty(&h->waiting) && !h->asked.impl;
 }
 
-/* Free idle hosts, the longest unused first, while there are too many. */
-static void hosts_shrink(struct fetcher *fr)
-{
-	for (struct list *n = fr->hosts.prev; n != &fr->hosts && fr->nhosts >= HOSTS_MAX;) {
-		struct web_fetch_host *h = LIST_ENTRY(n, struct web_fetch_host, node);
-
-		n = n->prev;
-		if (host_is_idle(h) && web_fetch_now(fr) >= h->next_at)
-			host_free(h);
-	}
-}
-
 static struct web_fetch_host *host_get(struct fetcher *fr, const struct address_url *u)
 {
 	struct web_fetch_host *h;
@@ -98,7 +86,13 @@ static struct web_fetch_host *host_get(struct fetcher *fr, const struct address_
 		list_add_front(&fr->hosts, &h->node);
 		return h;
 	}
-	hosts_shrink(fr);
+	/* Free idle hosts, the longest unused first, while there are too many. */
+	for (struct list *n = fr->hosts.prev; n != &fr->hosts && fr->nhosts >= HOSTS_MAX;) {
+		h = LIST_ENTRY(n, struct web_fetch_host, node);
+		n = n->prev;
+		if (host_is_idle(h) && web_fetch_now(fr) >= h->next_at)
+			host_free(h);
+	}
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return NULL;

@@ -60,17 +60,6 @@ static void out_new_line(struct out *o)
 
 static const char *const signs[] = {"**", "*", "~~", "[", ""}; /* by enum out_span */
 
-static void add_link_sign(struct out *o)
-{
-	struct buf *b = o->to;
-
-	if (b->len > o->begin && b->data[b->len - 1] == '!') { /* of the page: not an image */
-		b->data[--b->len] = 0;
-		buf_adds(b, "\\!");
-	}
-	buf_addc(b, '[');
-}
-
 /* Write owed breaks, space and signs, before a character of text. */
 static void pay(struct out *o)
 {
@@ -85,10 +74,12 @@ static void pay(struct out *o)
 		/* Closing and opening stars side by side would be read as one run. */
 		if (o->before == '*' && o->spans[i].kind <= SPAN_EM)
 			o->spans[i].kind = SPAN_NONE;
-		if (o->spans[i].kind == SPAN_LINK)
-			add_link_sign(o);
-		else
-			buf_adds(o->to, signs[o->spans[i].kind]);
+		if (o->spans[i].kind == SPAN_LINK && o->to->len > o->begin &&
+		    o->to->data[o->to->len - 1] == '!') { /* of the page: not an image */
+			o->to->data[--o->to->len] = 0;
+			buf_adds(o->to, "\\!");
+		}
+		buf_adds(o->to, signs[o->spans[i].kind]);
 		o->spans[i].written = true;
 		o->line = LINE_TEXT;
 	}

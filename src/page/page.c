@@ -102,21 +102,6 @@ static bool is_date(const char *s, size_t len)
 	return true;
 }
 
-static void page_take_said(struct page *p, const struct tree *t)
-{
-	const struct buf *title = t->og_title.len > 0 ? &t->og_title : &t->title;
-
-	clean_line(&p->title, title->data ? title->data : "", title->len, TITLE_MAX);
-	for (size_t i = 0; i < ARRAY_LEN(t->dates) && p->date.len == 0; i++)
-		if (is_date(t->dates[i].data ? t->dates[i].data : "", t->dates[i].len))
-			clean_line(&p->date, t->dates[i].data, t->dates[i].len, 35);
-	for (size_t i = 0; i < t->lang.len && i < 35; i++) {
-		if (!isalnum((unsigned char)t->lang.data[i]) && t->lang.data[i] != '-')
-			break;
-		buf_addc(&p->lang, t->lang.data[i]);
-	}
-}
-
 /* The first heading is the title of a page without one. */
 static void take_heading(struct page *p, const struct tree *t)
 {
@@ -174,6 +159,7 @@ static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
 	struct buf base;
 	struct tree t;
 	int rv;
+	const struct buf *title;
 
 	/* Replace NULs, at which libxml2 ends, and definitions in a document type, which it takes
 	 * for text. */
@@ -187,7 +173,16 @@ static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
 	rv = tree_parse(&t, utf8->data ? utf8->data : "", utf8->len, err);
 	if (rv != 0)
 		return rv;
-	page_take_said(p, &t);
+	title = t.og_title.len > 0 ? &t.og_title : &t.title;
+	clean_line(&p->title, title->data ? title->data : "", title->len, TITLE_MAX);
+	for (size_t i = 0; i < ARRAY_LEN(t.dates) && p->date.len == 0; i++)
+		if (is_date(t.dates[i].data ? t.dates[i].data : "", t.dates[i].len))
+			clean_line(&p->date, t.dates[i].data, t.dates[i].len, 35);
+	for (size_t i = 0; i < t.lang.len && i < 35; i++) {
+		if (!isalnum((unsigned char)t.lang.data[i]) && t.lang.data[i] != '-')
+			break;
+		buf_addc(&p->lang, t.lang.data[i]);
+	}
 	buf_init(&base, 4096);
 	if (t.base.len == 0 ||
 	    !url_resolve(&base, in->base ? in->base : "", t.base.data, t.base.len))

@@ -682,8 +682,6 @@ struct removing {
 	bool more;
 };
 
-static void remove_name(struct removing *r, int fd, const char *name);
-
 /* Empty the folder `fd`, and close it: files are removed, folders removed or moved up. */
 static void remove_all_in(struct removing *r, int fd, bool top)
 {
@@ -693,7 +691,9 @@ static void remove_all_in(struct removing *r, int fd, bool top)
 	if (!d)
 		close(fd);
 	while (d && (e = readdir(d)) != NULL) {
+		struct stat st;
 		char name[40];
+		int below;
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
@@ -701,7 +701,16 @@ static void remove_all_in(struct removing *r, int fd, bool top)
 		    unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) == 0)
 			continue;
 		if (top) {
-			remove_name(r, dirfd(d), e->d_name);
+			if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+			    !S_ISDIR(st.st_mode))
+				continue;
+			fchmodat(dirfd(d), e->d_name, 0700, 0);
+			below = openat(dirfd(d), e->d_name,
+				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			if (below >= 0)
+				remove_all_in(r, below, false);
+			if (unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR) == 0)
+				r->more = true;
 			continue;
 		}
 		fchmodat(dirfd(d), e->d_name, 0700, 0); /* a folder of any mode can then be moved */
@@ -711,21 +720,6 @@ static void remove_all_in(struct removing *r, int fd, bool top)
 	}
 	if (d)
 		closedir(d);
-}
-
-static void remove_name(struct removing *r, int fd, const char *name)
-{
-	struct stat st;
-	int below;
-
-	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
-		return;
-	fchmodat(fd, name, 0700, 0);
-	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (below >= 0)
-		remove_all_in(r, below, false);
-	if (unlinkat(fd, name, AT_REMOVEDIR) == 0)
-		r->more = true;
 }
 
 void copy_remove(int at, const char *path)

@@ -554,24 +554,10 @@ static int set_match(const struct set *s, const char *path, const char *name, bo
 	return -1;
 }
 
-/* Drop the rules of the file that used most steps. */
-static void give_up_one(struct ignore *ig)
-{
-	struct set *worst = &ig->sets[0];
-
-	for (size_t i = 1; i < ig->count; i++)
-		if (ig->sets[i].used > worst->used)
-			worst = &ig->sets[i];
-	ig->steps = worst->used + 1;
-	ig->rules -= worst->count;
-	ig->given_up++;
-	worst->count = 0;
-	worst->used = 0;
-}
-
 static int rank_match(struct ignore *ig, enum ignore_rank rank, const char *path, const char *name,
 		      bool is_dir)
 {
+	struct set *worst;
 	int rv = -1;
 
 	for (size_t i = ig->count; i-- > 0 && rv < 0;) {
@@ -584,7 +570,16 @@ static int rank_match(struct ignore *ig, enum ignore_rank rank, const char *path
 		s->used += before - ig->steps;
 		if (ig->steps > 0)
 			continue;
-		give_up_one(ig);
+		/* Drop the rules of the file that used most steps. */
+		worst = &ig->sets[0];
+		for (size_t k = 1; k < ig->count; k++)
+			if (ig->sets[k].used > worst->used)
+				worst = &ig->sets[k];
+		ig->steps = worst->used + 1;
+		ig->rules -= worst->count;
+		ig->given_up++;
+		worst->count = 0;
+		worst->used = 0;
 		i++; /* again: this set may be the dropped one */
 		rv = -1;
 	}

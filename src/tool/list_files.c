@@ -41,26 +41,6 @@ static int files_poll(void *user)
 	return gate_check(&((struct files *)user)->gate);
 }
 
-static void files_say(const struct files *f, const struct walk *w)
-{
-	const struct {
-		size_t n;
-		const char *what;
-	} left_out[] = {{w->unreadable, "folders unreadable"},
-			{w->odd, "skipped for names that are no text"},
-			{w->deep, "folders too deep"},
-			{w->crowded, "folders with too many files"},
-			{w->slow, "ignore files that are too slow, so that all is shown"}};
-
-	buf_addf(f->out, "%zu file%s", f->n, f->n == 1 ? "" : "s");
-	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
-		if (left_out[i].n > 0)
-			buf_addf(f->out, ", %zu %s", left_out[i].n, left_out[i].what);
-	buf_adds(f->out, f->full ? "; there are more: narrow it with path or glob, or raise "
-				   "max_results\n"
-				 : "\n");
-}
-
 static int files_run(struct tool_call *c, struct ava_error *err)
 {
 	struct root root = {c->env->cwd_fd, c->env->cwd, c->env->keep_out};
@@ -83,7 +63,21 @@ static int files_run(struct tool_call *c, struct ava_error *err)
 	w.start = start;
 	rv = walk_run(&w, err);
 	if (rv >= 0) { /* 1: the list is full */
-		files_say(&f, &w);
+		const struct {
+			size_t n;
+			const char *what;
+		} left_out[] = {{w.unreadable, "folders unreadable"},
+				{w.odd, "skipped for names that are no text"},
+				{w.deep, "folders too deep"},
+				{w.crowded, "folders with too many files"},
+				{w.slow, "ignore files that are too slow, so that all is shown"}};
+		buf_addf(f.out, "%zu file%s", f.n, f.n == 1 ? "" : "s");
+		for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
+			if (left_out[i].n > 0)
+				buf_addf(f.out, ", %zu %s", left_out[i].n, left_out[i].what);
+		buf_adds(f.out, f.full ? "; there are more: narrow it with path or glob, or raise "
+					 "max_results\n"
+				       : "\n");
 		rv = 0;
 	}
 	wild_glob_fini(&f.glob);

@@ -153,37 +153,33 @@ static void mcp_rows_add_word(struct buf *out, const char *before, const char *w
 		buf_addf(out, "%s%.*s", before, (int)utf8_prefix(word, strlen(word), chars), word);
 }
 
-/* Add one part of a result; other parts than text are named. */
-static void mcp_rows_add_part(struct buf *out, const json_t *part, size_t *left)
-{
-	const json_t *resource = json_object_get(part, "resource");
-	const json_t *data = json_object_get(part, "data");
-	const char *type = json_str(part, "type"), *text;
-	struct buf named;
-
-	text = json_get_str(strcmp(type, "resource") == 0 ? resource : part, "text");
-	if (text) {
-		mcp_rows_add_text(out, text, strlen(text), left);
-		return;
-	}
-	buf_init(&named, 4096);
-	mcp_rows_add_word(&named, "(", *type ? type : "part of no known type", 30);
-	mcp_rows_add_word(&named, " ", json_str(resource ? resource : part, "uri"), 500);
-	mcp_rows_add_word(&named, " of type ", json_str(part, "mimeType"), 80);
-	if (json_is_string(data))
-		buf_addf(&named, ", %zu bytes", json_string_length(data) / 4 * 3);
-	if (buf_adds(&named, " that is not shown here)") == 0)
-		mcp_rows_add_text(out, named.data, named.len, left);
-	buf_fini(&named);
-}
-
 void mcp_result_text(struct buf *out, const json_t *result)
 {
-	const json_t *data = json_object_get(result, "structuredContent"), *part;
+	const json_t *data = json_object_get(result, "structuredContent"), *part, *resource, *bytes;
+	const char *type, *text;
+	struct buf named;
 	size_t i, left = 0;
 
 	json_array_foreach(json_object_get(result, "content"), i, part)
-		mcp_rows_add_part(out, part, &left);
+	{
+		type = json_str(part, "type");
+		resource = json_object_get(part, "resource");
+		bytes = json_object_get(part, "data");
+		text = json_get_str(strcmp(type, "resource") == 0 ? resource : part, "text");
+		if (text) {
+			mcp_rows_add_text(out, text, strlen(text), &left);
+			continue;
+		}
+		buf_init(&named, 4096); /* other parts than text are named */
+		mcp_rows_add_word(&named, "(", *type ? type : "part of no known type", 30);
+		mcp_rows_add_word(&named, " ", json_str(resource ? resource : part, "uri"), 500);
+		mcp_rows_add_word(&named, " of type ", json_str(part, "mimeType"), 80);
+		if (json_is_string(bytes))
+			buf_addf(&named, ", %zu bytes", json_string_length(bytes) / 4 * 3);
+		if (buf_adds(&named, " that is not shown here)") == 0)
+			mcp_rows_add_text(out, named.data, named.len, &left);
+		buf_fini(&named);
+	}
 	if (left > 0)
 		buf_addf(out, "\n… %zu bytes left out …", left);
 	if (data && out->len == 0)

@@ -18,31 +18,12 @@
 #define FOUND_DEFAULT 8
 #define FOUND_LIST    30 /* rows without a query */
 
-static void add_found(struct buf *out, const struct memory_row *row)
-{
-	char at[CLOCK_ISO_LEN + 1];
-	struct jw w;
-
-	clock_iso(row->updated_ms, at);
-	jw_init(&w, out);
-	jw_object(&w, NULL);
-	jw_str(&w, "id", row->id);
-	jw_str(&w, "kind", row->kind);
-	jw_str(&w, "text", row->text);
-	if (row->tags[0])
-		jw_str(&w, "tags", row->tags);
-	if (row->cwd[0])
-		jw_str(&w, "folder", row->cwd);
-	jw_strn(&w, "since", at, strlen("2026-11-21"));
-	jw_end(&w);
-	buf_addc(out, '\n');
-}
-
 static void memory_found(struct memory_op *op)
 {
 	struct tool_call *c = op->user;
 	struct tool_env *env = c->env;
-	char key[MEMORY_ID_LEN + 8];
+	char key[MEMORY_ID_LEN + 8], at[CLOCK_ISO_LEN + 1];
+	struct jw w;
 
 	c->success = op->rv == 0;
 	c->error_class = op->rv == 0 ? "" : job_error_class(op->rv);
@@ -52,8 +33,22 @@ static void memory_found(struct memory_op *op)
 		buf_adds(&c->out, "Nothing is remembered about this. Do not search again with "
 				  "other words: go on without it, or ask the person.\n");
 	for (size_t i = 0; op->rv == 0 && i < op->nrows; i++) {
-		add_found(&c->out, &op->rows[i]);
-		snprintf(key, sizeof(key), "memory:%s", op->rows[i].id);
+		const struct memory_row *row = &op->rows[i];
+
+		clock_iso(row->updated_ms, at);
+		jw_init(&w, &c->out);
+		jw_object(&w, NULL);
+		jw_str(&w, "id", row->id);
+		jw_str(&w, "kind", row->kind);
+		jw_str(&w, "text", row->text);
+		if (row->tags[0])
+			jw_str(&w, "tags", row->tags);
+		if (row->cwd[0])
+			jw_str(&w, "folder", row->cwd);
+		jw_strn(&w, "since", at, strlen("2026-11-21"));
+		jw_end(&w);
+		buf_addc(&c->out, '\n');
+		snprintf(key, sizeof(key), "memory:%s", row->id);
 		if (env->state_read && !atomic_load_explicit(&c->stop, memory_order_relaxed))
 			env->state_read(env, key);
 	}

@@ -146,24 +146,6 @@ static void say_failure(struct buf *out, const struct read_webpages_reading *r, 
 	buf_fini(&url);
 }
 
-static void answer_pages(struct read_webpages_reading *r, unsigned good)
-{
-	struct tool_call *c = r->call;
-	const char *sentence, *class;
-
-	for (unsigned i = 0; i < r->n; i++) {
-		if (failure_of(&r->items[i], &sentence))
-			say_failure(&c->out, r, i);
-		else
-			say_page(&c->out, r, i,
-				 MIN(PART_BYTES, MIN(ALL_BYTES, job_body_max(c, SPARE)) / good));
-	}
-	class = good > 0 ? "" : failure_of(&r->items[0], &sentence);
-	c->success = good > 0 && buf_check(&c->out) == 0;
-	c->error_class = c->success || *class ? class : "io";
-	c->done(c);
-}
-
 static void reading_over(struct read_webpages_reading *r)
 {
 	struct tool_call *c = r->call;
@@ -175,12 +157,24 @@ static void reading_over(struct read_webpages_reading *r)
 		class = failure_of(&r->items[i], &sentence);
 		good += class == NULL;
 	}
-	if (atomic_load(&c->stop))
+	if (atomic_load(&c->stop)) {
 		read_webpages_answer_failure(c, "cancelled", "cancelled");
-	else if (r->n == 1 && class)
+	} else if (r->n == 1 && class) {
 		read_webpages_answer_failure(c, class, sentence);
-	else
-		answer_pages(r, good);
+	} else {
+		for (unsigned i = 0; i < r->n; i++) {
+			if (failure_of(&r->items[i], &sentence))
+				say_failure(&c->out, r, i);
+			else
+				say_page(&c->out, r, i,
+					 MIN(PART_BYTES,
+					     MIN(ALL_BYTES, job_body_max(c, SPARE)) / good));
+		}
+		class = good > 0 ? "" : failure_of(&r->items[0], &sentence);
+		c->success = good > 0 && buf_check(&c->out) == 0;
+		c->error_class = c->success || *class ? class : "io";
+		c->done(c);
+	}
 	read_webpages_reading_free(r);
 }
 

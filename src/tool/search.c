@@ -131,31 +131,24 @@ struct search_reading {
 
 /* ---- first pass */
 
-static int rank_file(struct search_reading *s, const char *path)
-{
-	char *copy;
-
-	if (s->count == RANKED_MAX) {
-		snprintf(s->scan.cut, sizeof(s->scan.cut), "%d files with matches", RANKED_MAX);
-		return 1;
-	}
-	s->no_memory = true;
-	copy = ARRAY_ROOM(s->files, s->cap, s->count + 1) ? strdup(path) : NULL;
-	if (copy == NULL)
-		return 1;
-	s->files[s->count++] = (struct ranked){.path = copy};
-	s->no_memory = false;
-	return 0;
-}
-
 /* A file's matches arrive one after the other. */
 static int rank_hit(void *user, const struct scan_hit *h)
 {
 	struct search_reading *s = user;
+	char *copy;
 
 	if (s->count == 0 || strcmp(s->files[s->count - 1].path, h->path) != 0) {
-		if (rank_file(s, h->path) != 0)
+		if (s->count == RANKED_MAX) {
+			snprintf(s->scan.cut, sizeof(s->scan.cut), "%d files with matches",
+				 RANKED_MAX);
 			return 1;
+		}
+		s->no_memory = true;
+		copy = ARRAY_ROOM(s->files, s->cap, s->count + 1) ? strdup(h->path) : NULL;
+		if (copy == NULL)
+			return 1;
+		s->files[s->count++] = (struct ranked){.path = copy};
+		s->no_memory = false;
 	}
 	s->files[s->count - 1].hits++;
 	return 0;
@@ -237,23 +230,6 @@ static void show_hit(struct search_view *v, size_t start, size_t at, size_t cont
 	v->any = true;
 }
 
-/* Show the matches of the loaded file, until `limit` bytes of output. */
-static int show_data(struct search_reading *s, struct search_view *v, size_t limit,
-		     struct ava_error *err)
-{
-	size_t from = 0;
-	struct match_line line;
-	int rv = 0;
-
-	if (v->len >= 3 && memcmp(v->data, "\xef\xbb\xbf", 3) == 0)
-		from = v->pos = 3;
-	while (s->out->len < limit &&
-	       (rv = match_next(s->scan.match, v->data, v->len, &from, &line, err)) == 1)
-		show_hit(v, MAX(line.start, v->pos), MAX(line.at, v->pos), s->context);
-	show_after(v, v->len);
-	return rv < 0 ? rv : 0;
-}
-
 static int show_file(struct search_reading *s, const struct ranked *f, size_t limit,
 		     struct ava_error *err)
 {
@@ -262,6 +238,8 @@ static int show_file(struct search_reading *s, const struct ranked *f, size_t li
 				.path = f->path,
 				.line = 1,
 				.any = s->shown != 0};
+	struct match_line line;
+	size_t from = 0;
 	struct stat st;
 	int fd = root_open_file(&s->scan.root, f->path, &st, err), rv;
 
@@ -271,7 +249,12 @@ static int show_file(struct search_reading *s, const struct ranked *f, size_t li
 	close(fd);
 	if (rv == 1 && v.len != 0) {
 		v.data = s->scan.data;
-		rv = show_data(s, &v, limit, err);
+		if (v.len >= 3 && memcmp(v.data, "\xef\xbb\xbf", 3) == 0)
+			from = v.pos = 3;
+		while (s->out->len < limit &&
+		       (rv = match_next(s->scan.match, v.data, v.len, &from, &line, err)) == 1)
+			show_hit(&v, MAX(line.start, v.pos), MAX(line.at, v.pos), s->context);
+		show_after(&v, v.len);
 	}
 	if (rv >= 0 && v.hits != 0) {
 		s->shown++;

@@ -200,20 +200,6 @@ static int trim_order(const void *a, const void *b)
 
 /* ---- removing */
 
-static void trim_say(struct trimming *k, const char *path, const struct trim_found *f, bool back)
-{
-	k->removed += f->bytes;
-	if (k->gone++ >= SAID_MAX)
-		return;
-	if (k->gone > 1)
-		buf_adds(k->said, ", ");
-	job_name(k->said, path);
-	if (f->bytes >= LARGE)
-		buf_addf(k->said, " (%llu MB)", (unsigned long long)(f->bytes >> 20));
-	if (back)
-		buf_adds(k->said, " (as it was)");
-}
-
 static bool trim_one(struct trimming *k, int root, const char *where, const struct trim_found *f)
 {
 	const char *path = k->names.data + f->path, *name;
@@ -237,7 +223,16 @@ static bool trim_one(struct trimming *k, int root, const char *where, const stru
 	if (rv != 0)
 		return false;
 	snprintf(shown, sizeof(shown), "%s%.*s", where ? where : "", PATH_MAX / 2 + 300, path);
-	trim_say(k, shown, f, back);
+	k->removed += f->bytes;
+	if (k->gone++ >= SAID_MAX)
+		return true;
+	if (k->gone > 1)
+		buf_adds(k->said, ", ");
+	job_name(k->said, shown);
+	if (f->bytes >= LARGE)
+		buf_addf(k->said, " (%llu MB)", (unsigned long long)(f->bytes >> 20));
+	if (back)
+		buf_adds(k->said, " (as it was)");
 	return true;
 }
 
