@@ -19,7 +19,7 @@
 struct budget {
 	int64_t limit; /* 0: free calls only */
 	int64_t spent, reserved;
-	int64_t sure;        /* the least that the calls of `reserved` cost */
+	int64_t sure;        /* the least that calls with a reservation will cost */
 	struct list waiting; /* budget_hold.node, by rank */
 };
 
@@ -30,10 +30,10 @@ struct budget_hold {
 	struct list node;                  /* in `waiting` of the budget that is short */
 	struct budget *of[BUDGET_NSCOPES]; /* NULL: none; they outlive the hold */
 	uint64_t rank;                     /* age of the run; the lowest goes first */
-	int64_t least, most;               /* asked for */
-	int64_t held, sure;                /* reserved in each of `of` */
-	enum budget_scope short_of;        /* the budget that made it wait, or refused it */
-	/* The wait is over: rv 0, `held` may be used, or AVA_EBUDGET. */
+	int64_t least, most;               /* the amounts given to budget_ask */
+	int64_t held, sure;         /* in each of `of`: reserved; the least that the call costs */
+	enum budget_scope short_of; /* the budget that made it wait, or refused it */
+	/* Called when the wait is over: rv 0, `held` may be used, or AVA_EBUDGET. */
 	void (*go)(struct budget_hold *h, int rv);
 };
 
@@ -58,7 +58,7 @@ struct spend {
 	char day[11];      /* "2026-11-21"; "": none yet */
 	int64_t newest_ms; /* end of the newest run of that day; 0: none yet */
 	int64_t microusd, tokens;
-	uint64_t runs, uncosted; /* all; those with calls of unknown price */
+	uint64_t runs, uncosted; /* all runs; runs with calls of unknown price */
 };
 
 /* A clock set back by more than this was wrong before. */

@@ -18,7 +18,7 @@ struct os_loop;
 
 #define LEARN_MS       1000
 #define LEARN_AGAIN_MS 600000
-#define LEARN_SOON_MS  1000 /* after no answer, or if there are several models */
+#define LEARN_SOON_MS  1000 /* the wait after no answer, or where there are several models */
 
 /* Facts are kept below `root_fd`, which outlives the learner. NULL: no memory. */
 struct learner *learner_new(struct os_loop *loop, int root_fd);
@@ -26,7 +26,7 @@ struct learner *learner_new(struct os_loop *loop, int root_fd);
 void learner_stop(struct learner *l);
 void learner_free(struct learner *l); /* NULL is fine */
 
-struct learn_ticket { /* the caller's */
+struct learn_ticket { /* in the caller's memory */
 	struct list node;
 	void (*go)(struct learn_ticket *t); /* from the loop, once; may ask again */
 };
@@ -36,7 +36,7 @@ bool learn_ask(struct learner *l, const struct model *m, struct learn_ticket *t)
 /* Note facts about `m` from a refusal or a count. */
 void learn_told(struct learner *l, const struct model *m, const struct learned *told,
 		const char *from);
-/* learned_count of a call of `m`. */
+/* learned_count for a call of `m`, where the service needs no key. true: tell the person `text`. */
 bool learn_counted(struct learner *l, const struct model *m, int64_t bytes, int64_t tokens,
 		   bool called, char *text, size_t size);
 

@@ -34,8 +34,8 @@ struct redact;
 
 struct feed_line {
 	uint64_t lsn;
-	bool in_run;  /* from a run's file, not the day's */
-	char run[24]; /* run of the event; "" for Ava's own */
+	bool in_run;  /* the line stands in a run's file, not in the daily log */
+	char run[24]; /* run of the event; "": an event of Ava's own */
 	uint32_t len;
 	char *bytes; /* without \n */
 };
@@ -63,7 +63,8 @@ int feed_next(struct feed *f, struct feed_reader *r, const struct feed_line **li
 /* ---- drafts */
 #define DRAFT_MAX_PARTS 600 /* most are entries: a reply has up to 256 calls */
 enum draft_kind {
-	DRAFT_DAY, /* DAY, RUN and CATALOG get their bytes with their numbers */
+	/* The lines of these three get their numbers, and so their bytes, at the commit. */
+	DRAFT_DAY,
 	DRAFT_RUN,
 	DRAFT_CATALOG,
 	DRAFT_MESSAGES,
@@ -72,9 +73,9 @@ enum draft_kind {
 	DRAFT_ENTRY, /* one entry of a session file; each is a part of its own */
 };
 
-struct draft_part { /* its address stays while others are added */
+struct draft_part { /* a part stays where it is while others are added */
 	enum draft_kind kind;
-	char id[48]; /* of an entry */
+	char id[48]; /* DRAFT_ENTRY: the entry's id */
 	struct buf bytes;
 	char path[]; /* relative to the root */
 };
@@ -92,11 +93,11 @@ struct draft {
 	struct buf rest; /* the lines without their numbers, one behind the other */
 	enum journal_level level;
 	bool failed; /* memory ran out while it was written */
-	bool quiet;  /* `touched` is not called for it */
+	bool quiet;  /* logbook.touched is not called for the draft */
 	void (*done)(int rv, void *user);
 	void *user;
 	struct list flight; /* in logbook.flying */
-	uint64_t first_lsn; /* of its first line; the others follow one by one */
+	uint64_t first_lsn; /* lsn of the draft's first line; the others have the next ones */
 	int64_t sent_ms;
 };
 
@@ -109,12 +110,12 @@ struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path);
 
 /* Counts over the file of a run; each commit of lines moves them on. */
 struct run_log {
-	uint64_t seq;           /* of its last line */
-	int64_t bytes;          /* of its lines */
-	unsigned char head[32]; /* SHA-256 chained over them */
+	uint64_t seq;           /* seq of the file's last line */
+	int64_t bytes;          /* length of the lines */
+	unsigned char head[32]; /* SHA-256 chained over the lines */
 };
 void run_log_add(struct run_log *log, uint64_t seq, const char *line, size_t len);
-void run_log_hex(const struct run_log *log, char *out); /* its head: 64 characters, no NUL */
+void run_log_hex(const struct run_log *log, char *out); /* the head: 64 characters, no NUL */
 
 /* Overwrites a placeholder in `rest`, the line from ,"eventType" on, with a value known only
  * when the event gets its numbers. Called again after the disk refused the commit. */
@@ -122,10 +123,10 @@ typedef void (*draft_number_fn)(char *rest, size_t len, void *user);
 
 /* The files that an event goes into. */
 struct draft_where {
-	const char *run;        /* "S-…": into its file; NULL: not */
-	struct run_log *log;    /* of that file; stays until the draft is done */
-	bool day;               /* into Ava's daily log; with `run`: both, one lsn */
-	draft_number_fn number; /* or NULL */
+	const char *run;     /* "S-…": the event goes into that run's file; NULL: into none */
+	struct run_log *log; /* counts of that file; valid until the draft is done */
+	bool day; /* the event goes into Ava's daily log; with `run` into both, with one lsn */
+	draft_number_fn number; /* NULL: no placeholder */
 	void *number_user;
 };
 
@@ -178,14 +179,16 @@ struct logbook {
 	int root_fd;
 	struct feed feed;
 	char day[11];        /* local date of the daily log in use */
-	uint64_t day_seq;    /* of its last event */
-	struct list stalled; /* outboxes whose head waits for the disk */
+	uint64_t day_seq;    /* seq of the daily log's last event */
+	struct list stalled; /* outboxes whose drafts the disk refused, until they are sent again */
 	struct list flying;  /* drafts of commits under way, by lsn */
 	struct os_timer *retry;
 	int64_t retry_ms;
-	/* behind: the journal's numbers were below those in the logs; closed: no outbox sends. */
+	/* behind: the journal's numbers were below those in the logs, so they were moved on;
+	 * closed: no outbox sends. */
 	bool behind, closed;
-	void (*touched)(const char *path, void *user); /* `path` got lines; or NULL */
+	/* Called when the file `path` got lines; or NULL. */
+	void (*touched)(const char *path, void *user);
 	void *touched_user;
 };
 
@@ -198,8 +201,8 @@ void logbook_close(struct logbook *lb);
  * unwritable file has held back for over a second. A reader of the state as it is now misses
  * nothing if it then follows the events behind this lsn. */
 uint64_t logbook_shown(struct logbook *lb);
-/* `each` for every late event up to `upto`: its commit is under way or, with a reader, the reader
- * has not got it yet. Its effect may be on disk already, though nobody was told. */
+/* Calls `each` for every late event up to `upto`: its commit is under way or, with a reader, the
+ * reader has not got it yet. Its effect may be on disk already, though nobody was told. */
 typedef void (*late_fn)(uint64_t lsn, void *user);
 void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto, late_fn each,
 		  void *user);
@@ -209,7 +212,7 @@ void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto
 
 struct ava_error;
 
-#define LOGBOOK_PATH 224 /* a session stands below its working folder's name */
+#define LOGBOOK_PATH 224 /* bytes of a path; a session's holds the name of its working folder */
 void logbook_run_path(const char *run, char out[LOGBOOK_PATH]);      /* logs/subagents/S-…jsonl */
 void logbook_messages_path(const char *run, char out[LOGBOOK_PATH]); /* runs/S-…/messages.jsonl */
 void logbook_result_path(const char *run, char out[LOGBOOK_PATH]);   /* runs/S-…/result.json */

@@ -29,7 +29,8 @@ struct person_words {
 
 /* A message or answer on disk that came with a request id. */
 struct person_heard {
-	char steer_id[16], call_id[16]; /* one of them "" */
+	char steer_id[16],
+		call_id[16]; /* ids of the message, or of the answered question; one is "" */
 };
 bool person_heard(const struct run *r, const char *request_id, struct person_heard *out);
 

@@ -18,7 +18,7 @@ struct tool;
 
 struct quote_history {
 	char role[32];
-	uint32_t ms[QUOTE_HISTORY]; /* durations, ring */
+	uint32_t ms[QUOTE_HISTORY]; /* durations of the newest runs; a ring */
 	unsigned n, at;
 };
 
@@ -26,7 +26,7 @@ struct quotes {
 	struct quote_history roles[QUOTE_ROLES];
 	unsigned nroles;
 	bool unboxed;                /* sandbox.required is 0: each quote with commands says so */
-	const char *const *keep_out; /* of tool_env; *borrowed*; NULL: none */
+	const char *const *keep_out; /* as in tool_env; *borrowed*; NULL: none */
 };
 
 /* Add an ended run of `role`: at the start from the whole catalog, then at each end.
@@ -35,7 +35,7 @@ void quotes_add(struct quotes *q, const char *role, int64_t duration_ms);
 
 struct quote {
 	int minutes_min, minutes_max; /* at least 1 */
-	int64_t cost_microusd;        /* at most; -1: unknown, held by tokens */
+	int64_t cost_microusd;        /* the most; -1: unknown, so the limit of tokens holds */
 	int64_t tokens;
 };
 

@@ -21,16 +21,16 @@ struct replay_diff {
 	char type[40];     /* "ToolResult" */
 	char call[24];     /* "c3.1", "i2"; "" when it has none */
 	char what[160];    /* "the output of read_file" */
-	int64_t byte;      /* first that differs, from 0; -1: no bytes are compared */
+	int64_t byte;      /* the first byte that differs, from 0; -1: no bytes are compared */
 	char recorded[REPLAY_EXCERPT], replayed[REPLAY_EXCERPT];
 };
 
 struct replay_report {
 	bool complete;      /* the record has the run's end, and it was reached */
-	uint64_t events;    /* of the record that were gone through */
+	uint64_t events;    /* events of the record that the replay has passed */
 	unsigned turns;     /* model calls answered */
-	const char *reason; /* why it is not complete; static; "" */
-	struct replay_diff diffs[REPLAY_DIFFS_MAX]; /* strict: the first one only */
+	const char *reason; /* why the replay is not complete; static; "": it is */
+	struct replay_diff diffs[REPLAY_DIFFS_MAX]; /* without `lenient` only the first one */
 	unsigned ndiffs;                            /* 0: identical */
 };
 

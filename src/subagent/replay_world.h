@@ -17,13 +17,13 @@
 
 struct record {
 	struct ava_trace *events;
-	size_t next; /* event */
+	size_t next; /* index of the event to read next */
 	char *file;  /* messages.jsonl, owned */
 	size_t len, at;
 	const struct redact *redact;
 	const struct run_spec *spec; /* of the run; borrowed */
 	struct replay_report *out;
-	bool lenient, stopped; /* nothing more is compared */
+	bool lenient, stopped; /* as replay_run has it; nothing more is compared */
 	bool carried;          /* a carried_on event was passed: another process goes on */
 	/* The event looked at, and its parts; a difference is told with it. */
 	const struct trace_event *seen;
@@ -34,14 +34,14 @@ struct record {
 /* A call of the run, and the place of its result in messages.jsonl. */
 struct replay_call {
 	struct call_ref ref;
-	size_t at; /* the line or lines of its turn's results */
+	size_t at; /* offset of the results of the call's turn */
 };
 
 struct replay {
 	struct agent agent;
 	struct run_spec *spec; /* owned */
 	struct record rec;
-	struct hash_sha256 prefix; /* over head and lines of the request so far */
+	struct hash_sha256 prefix; /* hash over head and lines of the request so far */
 	int64_t request_bytes;
 	bool wordless; /* no message follows the head yet */
 	int64_t now;   /* the machine's time */
@@ -54,7 +54,7 @@ struct replay {
 	size_t ncalls, calls_cap;
 	struct agent_compacted room; /* outcome of the last context edit, with room_rv */
 	int seek;                    /* the call of the model to find; 0: none */
-	size_t found;                /* where its lines end */
+	size_t found;                /* offset behind the lines of that call */
 	int room_rv;
 	int rv; /* < 0: the replay cannot go on */
 };
@@ -62,12 +62,12 @@ struct replay {
 /* ---- replay_world.c */
 extern const struct agent_io replay_io;
 
-/* Request so far from the file up to its cursor. `fork`: results that stand in these
+/* Builds the request so far from the file up to rec.at. `fork`: results that stand in these
  * lines become calls without a name. 0 or a code. */
 int replay_rehash(struct replay *p, bool fork, struct ava_error *err);
 /* Take the amendments at the cursor, as far as the InferStart looked at needs them. */
 int replay_amend(struct replay *p);
-/* The end of the run as the code of a call that failed. */
+/* The code of a failed model call, as the recorded end of the run says it. */
 int replay_failure_code(const struct replay *p);
 
 /* ---- replay_record.c: the events */

@@ -10,10 +10,10 @@ struct supervisor;
 struct ava_error;
 
 struct restart_hooks {
-	/* Each run's request id that is not "" (newest last). */
+	/* Called for each run with a request id that is not "", the newest last. */
 	void (*request)(const char *request_id, const char *run, const char *trace,
 			int64_t spawned_ms, void *user);
-	/* The file `path` was changed or damaged meanwhile. */
+	/* Called when the file `path` was changed or damaged meanwhile. */
 	void (*problem)(const char *path, const char *sentence, void *user);
 	void *user;
 };

@@ -34,9 +34,9 @@ struct ava_error;
 struct run;
 
 #define RUN_CHECKPOINT_NAME 64  /* characters of a name */
-#define RUN_CHECKPOINTS_MAX 100 /* of a run */
+#define RUN_CHECKPOINTS_MAX 100 /* checkpoints of a run */
 
-/* rv 0: it is on disk. Once; AVA_ECANCELED: the runtime stops first. */
+/* Called once. rv 0: the checkpoint is on disk; AVA_ECANCELED: the runtime stops first. */
 typedef void (*run_checkpoint_fn)(int rv, void *user);
 
 /* Letters, digits, '.', '_' and '-', a letter first: no name is a number of a

@@ -37,10 +37,10 @@ unsigned rights_read(const json_t *o);
 /* "reads your files and memories, nothing that strangers wrote, no network"; `reads` is a set of
  * RIGHTS_FILES and its like (base/rights_words.h). */
 void rights_words(struct buf *out, unsigned rights, unsigned reads);
-/* What of the person's the tools read, as such a set. */
+/* What of the person's the tools read, as a set of RIGHTS_FILES and its like. */
 unsigned rights_reads(const struct tool *const *tools, unsigned n, bool folder);
 
-/* Why all three are asked about, and what to say; behind "This ". */
+/* Why all three are asked about, and what to say; follows the word "This ". */
 #define RIGHTS_SENTENCE                                                                            \
 	"run could read your data, read what strangers wrote and send data out: say \"yes, "       \
 	"all "                                                                                     \

@@ -44,24 +44,24 @@ struct role {
 	const char *display;                    /* "CodeReviewer" */
 	const char *summary;                    /* one line, safe to show */
 	const char *model;                      /* alias or id; ROLE_INHERIT */
-	const char *tools[ROLE_WISHES_MAX + 1]; /* wished for; NULL-terminated */
-	const char *core[4];                    /* tools it needs: not proposed without */
+	const char *tools[ROLE_WISHES_MAX + 1]; /* the role wishes for these; NULL-terminated */
+	const char *core[4];                    /* the role needs these: no proposal without */
 	const char *instructions;               /* safe to show; "" in a record that has none */
-	const char *schema;                     /* of its output, JSON; NULL: any */
+	const char *schema;                     /* JSON schema of the output; NULL: any output */
 	const char *on_quota;                   /* static; NULL: as the settings say */
 	int64_t timeout_s, cost_cents;
 	int64_t tokens, iterations; /* 0: as the settings say */
 	bool thinking;
-	bool no_folder; /* its runs see no files of the person's, wherever they are asked for */
+	bool no_folder; /* runs of the role get no working folder, whichever is asked for */
 	enum role_source source;
-	const char *path;            /* of its file; "" when built in */
+	const char *path;            /* the role's file; "": built in */
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of the file's bytes; "": a record that has none */
 	struct role_note notes[ROLE_NOTES_MAX];
 	unsigned nnotes;
 	/* ---- how it is kept (role.c) */
 	struct list node;
 	struct arena mem;
-	unsigned users; /* 0: static, never freed */
+	unsigned users; /* references; 0: static, never freed */
 };
 
 #define ROLE_INHERIT "inherit" /* the model of the conversation, else the default */

@@ -9,8 +9,8 @@
 
 #include "subagent/role.h"
 
-#define ROLE_FILES_MAX  256u  /* in a folder and the folders in it */
-#define ROLE_TRUSTS_MAX 1024u /* hashes */
+#define ROLE_FILES_MAX  256u  /* files in a folder and the folders in it */
+#define ROLE_TRUSTS_MAX 1024u /* trusted hashes */
 
 struct role_entry {
 	const struct role *role; /* a reference; NULL: it cannot be read */

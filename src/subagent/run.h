@@ -52,14 +52,14 @@ struct run_record {
 	struct draft *draft;       /* collects the next commit; or NULL */
 	struct run_log log;        /* numbers and hash of the run's log file */
 	uint64_t types;            /* kinds of events written: set of event_bit */
-	uint32_t message_lines;    /* of messages.jsonl */
+	uint32_t message_lines;    /* lines of messages.jsonl */
 	size_t messages_from;      /* byte of the newest cut in messages.jsonl; 0: none */
-	struct hash_sha256 prefix; /* over head and lines of the request so far */
+	struct hash_sha256 prefix; /* hash over head and lines of the request so far */
 	int64_t request_bytes;     /* head and lines of the next request */
 	uint8_t notices;           /* of the next request: set of enum record_notice */
 	bool wordless;             /* the request has a head and no message yet */
 	bool position_due;         /* the next commit writes a position */
-	bool lost;                 /* memory ended, a part is missing: write nothing more */
+	bool lost;                 /* memory ran out and a part is missing: write nothing more */
 	bool turn_open;            /* the last reply's calls have no results line yet */
 	bool unnoted;              /* the next draft notes the restart (record_restored) */
 };
@@ -88,20 +88,20 @@ struct run_call {
 	bool stopped;          /* the machine stopped the call under way */
 	bool changed;          /* the model was replaced: hash the request anew */
 	struct infer_job *job; /* NULL: CALL_NONE */
-	/* Is the failed call to be made again, unknown to the machine yet? NULL: no call was
-	 * made. */
+	/* Has the call failed, and is it made again without the machine knowing yet? NULL: no call
+	 * was made. */
 	bool (*has_failed)(const struct run *r);
 	struct room_job *room;    /* makes room in the conversation before the call; or NULL */
-	struct os_timer *timer;   /* of the job; NULL while no call is made for long */
+	struct os_timer *timer;   /* continues the job; NULL while no call is made for long */
 	struct budget_hold hold;  /* reserved money (money.c) */
-	int64_t counted_microusd; /* cost of the run that the budgets of `hold` have */
+	int64_t counted_microusd; /* cost of the run that the budgets of `hold` have counted */
 	char id[16];              /* "i3" while InferStart has no InferEnd */
-	int64_t began_ms;         /* the call's first attempt */
-	int64_t started_ms, held_until_ms; /* newest attempt; end of CALL_HELD */
+	int64_t began_ms;         /* when the call's first attempt began */
+	int64_t started_ms, held_until_ms; /* when the newest attempt began; when CALL_HELD ends */
 	struct retry retry;
 	/* Attempts of this call; places of models.fallback looked at; attempts that timed out. */
 	uint16_t attempts, fallbacks, late;
-	const char *first_model; /* replaced by models.fallback; in spec->mem; or NULL */
+	const char *first_model; /* first model, once another took over; in spec->mem; or NULL */
 	/* Why the last attempt failed, or the state in which it was stopped; owned; or NULL. */
 	char *why;
 	char *trouble; /* trouble of a service told in a conversation; owned; or NULL */
@@ -115,7 +115,7 @@ struct run_call {
 
 /* Tools at work, and totals for result.json. */
 struct run_tools {
-	struct tool_env env; /* cwd_fd is owned */
+	struct tool_env env; /* the run owns env.cwd_fd */
 	struct list at_work; /* world_call.node */
 	/* Calls that see the copy of the project (copying.c) run one after the other: those
 	 * that wait, and the one at work. */
@@ -134,7 +134,7 @@ struct run_tools {
 	uint32_t counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
 	uint32_t wanted;                 /* set of spec->tools: needed from now on (spec_brief.c) */
 	struct buf artifacts;            /* paths as JSON strings, joined by commas */
-	char layers[8];                  /* beginning of the hash of the sandbox written last */
+	char layers[8]; /* beginning of the hash of the sandbox layers recorded last */
 };
 
 /* The end of the run. */
@@ -146,14 +146,14 @@ struct run_end {
 	int64_t wall_ms, used_ms; /* time of the end, and how much of the run's time was used */
 	char *by, origin[16];     /* who cancelled the run (owned; or NULL), by which door */
 	bool interrupted;         /* a crash cut the run: it is only ended */
-	bool abandoned;   /* nothing more happens in this process: the next one takes it up */
+	bool abandoned;   /* nothing more happens in this process; the next one takes the run up */
 	bool begun, done; /* the last commit is on its way to the disk; is durable */
 };
 
 /* The wait for the quota of a service (park.c). */
 struct run_park {
-	int64_t until_ms; /* wall; 0: it is not parked */
-	int64_t back_ms;  /* until_ms of the last wait, until the next call is at the gate */
+	int64_t until_ms; /* wall; 0: the run is not parked */
+	int64_t back_ms;  /* until_ms of the last wait; 0 once the next call is at the gate */
 	int64_t told_ms;  /* when a person was last told of a wait; wall */
 	/* Sum of the waits of one call, and the iteration of that call. */
 	int64_t waited_ms, iteration;
@@ -175,9 +175,9 @@ struct run {
 	struct run_id id;
 	struct trace_name trace;
 	const struct run_place *place; /* NULL: a subagent, with files of its own */
-	char *session_file;            /* of the run's conversation; owned; or NULL */
+	char *session_file;            /* path of the conversation's file; owned; or NULL */
 	char proposal[24];             /* "" when spawned without one */
-	struct group *group;           /* or NULL */
+	struct group *group;           /* NULL: the run is in none */
 	struct run *next; /* next run of a chain, until that starts or this run's end is told */
 	struct list node, queue; /* in supervisor.live or .ended; in .waiting for a slot */
 	struct person *person;   /* questions of the run and messages to it; or NULL */
@@ -216,7 +216,7 @@ ssize_t run_messages_cached(const struct run *r, char text[RUN_AT_ONCE_MAX]);
 #define RUN_WORK "runs/%s/work" /* working folder of commands; made when first used */
 /* Folder of outputs that were cut. */
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
-#define RUN_ARTIFACT_PATH (LOGBOOK_PATH + 32) /* and "/", the id of a call, ".", a type */
+#define RUN_ARTIFACT_PATH (LOGBOOK_PATH + 32) /* with room for "/", a call's id, "." and a type */
 void run_artifact_path(const struct run *r, const char *call, const char *type,
 		       char out[RUN_ARTIFACT_PATH]);
 
@@ -248,10 +248,10 @@ struct supervisor {
 	const struct provider *bills_free;
 	uint64_t ranks;                       /* runs made so far in this process */
 	char day_date[11];                    /* day counted by `day`, local; "": none yet */
-	char before_date[11];                 /* day counted before, and its spending */
-	int64_t before_microusd, day_seen_ms; /* latest time seen in `day_date` */
-	struct wire_lines *lines;             /* to model services */
-	struct learner *learner;              /* of the windows of models */
+	char before_date[11];                 /* the day counted before */
+	int64_t before_microusd, day_seen_ms; /* spent on before_date; latest time in day_date */
+	struct wire_lines *lines;             /* connections to model services */
+	struct learner *learner;              /* learns the windows of models */
 	struct pages *pages;                  /* web pages of the tools; owned; or NULL */
 	struct mcp_client *mcp;               /* MCP servers of the tools; *borrowed*; or NULL */
 	/* Listener to the text of replies as it comes; or NULL. */
@@ -263,8 +263,8 @@ struct supervisor {
 	/* Listener: the next run of a chain starts; or NULL. */
 	void (*on_chained)(struct run *r, void *user);
 	void *session_user;    /* of session_file and on_chained */
-	char *keep_out[3];     /* of tool_env; owned */
-	struct memory *memory; /* of tool_env; or NULL */
+	char *keep_out[3];     /* for tool_env.keep_out; owned */
+	struct memory *memory; /* for tool_env.memory; or NULL */
 	unsigned slots_used, nlive, nwaiting;
 	uint64_t total; /* runs ever spawned in this root */
 	bool closing;   /* no new slots */
@@ -293,7 +293,7 @@ struct group {
 	int64_t started_ms; /* monotonic, less what was used before this process */
 	int64_t used_ms;    /* used time, fixed while `waits` */
 	bool waits;         /* every run that has not ended is parked: the clock stands still */
-	int size;           /* how many runs it may have */
+	int size;           /* how many runs the group may have */
 	bool chain, running, expired;
 	unsigned nmembers, nruns; /* runs ever spawned; runs in memory */
 	size_t cap;
@@ -344,7 +344,7 @@ void toolrun_state_read(struct tool_env *env, const char *key);
 void toolrun_layers(struct tool_env *env, const char *json);
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 		  struct ava_error *err);
-/* tool_env.told. */
+/* Implements tool_env.told. */
 int toolrun_told(struct tool_env *env,
 		 int (*each)(bool person, const char *text, size_t len, void *user), void *user,
 		 struct ava_error *err);
@@ -397,7 +397,7 @@ void park_over(struct supervisor *s, const struct model *m);
 /* Ends a wait that is over by the wall clock, which may have jumped. */
 void park_look(struct run *r);
 int64_t park_until(const struct run *r); /* monotonic */
-/* The question to a person, and its outcome. AVA_ENOMEM. */
+/* The question of a parked run to a person, and its outcome. AVA_ENOMEM. */
 struct question;
 int park_question(struct run *r, struct question *q);
 void park_asked(struct run *r, bool before);
@@ -450,7 +450,7 @@ int room_make(struct agent *a, const struct agent_compact *c);
 /* Stops room_make: nothing is written, agent_on_compacted does not come. */
 void room_stop(struct run *r);
 
-/* money.c: the budgets of its group and of the day */
+/* money.c: the budgets of a run's group and of the day */
 void money_init(struct supervisor *s);
 /* After a restart: counts the local day of wall_ms if that is later than the counted day. */
 void money_seen(struct supervisor *s, int64_t wall_ms);
@@ -458,7 +458,7 @@ void money_seen(struct supervisor *s, int64_t wall_ms);
 void money_restore(struct supervisor *s);
 /* Micro-USD that count against today's budget. */
 int64_t money_day(struct supervisor *s);
-void money_begin(struct run *r); /* of a new run */
+void money_begin(struct run *r); /* gives a new run its place among the budgets */
 
 /* Reserves money for a call: 0; BUDGET_WAITS: hold.go follows; AVA_EBUDGET: money_refused
  * says why. */
@@ -470,7 +470,7 @@ void money_refused(const struct run *r, char *out, size_t size);
 void money_stop(struct run *r);
 /* The run's totals have changed, or no call is under way any more. */
 void money_settle(struct run *r);
-/* agent_io.shared. */
+/* Implements agent_io.shared. */
 void money_shared(struct agent *a, struct agent_shared *out);
 
 /* group.c */
@@ -542,7 +542,7 @@ void run_checkpoints_free(struct run *r); /* requests that wait get AVA_ECANCELE
 /* restore.c */
 struct restored {
 	bool started;    /* the run has called a model: its machine can be restored */
-	int64_t last_ms; /* of the newest event, wall */
+	int64_t last_ms; /* time of the newest event, wall */
 };
 /* Restores `r`, made by supervisor_adopt, from its log and, if it was started, from its
  * messages: `file` is messages.jsonl, `body` and `info` are of messages_request; body NULL: they

@@ -22,8 +22,9 @@ struct turn_call;
 struct session_entry {
 	const char *id; /* 8 hex digits or more; unique in its file */
 	int64_t wall_ms;
-	const char *request;    /* request id of the message; NULL or "": none */
-	const int64_t *seen_ms; /* newest time of a quote shown before it; NULL: any */
+	const char *request; /* request id of the message; NULL or "": none */
+	/* Time of the newest quote shown before the message; NULL: any may have been. */
+	const int64_t *seen_ms;
 };
 
 /* The first line; `id` is the session's, `origin` the door where it was begun. */
@@ -48,11 +49,11 @@ int session_tool_result(struct buf *out, const struct session_entry *e, const st
 struct session_agent_event {
 	const char *run, *requested_by, *role, *model;
 	const char *mode;                 /* "single", "parallel", "chain" */
-	int64_t started_ms, completed_ms; /* wall; the latter 0: it starts */
+	int64_t started_ms, completed_ms; /* wall; completed_ms 0: the run starts */
 	int64_t duration_ms, input, output, cache_read, cache_write,
 		cost_microusd; /* -1: unknown */
 	enum ava_status status;
-	const char *summary, *result; /* path below the data root */
+	const char *summary, *result; /* result: a path below the data root */
 };
 int session_agent_event(struct buf *out, const struct session_entry *e,
 			const struct session_agent_event *a);

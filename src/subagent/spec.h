@@ -32,11 +32,11 @@ struct ava_error;
 
 struct spec_group {
 	const char *id;        /* "G-7f3a2b"; "" (or NULL in a request): none */
-	int64_t cost_microusd; /* for all its runs; -1: only their own limits hold */
-	int64_t time_ms;       /* from the start of the first; 0: likewise */
-	int index, size;       /* 1 to `size` */
-	bool share;            /* may read what the others have found */
-	bool chain;            /* one after another */
+	int64_t cost_microusd; /* for all runs together; -1: only their own limits hold */
+	int64_t time_ms;       /* from the start of the first run; 0: only their own limits hold */
+	int index, size;       /* number of the run, from 1; how many there are */
+	bool share;            /* each run may read what the others have found */
+	bool chain;            /* the runs go one after another */
 	unsigned given;        /* rights that the others' results bring; only for building */
 	const char *then;      /* chain: configs of the following runs, a JSON array; or NULL */
 };
@@ -78,15 +78,15 @@ struct op_spawn {
 
 /* The beginning of a run that resumes another one, instead of spec_messages. */
 struct resumed {
-	struct buf lines; /* of messages.jsonl */
-	unsigned results; /* of calls, in the lines */
+	struct buf lines; /* first lines of messages.jsonl */
+	unsigned results; /* number of results of calls in `lines` */
 	int64_t request_bytes;
 	struct hash_sha256 prefix;
 };
 void resumed_free(struct resumed *r); /* NULL is allowed */
 
 struct run_spec {
-	struct arena mem;                 /* all strings */
+	struct arena mem;                 /* holds all strings */
 	const struct role *role;          /* a reference */
 	const char *task, *context, *cwd; /* "" when none */
 	const char *session_id, *request_id, *user_id, *origin, *preset;
@@ -94,22 +94,22 @@ struct run_spec {
 	SPAWN_NOTES(X)
 #undef X
 	const char *resumed_from;           /* the run to go on from; "": none */
-	const struct model *model, *shared; /* spec_set_model; the first one, counted */
-	struct resumed *resumed;            /* what it then begins with, until the spawn; owned */
+	const struct model *model, *shared; /* the model now; the first one, a reference */
+	struct resumed *resumed; /* what a resuming run begins with, until the spawn; owned */
 	struct agent_spec agent;
-	const struct tool **tools, **ask_before; /* as many as `agent` says; ROLE_MAX_TOOLS */
+	const struct tool **tools, **ask_before; /* agent.ntools, agent.nask_before of them */
 	const char **grants;
 	size_t ngrants;
 	struct spec_group group;
 	int64_t expected_tokens, resumed_call; /* for the quote; op_spawn.resume_call */
 	bool thinking;
 	enum settings_quota on_quota; /* agent.ask_quota says it, too */
-	unsigned rights, given;       /* subagent/rights.h; given: those that its context brings */
+	unsigned rights, given;       /* subagent/rights.h; given: those that the context brings */
 	json_t *output_schema;        /* owned; NULL: any output */
-	const char *system;           /* rendered already; NULL: the template of its role */
+	const char *system;           /* rendered system prompt; NULL: the template of the role */
 	const char *operating;        /* the runtime's text behind `system`: one of operatings */
 	const char *operatings[2];    /* the whole and the short one */
-	bool brief;                   /* in its short form (spec_brief.c) */
+	bool brief;                   /* the request's head has its short form (spec_brief.c) */
 	bool later;                   /* some tools are shown only once they are needed */
 	uint32_t withheld;            /* the tools not shown now: a set, by `tools` */
 	char *config; /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
@@ -150,12 +150,12 @@ struct op_talk {
 	const struct role *role; /* static */
 	const struct tool *const *tools;
 	unsigned ntools;    /* at most ROLE_MAX_TOOLS */
-	const char *system; /* its prompt, without the operating text */
+	const char *system; /* Ava's prompt, without the operating text */
 	/* The runtime's operating text; `operating_brief` if it would take more than a
 	 * twentieth of the model's window. */
 	const char *operating, *operating_brief; /* static */
 	const char *model;                       /* NULL: the role's */
-	bool restored; /* `model` was resolved before: its key may be gone */
+	bool restored; /* `model` was resolved before, and is taken even if its key is gone */
 	const char *cwd, *session_id, *user_id;
 };
 /* Limits count from the conversation's first turn on: the caller moves them.
@@ -213,7 +213,7 @@ const char *spec_keep(struct run_spec *s, const char *text); /* a copy; "" for n
 int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct redact *redact,
 		      struct ava_error *err);
 int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err);
-void spec_take_facts(struct run_spec *r); /* of its model */
+void spec_take_facts(struct run_spec *r); /* sets what `agent` says of the model */
 int spec_room_for_tools(struct run_spec *s, size_t n, struct ava_error *err);
 /* A copy of a tool that a server may remove, in the spec's memory; NULL: no memory. */
 const struct tool *spec_own_tool(struct run_spec *r, const struct tool *t);
@@ -230,8 +230,8 @@ int spec_take_asks(struct run_spec *r, const struct op_spawn *s, struct ava_erro
  * and the model's price is unknown. */
 int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_error *err);
 int spec_seal(struct run_spec *r, struct ava_error *err); /* config and hash */
-/* ---- its short form (spec_brief.c) */
-#define SPEC_BRIEF_WINDOW 16384 /* tokens; for smaller windows */
+/* ---- the short form of a request's head (spec_brief.c) */
+#define SPEC_BRIEF_WINDOW 16384 /* tokens; a smaller window gets the short form */
 /* Choose the form by model and window: once, before the head is rendered. */
 void spec_brief_decide(struct run_spec *r);
 /* "brief" and "withheld" into an open object; back, from a spec line or an amendment. */

@@ -76,8 +76,8 @@ struct http_timers wire_timers(const struct provider *p, const struct settings *
 
 /* The outcome; borrowed during on_done, but the turn is the caller's. */
 struct wirecall_end {
-	struct turn *turn;            /* REPLY_OK; else NULL */
-	struct reply_error error;     /* else */
+	struct turn *turn;            /* the reply, for REPLY_OK; else NULL */
+	struct reply_error error;     /* set unless REPLY_OK */
 	struct retry_failure failure; /* class, status and headers, for retry_decide */
 	bool accepted;                /* failed, but the service may bill the reply */
 };
