@@ -24,7 +24,7 @@ struct ava_error;
 #define COPY_LEFT_MAX  50     /* names reported of changes outside of the patch */
 
 struct copy_wish {
-	const char *folder;  /* of the copy; its parent exists, or is made */
+	const char *folder;  /* where the copy goes; the parent folder is made if need be */
 	const char *project; /* absolute */
 	const char *const *keep_out;
 	const char *patch; /* patch applied to the new copy, of the run it continues; NULL: none */
@@ -40,15 +40,15 @@ int copy_make(const struct copy_wish *w, struct ava_error *err);
 struct copy_changes {
 	struct buf patch;
 	struct buf left;              /* [{"path","why"}]: changes that the patch does not hold */
-	size_t files, added, removed; /* in the patch; lines */
+	size_t files, added, removed; /* files in the patch; lines that it adds and removes */
 	size_t nleft;
 };
 /* The caller calls copy_changes_fini, also after an error. AVA_ENOENT: no copy. */
 int copy_changes(const char *folder, struct copy_changes *out, struct ava_error *err);
 void copy_changes_fini(struct copy_changes *c);
 
-/* Restore the file `path` of the copy whose tree is `tree` from the base; not `large`: leave it,
- * -1. 1: the base does not have it. -1 and errno. */
+/* Restore the file `path` of the copy whose tree is `tree` from the base: 0. 1: the base does not
+ * have it. -1: it is not `large`, and stays, or errno says why not. */
 int copy_put_back(const char *tree, const char *path, bool large);
 
 /* Remove a folder (`path` from the folder `at`, or AT_FDCWD) with all its contents, however deep;

@@ -8,16 +8,16 @@
 
 #include "base/arena.h"
 
-#define MCP_SERVERS_MAX 32 /* a bit each (tool/mcp.h) */
+#define MCP_SERVERS_MAX 32 /* each is a bit of a set (tool/mcp.h) */
 
 struct ava_error;
 struct redact;
 
 struct mcp_conf {
 	const char *name;
-	const char *broken; /* the entry's fault; then only the name is set beside it */
-	const char *const *argv, *const *env; /* a process; NULL: over HTTP */
-	const char *start;                    /* where it starts */
+	const char *broken; /* what is wrong with the entry; then only `name` is set beside it */
+	const char *const *argv, *const *env; /* of a process; NULL: the server is over HTTP */
+	const char *start;                    /* folder in which the process starts */
 	const char *url, *path; /* up to the host's name, and the rest; only over HTTP */
 	const char *const *headers;
 	const char *const *reads, *const *writes; /* absolute paths; NULL at the end */

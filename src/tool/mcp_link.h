@@ -27,7 +27,7 @@ struct mcp_link_options { /* *copied*; its pointers stay valid until *alive no l
 	const struct mcp_conf *conf; /* a process, or HTTP, and its settings */
 	const char *const *keep_out; /* ava's own folders, hidden from a process */
 	const char *root;            /* a process has a folder mcp/NAME below it; NULL: none */
-	uint64_t least_mb;           /* of the disk that must stay free (tool/trim.h) */
+	uint64_t least_mb;           /* MB of the disk that must stay free (tool/trim.h) */
 	struct http_client *client;
 
 	void (*message)(const char *text, size_t len, void *user);
@@ -40,7 +40,7 @@ struct mcp_link_options { /* *copied*; its pointers stay valid until *alive no l
 	 * the disk, or reads nothing. Close the link now. */
 	void (*ended)(const char *why, void *user);
 	void *user;
-	unsigned *alive; /* lines that are not freed yet */
+	unsigned *alive; /* counts links that are not freed yet */
 };
 
 /* NULL with a sentence: AVA_ENOENT, AVA_EDENIED, AVA_EUNSUPPORTED (no sandbox), AVA_ENOMEM, … */
@@ -54,7 +54,7 @@ struct mcp_sending {
 	const char *json;
 	size_t len;
 	int64_t id;          /* 0: no answer is expected */
-	const char *version; /* headers of HTTP; NULL: not sent */
+	const char *version; /* these three are headers of HTTP; NULL: not sent */
 	const char *method, *name;
 };
 int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err);

@@ -21,7 +21,8 @@ struct mcp_rows { /* zero: none */
 	bool headers; /* over HTTP a tool may want arguments in headers: such tools are left out */
 };
 
-/* Take an entry of the list; `like`: its row beside name, text and schema. false: no memory. */
+/* Take an entry of the list. `like`: the row to make, without name, text and schema. false: no
+ * memory. */
 bool mcp_rows_take(struct mcp_rows *t, const struct tool *like, const char *server,
 		   const json_t *o);
 /* Add the whole list to the tool set, sorted by name. */

@@ -23,8 +23,8 @@ struct pages_options {             /* *copied* */
 	bool robots;
 	unsigned parallel, per_host; /* 0: the defaults of web_fetch.h */
 	int64_t host_gap_ms;
-	const char *searxng;             /* its address; NULL or "": none */
-	const char *brave, *brave_url;   /* key and address; NULL: none, the service's own */
+	const char *searxng;             /* address of the service; NULL or "": none */
+	const char *brave, *brave_url;   /* key, NULL: none; address, NULL: the service's own */
 	const char *tavily, *tavily_url; /* likewise */
 	/* For tests: paths of ava-page and ava-sandbox, addresses of names (net/web_fetch.h). */
 	const char *page, *sandbox;
@@ -58,8 +58,8 @@ int pages_parse(const struct pages *w, struct address_url *u, const char *url,
 struct pages_page {
 	struct list node; /* in the list of kept pages, the last used first */
 	const void *owner;
-	unsigned refs;    /* readers, and the list */
-	bool raw;         /* as it was sent, else Markdown */
+	unsigned refs;    /* one for each reader, and one for the list */
+	bool raw;         /* the text is as the server sent it, else Markdown */
 	bool more;        /* the page is longer than the kept text */
 	const char *wall; /* static: kind of wall the page seems to be; NULL: none */
 	int status;

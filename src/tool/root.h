@@ -13,7 +13,7 @@ struct ava_error;
 struct root {
 	int fd;                      /* the working folder; borrowed */
 	const char *cwd;             /* its path, for messages only; borrowed */
-	const char *const *keep_out; /* of tool_env */
+	const char *const *keep_out; /* as in tool_env; borrowed */
 };
 
 /* A path argument as a path relative to the folder: no ".", "..", double or trailing slashes; "."

@@ -38,7 +38,7 @@ struct scan {
 
 	size_t files, binary, big, unreadable, odd, deep, crowded, slow, matches, matched_files;
 	uint64_t bytes;
-	char cut[48]; /* the bound that ended it early; "" */
+	char cut[48]; /* the bound that ended the search early; "": none */
 
 	/* Bounds, set by scan_init. */
 	size_t files_max;

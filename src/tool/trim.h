@@ -12,13 +12,14 @@
 struct buf;
 
 struct trim {
-	const char *work, *copy; /* the folders it may write to; copy (copy.h) may be NULL */
-	uint64_t least_mb;       /* MB that must stay free, and some inodes; 0: no limit */
-	bool keeps;              /* files that existed before stay, though changed */
-	bool due;                /* the disk was filled once */
-	int fd;                  /* of `work` */
-	struct sys_room had;     /* free room at the beginning */
-	struct timespec since;   /* the beginning, on the clock of files */
+	/* Folders that the program may write to; `copy` (copy.h) may be NULL. */
+	const char *work, *copy;
+	uint64_t least_mb;     /* MB that must stay free, and some inodes; 0: no limit */
+	bool keeps;            /* files from before the program stay, though it changed them */
+	bool due;              /* the disk was filled once */
+	int fd;                /* descriptor of `work` */
+	struct sys_room had;   /* free room at the beginning */
+	struct timespec since; /* the beginning, on the clock of files */
 };
 
 /* Begin before the program starts; all is *borrowed* until trim_end. */
