@@ -14,7 +14,7 @@
 
 struct claude_team {
 	char name[CARD_NAME_MAX + 1];
-	char leader[CARD_NAME_MAX + 1]; /* the session of its leader */
+	char leader[CARD_NAME_MAX + 1]; /* session id of the team's leader */
 };
 
 /* The agent works and its parent is unknown: Claude Code writes the parent a moment after the
@@ -34,13 +34,13 @@ void claude_tasks_folder(const struct claude_team *team, const json_t *cards, co
 			 char out[CARD_NAME_MAX + 1]);
 /* The tasks of a folder, unchanged; for an unreadable one the file's name and the reason. */
 json_t *claude_tasks(const char *path);
-bool claude_has_cards(int dir, const char *folder); /* or tasks */
+bool claude_has_cards(int dir, const char *folder); /* true also for tasks */
 
 /* A session with more cards than are kept. */
 struct claude_full {
 	char session[CARD_NAME_MAX + 1];
 	json_t *cards; /* the cards that are in the log; only read */
-	bool again;    /* cards are left: a hook wrote one, or one is not in the log yet */
+	bool again;    /* call again: a hook was writing a card, or one is not in the log yet */
 };
 
 /* Removes the oldest cards beyond `cap`; a ghost goes before the agent it copies. */

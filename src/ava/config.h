@@ -20,7 +20,7 @@ struct config {
 	char path[4096]; /* of the file; "" without a home */
 	bool exists;
 	struct settings settings;          /* defaults, file, environment */
-	char notify[CONFIG_NOTIFY_BYTES];  /* "": none */
+	char notify[CONFIG_NOTIFY_BYTES];  /* notify.exec; "": none */
 	char otel[CONFIG_OTEL_BYTES];      /* otel.endpoint; "": none */
 	char searxng[CONFIG_OTEL_BYTES];   /* web.searxng; "": none */
 	char telegram[CONFIG_OTEL_BYTES];  /* telegram.url; "": the service's own */

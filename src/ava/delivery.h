@@ -62,7 +62,7 @@ void delivery_shown(struct core *c, uint64_t lsn, bool written); /* the outcome 
 #define DELIVERY_TELEGRAM  4u
 #define DELIVERY_NCHANNELS 3
 
-#define DELIVERY_SESSION_MAX 200 /* open notices of a conversation */
+#define DELIVERY_SESSION_MAX 200 /* open notices of one conversation */
 #define DELIVERY_NOTIFY_MAX  1000
 #define DELIVERY_MAX         5000
 #define DELIVERY_AGE_MS      (30 * 86400000LL)
@@ -71,10 +71,10 @@ enum item_kind {
 	ITEM_RESULT,
 	ITEM_MESSAGE,
 	ITEM_PROPOSAL,
-	ITEM_QUESTION, /* of a run */
+	ITEM_QUESTION, /* a run asks a person */
 	ITEM_EXPIRED,
 	/* For messengers only, since conversations on a terminal show the events: */
-	ITEM_FAILED, /* a turn of Ava's */
+	ITEM_FAILED, /* a turn of Ava's has failed */
 	ITEM_SPAWN,  /* a run has begun */
 	ITEM_NKINDS
 };
@@ -91,7 +91,7 @@ struct item {
 	 * behind events with a greater lsn was not given yet, one greater than those. */
 	uint64_t cover;
 	char session[64], user[48];
-	char key[ITEM_KEY]; /* the key of its answer: a proposal, "S-7f3a2b:c3.1"; "" none */
+	char key[ITEM_KEY]; /* what an answer names: a proposal, or "S-7f3a2b:c3.1"; "": none */
 	char *json;         /* the delivered object; owned */
 	unsigned attempts;
 	int64_t due_ms; /* monotonic: earliest next attempt */
@@ -99,12 +99,12 @@ struct item {
 
 struct delivery {
 	struct core *core;
-	struct list items; /* not acknowledged by some channel */
+	struct list items; /* notices that some channel has not acknowledged */
 	unsigned nitems;
 	struct op_cursor *cursor;
 	struct os_task pump;
-	struct os_timer *again; /* takes in the rest, or opens the cursor again */
-	uint64_t seen;          /* greatest lsn taken in */
+	struct os_timer *again; /* reads further events, or opens the cursor again */
+	uint64_t seen;          /* greatest lsn of an event read */
 	uint64_t settled; /* the last process settled all notices up to it that are not open */
 	uint64_t pushed;  /* traces of runs that ended up to this lsn are finished (ava/otel.c) */
 	struct notify *notify; /* NULL: no command is set */

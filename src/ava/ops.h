@@ -156,7 +156,7 @@ struct core_hello {
 #define CORE_NDOORS 5
 struct core_service {
 	char problem[512]; /* not "": health is degraded for this reason, and new work is refused */
-	bool stops;        /* waits for runs have ended */
+	bool stops;        /* the daemon is about to stop: no call waits for a run */
 	bool kept;         /* no command of ava started the daemon, so none may replace it */
 	/* POST /shutdown: `now`, or once no run is started. NULL: no daemon. */
 	void (*shutdown)(int now, void *user);
@@ -177,11 +177,11 @@ struct core_service {
 	void *telegram_door;
 	char web_url[40], web_problem[512]; /* of the loopback port; "" while it is not open */
 	struct core_door {
-		uint64_t asked;  /* requests */
+		uint64_t asked;  /* requests so far */
 		int64_t last_ms; /* clock_mono_ms */
 	} doors[CORE_NDOORS];
 	struct claude *claude; /* ava/claude.c; NULL: not watched */
-	unsigned log_jobs;     /* questions to the logs at work */
+	unsigned log_jobs;     /* queries of the logs under way */
 };
 struct core_service *core_service(struct core *c);
 /* Counts a request by the door of that channel, for /health. */

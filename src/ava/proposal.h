@@ -33,7 +33,7 @@ struct proposal_answer {
 	char *by, *reason;
 	char origin[16];           /* the door the answer came by; "": none */
 	bool all_three;            /* the yes covers all three rights (subagent/rights.h) */
-	struct run_spec **lowered; /* run instead of the quoted specs, *owned*; or NULL */
+	struct run_spec **lowered; /* specs that run instead of the quoted ones, *owned*; or NULL */
 	unsigned nlowered;
 	char hash[HASH_HEX_LEN + 1]; /* of `lowered` */
 	struct proposal *successor;
@@ -44,11 +44,12 @@ struct proposal {
 	struct core *core;
 	char id[24], group_id[24]; /* group_id "": one run alone */
 	enum proposal_step step;
-	struct proposal_answer *answer; /* STEP_ANSWERING, or the policy's yes; else NULL */
-	unsigned n;                     /* number of specs; of a chain all runs to come */
-	struct run_spec **specs;        /* as quoted; each NULL once its run owns it */
-	struct run **runs;              /* spawned, not yet durable; else NULL */
-	int64_t cost_microusd;          /* quoted; -1: unknown */
+	/* The answer being written (STEP_ANSWERING), or the policy's yes; else NULL. */
+	struct proposal_answer *answer;
+	unsigned n;              /* number of specs; of a chain all runs to come */
+	struct run_spec **specs; /* as quoted; each NULL once its run owns it */
+	struct run **runs;       /* runs that are spawned and not yet durable; else NULL */
+	int64_t cost_microusd;   /* quoted; -1: unknown */
 	char *quote, *message, *config;
 	char hash[HASH_HEX_LEN + 1]; /* of the quote */
 	char run[24], trace[48];     /* the first run that was started */
@@ -56,12 +57,13 @@ struct proposal {
 	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
 	bool said_here; /* answered by words of its conversation */
 	char replaces[24], replaced_by[24];
-	char *instead; /* its changes to the proposal that it replaces, in words */
-	/* Number among the open proposals of its conversation when it was made, from 1: what "the
-	 * second" means, whatever is answered meanwhile. */
+	char *instead; /* differences to the proposal in `replaces`, in words */
+	/* Place among the open proposals of the conversation when this one was made, from 1: what
+	 * "the second" means, whatever is answered meanwhile. */
 	unsigned number;
 	int64_t created_ms, expires_ms;
-	/* Words with a lower number were said while it was open. 0: it is open. */
+	/* The journal's number when the proposal was settled: words with a lower number were said
+	 * before. 0: it is open. */
 	uint64_t settled_lsn;
 	char session[64];
 	struct os_timer *timer;

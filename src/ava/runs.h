@@ -11,7 +11,7 @@
 
 struct ended {
 	struct op_status status;  /* its strings belong to the fields below */
-	struct catalog_row row;   /* of a run whose files are gone */
+	struct catalog_row row;   /* set for a run whose files are gone */
 	json_t *spawn, *complete; /* owned; complete NULL: the run has not ended */
 	char last_tool[64];
 };

@@ -20,13 +20,13 @@ struct op_session {
 	const char *id, *cwd, *user_id, *model; /* model "": not chosen yet */
 	const char *origin;                     /* the door where it was begun */
 	int64_t context;                        /* the model's window, tokens; 0: not in memory */
-	const char *title;                      /* the beginning of its first words; "" */
-	int64_t created_ms, updated_ms;         /* wall */
-	int64_t cost_microusd, tokens;          /* of Ava's own calls by this process */
-	unsigned live_runs, waiting;            /* subagents; inputs that wait for a turn */
-	bool busy;                              /* she is at work */
-	const char *doing;                      /* while busy; "": nothing that has a name */
-	const char *trouble; /* while busy, with the model's service; NULL: none */
+	const char *title;              /* beginning of the person's first words; "": none */
+	int64_t created_ms, updated_ms; /* wall */
+	int64_t cost_microusd, tokens;  /* of Ava's own calls by this process */
+	unsigned live_runs, waiting;    /* subagents at work; inputs that wait for a turn */
+	bool busy;                      /* Ava is at work */
+	const char *doing;              /* Ava's activity while busy; "": nothing that has a name */
+	const char *trouble; /* trouble with the model's service while busy; NULL: none */
 };
 
 struct op_session_new {

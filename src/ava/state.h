@@ -54,12 +54,12 @@ struct core {
 	struct strmap session_by_id;
 	struct list talks; /* conversations in memory, last used last */
 	unsigned nsessions, resting_max;
-	struct os_task rest;   /* ava/session.c */
+	struct os_task rest;   /* drops talks at rest (ava/session.c) */
 	struct list resumings; /* requests to resume that are not answered yet (ava/resume.c) */
 	struct list steerings; /* messages with request ids, not answered yet (ava/steer.c) */
 	struct {
-		unsigned n;    /* at work (ava/job.h) */
-		bool stopping; /* no more are begun */
+		unsigned n;    /* jobs at work (ava/job.h) */
+		bool stopping; /* no more jobs are begun */
 	} jobs;
 	struct list waits;             /* op_wait: for ends of runs (ava/runs.c) */
 	struct list watches;           /* op_watch */
@@ -86,8 +86,8 @@ struct op_watch {
 struct request {
 	struct list node;
 	int64_t at_ms;
-	char proposal[24], run[24], trace[48]; /* the answer to it */
-	struct spawn_wait *writing; /* the spawn, while on its way to the disk; else NULL */
+	char proposal[24], run[24], trace[48]; /* what the request was answered with */
+	struct spawn_wait *writing;            /* the spawn on its way to the disk; else NULL */
 	char id[];
 };
 

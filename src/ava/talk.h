@@ -36,14 +36,14 @@ enum input_kind { INPUT_SAID, INPUT_RESULT };
 struct input { /* what begins a turn, or goes into the next one */
 	struct list node;
 	enum input_kind kind;
-	char id[24];     /* the entry of the words, or the run */
+	char id[24];     /* id of the words' entry, or of the run */
 	int64_t said_ms; /* wall */
 	int64_t seen_ms; /* wall: a quote made later was not before the person's eyes */
 	char *text;      /* owned */
-	char origin[16]; /* the door they came by */
+	char origin[16]; /* the door the words came by */
 	struct talk *talk;
-	struct op_answer *answer; /* while it is carried out as an answer; or NULL */
-	bool looked;              /* talk_answer has seen it */
+	struct op_answer *answer; /* set while the words are carried out as an answer */
+	bool looked;              /* talk_answer has seen the input */
 	char *request;            /* owned; NULL: none */
 	struct list waits;        /* say_wait: callers, until the words are on disk */
 };
@@ -59,13 +59,13 @@ struct session {
 	struct list node; /* in core.sessions, newest first */
 	struct core *core;
 	char id[40];
-	char *path;               /* of its file, below the root */
+	char *path;               /* of the conversation's file, below the root */
 	char *cwd, *user, *model; /* "" when none */
-	char *origin; /* the door where it was begun; SessionStart and its runs name it */
+	char *origin; /* the door where it was begun, which SessionStart and its runs name */
 	char *title;  /* NULL: not read yet */
 	int64_t created_ms, updated_ms;
 	int64_t cost_microusd, tokens; /* of Ava's own calls before this talk */
-	bool there;                    /* its file exists */
+	bool there;                    /* the file at `path` exists */
 	struct talk *talk;             /* NULL: not in memory */
 };
 
@@ -84,7 +84,7 @@ struct talk {
 	char messages[LOGBOOK_PATH], artifacts[LOGBOOK_PATH];
 	struct list node;   /* in core.talks */
 	struct list saying; /* inputs on their way to the disk */
-	struct list inputs; /* not yet told to the model, oldest first */
+	struct list inputs; /* inputs that the model has not got, oldest first */
 	struct list watches;
 	struct list notes;          /* talk_note */
 	struct talk_recall *recall; /* memories for the first turn; NULL: not asked for */
@@ -93,12 +93,12 @@ struct talk {
 	bool busy;                  /* a turn is under way */
 	bool answering;             /* a person's words are carried out as an answer first */
 	bool spent;       /* the person's last words were an answer to a quote or run, not to Ava */
-	unsigned seen;    /* rights of what she has read (subagent/rights.h); sticks */
+	unsigned seen;    /* rights of all that Ava has read (subagent/rights.h) */
 	int64_t spoke_ms; /* when Ava said something last, wall */
-	int64_t turn_ms;  /* when her newest turn began, wall */
-	enum talk_asks asks; /* what her last words asked */
-	/* Words with a lower number were said while a question of a subagent was open that is
-	 * closed now. 0: no such question. */
+	int64_t turn_ms;  /* when Ava's newest turn began, wall */
+	enum talk_asks asks; /* what Ava's last words asked */
+	/* The journal's number when the last question of a subagent was closed: words with a lower
+	 * number were said before. 0: none was closed. */
 	uint64_t asked_lsn;
 	struct os_task pump;
 	struct os_timer *again;        /* tries again to begin a turn */
@@ -145,7 +145,7 @@ void talk_text(struct run *r, const char *s, size_t n, bool thinking);
 int talk_restore(struct talk *t, struct ava_error *err);
 
 void talk_asks_person(struct run *r); /* supervisor.on_ask: notes the question of a subagent */
-void talk_asked(struct run *r);       /* supervisor.on_asked */
+void talk_asked(struct run *r);       /* supervisor.on_asked: the question is closed */
 /* How the runtime works, for her model; the short one where the window is small. Its hash
  * stands in the spec. */
 extern const char talk_operating[], talk_operating_brief[];
@@ -179,7 +179,7 @@ bool talk_recall(struct talk *t);
 const struct buf *talk_recalled(const struct talk *t);
 void talk_recall_told(struct talk *t, struct draft *d); /* StateRead of the told rows */
 void talk_recall_free(struct talk_recall *k);
-void talk_note_start(struct tool_call *c); /* memory_write */
+void talk_note_start(struct tool_call *c); /* start of the tool memory_write */
 
 /* ---- talk_tools.c: Ava's tools, naming the roles visible from `cwd`. talk_tools returns 0: out of
  * memory. */

@@ -24,7 +24,7 @@ struct core;
 
 enum caller_trust {
 	CALLER_STRANGER, /* refused everything */
-	CALLER_OWNER,    /* of the data root */
+	CALLER_OWNER,    /* the owner of the data root */
 };
 
 struct caller { /* copied when it is needed after the call */
@@ -41,10 +41,9 @@ struct verb_reply {
 	/* `json` NULL: an error. Both are borrowed. May free the reply. */
 	void (*done)(struct verb_reply *r, int status, const struct buf *json,
 		     const struct ava_error *err);
-	/* Set while the verb waits for a run: the caller drops the request, and `done` is not
-	 * called. */
+	/* Set while the verb waits for a run. Drops the request; `done` is not called. */
 	void (*give_up)(struct verb_reply *r);
-	void *waits; /* of give_up */
+	void *waits; /* for give_up: the wait that it ends */
 };
 
 /* ---- arguments */
@@ -91,7 +90,7 @@ struct verb_call {
 	const struct caller *caller;
 	const char *id;     /* the {id} of the path; "" when it has none */
 	const json_t *args; /* an object, or NULL; *borrowed* for the call, as the other pointers */
-	struct verb_reply *reply; /* until answered */
+	struct verb_reply *reply; /* valid until it is answered */
 	struct arena mem;
 };
 
