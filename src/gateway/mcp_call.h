@@ -23,13 +23,13 @@ enum mcp_code {
 	MCP_HEADER = -32020,     /* the header says otherwise than the message */
 	MCP_CAPABILITY = -32021, /* the client did not declare what this needs */
 	MCP_VERSION = -32022,
-	MCP_NO_RESOURCE = -32002, /* before 2026-07-28 */
+	MCP_NO_RESOURCE = -32002, /* for clients of versions before 2026-07-28 */
 };
 
 #define MCP_ANSWER_MAX  (64u << 20) /* bytes */
 #define MCP_CLOSED_MAX  256
-#define MCP_STREAMS_MAX 64 /* open forms; as many subscriptions */
-#define MCP_STREAMS_OWN 16 /* streams of one client */
+#define MCP_STREAMS_MAX 64 /* streams with open forms, and as many with subscriptions */
+#define MCP_STREAMS_OWN 16 /* streams of either kind of one client */
 
 struct mcp {
 	struct core *core;
@@ -73,10 +73,10 @@ struct mcp_call {
 	mcp_look_fn looked; /* or takes the run's status */
 	json_t *kept;       /* the previous verb's answer; *owned* */
 	char user[64], session[80], proposal[24], run[24];
-	bool waiting;      /* for a verb */
+	bool waiting;      /* the call waits for a verb's answer */
 	bool modern;       /* the client speaks 2026-07-28 */
 	bool far;          /* the message came by network */
-	bool forms, tasks; /* the client has them */
+	bool forms, tasks; /* the client shows forms; the client knows tasks */
 };
 
 void mcp_call_free(struct mcp_call *c);
@@ -130,7 +130,7 @@ void mcp_quote_returned(struct mcp_call *c, const char *state);
  * form with it. Responses to unknown requests are ignored, and a call without a form is answered
  * nevertheless. */
 void mcp_quote_heard(struct mcp *m, const struct rpc *r, const char *session);
-/* Methods. */
+/* The methods tasks/get, tasks/update and tasks/cancel. */
 void mcp_task_get(struct mcp_call *c);
 void mcp_task_update(struct mcp_call *c);
 void mcp_task_cancel(struct mcp_call *c);

@@ -16,7 +16,7 @@ struct ava_error;
 struct os_loop;
 
 #define TG_TOKEN_NAME    "TELEGRAM_BOT_TOKEN"
-#define TG_URL           "https://api.telegram.org" /* without telegram.url */
+#define TG_URL           "https://api.telegram.org" /* unless telegram.url is set */
 #define TG_TEXT_UNITS    4096                       /* UTF-16 units of a message */
 #define TG_CAPTION_UNITS 1024                       /* of a document's caption */
 #define TG_POLL_S        50                         /* the service holds a poll at most so long */
@@ -29,13 +29,13 @@ const char *tg_token(int64_t *bot, struct ava_error *err);
 
 enum tg_verdict {
 	TG_OK,
-	TG_REFUSED, /* never will be taken */
+	TG_REFUSED, /* the service will never take this call */
 	TG_BLOCKED, /* the person does not want to hear from the bot */
 	/* The same again may be taken: */
 	TG_LATER,    /* the service was not reached, or is not well */
-	TG_SLOW,     /* after `after_ms` */
+	TG_SLOW,     /* once `after_ms` have passed */
 	TG_CONFLICT, /* another program reads what is said to the bot */
-	TG_REVOKED,  /* the token is not valid any more: with another one */
+	TG_REVOKED,  /* with another token: this one is not valid any more */
 };
 
 struct tg_answer {
@@ -62,7 +62,7 @@ struct tg_call {
 	struct buf answer;
 	struct os_loop *loop;
 	bool busy;
-	int64_t next_ms;  /* monotonic: no call before, by the last answer */
+	int64_t next_ms;  /* monotonic: no call is made before; set by the last answer */
 	int64_t pause_ms; /* grows while no call is taken */
 	/* Once, from the loop, unless stopped; another call may be begun in it. */
 	void (*done)(struct tg_call *c, const struct tg_answer *a);

@@ -48,15 +48,15 @@ struct tg_saving { /* a commit under way; may outlive the door */
 };
 
 struct tg_hand {   /* the update being carried out */
-	bool busy; /* a verb has it */
+	bool busy; /* a verb is carrying the update out */
 	int64_t update, chat, message;
-	int64_t parts[TG_PARTS_MAX]; /* updates that go on with its text */
+	int64_t parts[TG_PARTS_MAX]; /* updates that continue the text */
 	unsigned nparts;
 	char *text;         /* the person's words; owned */
 	char callback[128]; /* id of a button's press; "": no press */
-	unsigned tries;     /* failed tries to keep it */
-	bool anew;          /* a conversation was begun for it */
-	int64_t due_ms;     /* not tried before */
+	unsigned tries;     /* how often the update could not be kept on disk */
+	bool anew;          /* a conversation was begun for the update */
+	int64_t due_ms;     /* the update is not tried again before */
 };
 
 /* Clients cut a text of more than 4,096 units into messages, at a paragraph if there is one in its
@@ -71,7 +71,7 @@ enum tg_door {
 	DOOR_STARTING, /* asks for the bot's name */
 	DOOR_SERVING,
 	DOOR_DEAF,   /* another program reads the bot's messages; sending goes on */
-	DOOR_CLOSED, /* without a valid token, or without its state */
+	DOOR_CLOSED, /* the door has no valid token, or cannot read its state */
 	DOOR_NSTATES
 };
 
@@ -81,17 +81,17 @@ struct telegram {
 	void (*log)(const char *line, void *user);
 	void *log_user;
 	enum tg_door state;
-	char problem[320], name[64]; /* "": none; the bot's, "" before it is known */
+	char problem[320], name[64]; /* "": none; name of the bot, "" until it is known */
 	struct tg_state kept;
 	struct list askings;
 	struct tg_saving *saving;
-	struct verb_reply *unpairing; /* is answered when that is on disk; NULL: none */
+	struct verb_reply *unpairing; /* answered when the unpairing is on disk; NULL: none */
 	bool dirty;
 	int64_t save_due_ms;
 	struct tg_call poll;
-	int64_t asked; /* the offset of the last question */
+	int64_t asked; /* offset in the last poll */
 	int64_t poll_began_ms;
-	json_t *updates; /* the last answer's; NULL: none */
+	json_t *updates; /* updates in the last answer; NULL: none */
 	size_t at;
 	struct tg_hand hand;
 	struct tg_split split;
@@ -117,8 +117,9 @@ void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method
 	    const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* ---- telegram_hand.c */
-void tg_take_updates(struct telegram *t);                                /* as far as it goes now */
-int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err); /* a code is open */
+void tg_take_updates(struct telegram *t); /* carries out those that can be now */
+/* Opens a code for pairing. */
+int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err);
 
 /* ---- telegram_show.c */
 /* Make and send the next calls of each chat: *next_ms comes down to when more may be due. */
@@ -129,10 +130,10 @@ void tg_line_clear(struct tg_chat *l); /* drop the chat's waiting calls and its 
  * also behind a document. False: parts found no room. */
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card);
-/* `card`: as above. */
+/* `card`: as for tg_put_text. */
 void tg_say(struct telegram *t, int64_t chat, const struct tg_card *card, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-void tg_answer_press(struct telegram *t, const char *text); /* the one in hand */
+void tg_answer_press(struct telegram *t, const char *text); /* the press in `hand` */
 
 /* ---- telegram_text.c: what answers of verbs say, as plain text, so that nothing in it is markup,
  * with what could turn a line around made visible. Pure; all append to `out`, whose bound is the

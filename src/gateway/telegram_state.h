@@ -34,14 +34,14 @@ struct tg_chat {
 	bool blocked;      /* the person has blocked the bot */
 	uint64_t telling;  /* the notice that is being told; 0: none */
 	json_t *notice;    /* that notice; owned */
-	bool told;         /* the notice was told: to be settled */
+	bool told;         /* the notice was told, and is still to be settled */
 	char reason[200];  /* why the notice is given up; "": it is not */
 };
 
 enum tg_card_kind {
 	TG_QUOTE,    /* buttons Yes, No and Change; a reply answers the quote */
 	TG_CHANGE,   /* asks for changes; a reply answers the quote */
-	TG_RUN,      /* a run's line, with Cancel; a reply is told to the run */
+	TG_RUN,      /* how a run goes, with a button Cancel; a reply is told to the run */
 	TG_QUESTION, /* a run's question; a reply answers it */
 	TG_NKINDS
 };
@@ -54,21 +54,21 @@ struct tg_card {
 	char nonce[TG_NONCE_LEN + 1];
 	char id[24], call[24]; /* a proposal, or a run and its call */
 	char hash[65];         /* the proposal's config_hash */
-	int64_t until_ms;      /* wall: the buttons' end */
+	int64_t until_ms;      /* wall: the buttons work until then */
 	/* Not kept: */
 	uint64_t shown;          /* hash of the text shown; 0: not known */
-	int64_t due_ms, free_ms; /* monotonic: next look, next edit are not before */
+	int64_t due_ms, free_ms; /* monotonic: no look before; no edit before */
 };
 
 extern const struct tg_kind {            /* telegram_text.c */
-	const char *name;                /* in the file */
+	const char *name;                /* name of the kind in telegram.json */
 	const char *letters, *labels[3]; /* the buttons' */
 	const char *path;                /* of the verb that gives the state of its id */
 	void (*text)(struct buf *out, const json_t *answer); /* writes the message for that state */
 } tg_kinds[TG_NKINDS];
 
 struct tg_state {
-	int64_t bot;               /* whose updates these are */
+	int64_t bot;               /* id of the bot that the updates are of */
 	int64_t newest_ms;         /* wall: when an update came last */
 	int64_t seen[TG_SEEN_MAX]; /* the last is the newest */
 	unsigned nseen;

@@ -25,13 +25,14 @@ enum trial_word {
 };
 
 struct trial {
-	struct model model; /* the caller's; the rest is the result */
+	struct model model; /* set by the caller; the other fields are the result */
 	bool ok;
 	enum trial_word word;
 	struct ava_error err;
-	struct learned told;           /* facts from the model's server */
-	double reads, writes, first_s; /* tokens a second; until Ava's first word; 0: not known */
-	const char *mend;              /* static; "": nothing to do */
+	struct learned told; /* facts from the model's server */
+	/* Tokens a second, read and written; seconds until Ava's first word. 0: unknown. */
+	double reads, writes, first_s;
+	const char *mend; /* static; "": nothing to do */
 };
 
 /* Resolve `name` (NULL: the default), asking a local server. false: no model that is called over

@@ -34,6 +34,6 @@ struct web_asset {
 };
 extern const struct web_asset web_assets[];
 extern const bool web_assets_made; /* false: only the page that says how */
-const char *web_lacks(void);       /* then a sentence; "": all is there */
+const char *web_lacks(void);       /* why the page is missing; "": it is there */
 
 #endif

@@ -17,10 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEB_KEYS_MAX   64 /* the one that was used longest ago goes */
+#define WEB_KEYS_MAX   64 /* a further one replaces the one used longest ago */
 #define WEB_KEY_BYTES  32
 #define WEB_ID_LEN     32 /* hex digits, as those of a code, a number of the page, a challenge */
-#define WEB_KEY_WINDOW 64 /* requests come out of order by less */
+#define WEB_KEY_WINDOW 64 /* a request this far behind the newest one is refused */
 
 enum web_key_kind { WEB_KEY_CODE, WEB_KEY_BROWSER, WEB_KEY_TAB };
 
