@@ -31,11 +31,11 @@ const char *answer_json(struct api_answer *a, const json_t *v, const char *absen
 
 struct ava_runtime {
 	struct backend *b;
-	struct api_answer answer; /* of the last call */
+	struct api_answer answer; /* what the last call returned */
 	struct list events;       /* ava_events.node */
 	struct list watches;      /* ava_watch.node */
 	bool in_process;          /* a callback may be under way */
-	bool more;                /* a watch had more than one look takes */
+	bool more;                /* a watch has more items than watch_dispatch takes at once */
 };
 
 /* Where a call's error goes, without one yet: `own` when the caller wants none. */

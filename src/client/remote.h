@@ -11,10 +11,10 @@ int remote_open(const char *root, bool start, struct backend **out, struct ava_e
 
 /* ---- event streams */
 
-struct remote_stream_host { /* the part of the runtime that streams need */
+struct remote_stream_host { /* the part of the backend that streams need */
 	const char *root;
 	int epoll; /* streams add their sockets to it */
-	/* Make sure that a daemon serves, starting one if that is allowed. */
+	/* Makes sure that a daemon serves; starts one if that is allowed. */
 	int (*serve)(void *user, struct ava_error *err);
 	void *user;
 	unsigned lost; /* streams that could not be connected again */
@@ -25,8 +25,8 @@ struct remote_stream_host { /* the part of the runtime that streams need */
  * nothing has come yet. `host` is *borrowed until closed*. */
 int remote_stream_open(struct remote_stream_host *host, const char *path, uint64_t after,
 		       uint64_t seen, struct backend_cursor **out, struct ava_error *err);
-/* The functions of a cursor. After an error the next call connects again; ended: the daemon has
- * done it in order, a run's stream, that has all. */
+/* The functions of a cursor. After an error the next call connects again. ended: the daemon has
+ * ended a run's stream in order, after its last event. */
 int remote_stream_next(struct backend_cursor *c, struct backend_item *item, struct ava_error *err);
 bool remote_stream_ended(const struct backend_cursor *c);
 int remote_stream_wait(struct backend_cursor *c, int timeout_ms, struct ava_error *err);
