@@ -24,17 +24,17 @@ struct ava_error;
 /* From a prompt to its answer. */
 struct acp_turn {
 	json_t *prompt;      /* the request's id, owned; NULL: no turn is under way */
-	struct buf streamed; /* Ava's text under way, as far as frames brought it */
+	struct buf streamed; /* Ava's text under way, as far as frames have brought it */
 	size_t shown;        /* bytes of `streamed` sent to the editor */
-	unsigned speaks;     /* id of her message under way */
-	bool cut;            /* frames of her message are missing: its event has all */
+	unsigned speaks;     /* id of Ava's message under way */
+	bool cut;            /* frames of that message are missing: the event has all of it */
 	bool cancelled;      /* the turn is to end as cancelled */
 	char *failed;        /* why Ava could not answer; owned */
 	int64_t look_ms;     /* when the daemon is asked whether the turn is over */
 	int64_t asked;       /* id of our request to the editor; 0: none */
 	bool form;           /* `asked` shows a form, else options */
-	char tool[80];       /* what for: "P-…", or "S-…/" and the call that waits */
-	char words[256];     /* beginning of the last answer's words */
+	char tool[80];   /* what `asked` is about: "P-…", or "S-…/" and the call that waits */
+	char words[256]; /* beginning of the last answer's words */
 };
 
 struct acp_session {

@@ -24,21 +24,21 @@ struct chat {
 	struct dialog_item *next; /* taken, not shown yet; owned */
 	struct speech speech;
 	bool live;       /* a text that is not done is kept in sight (line.h) */
-	size_t tail_len; /* of that text, as last shown */
+	size_t tail_len; /* bytes of that text as last shown */
 	int64_t tail_ms; /* the next redraw is not before */
 	struct chat_runs runs;
 	uint64_t noticed; /* lsn of the newest notice shown */
 	/* The newest quote shown by now, and shown when the line was begun; "": none. */
 	char shown[32], before[32];
-	int64_t quotes_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
+	int64_t quotes_ms; /* quotes that came are shown behind Ava's turn, or then; 0: none came */
 	char quotes[CHAT_QUOTES_MAX][32]; /* shown so far; a ring */
 	size_t nquotes;
-	/* Ava is at it and nothing is shown: since when, and when that is told next; what she does,
-	 * as last asked: "Ava is thinking (12 s)". */
+	/* Ava is at work and nothing new is shown: since when, and when a line says so next; what
+	 * Ava does, as last asked: "Ava is thinking (12 s)". */
 	int64_t quiet_ms, tell_ms;
 	char doing[320];
-	int64_t stopped_ms; /* her answer was stopped: told behind its rest, or then; 0: told */
-	unsigned turns;     /* ends of turns seen behind the last message of ours */
+	int64_t stopped_ms; /* when a line says that Ava's answer is stopped; 0: not due */
+	unsigned turns;     /* turns of Ava's that ended since our last message */
 	unsigned errors;    /* Ava's turns that failed */
 };
 

@@ -15,7 +15,7 @@ enum cli_exit {
 	CLI_FAILED = 1,
 	CLI_USAGE = 2,
 	CLI_LIMIT = 3,    /* a limit of the run was reached */
-	CLI_REJECTED = 4, /* rejected or expired */
+	CLI_REJECTED = 4, /* the proposal was rejected or has expired */
 	CLI_NOSUCH = 5,
 	CLI_WAITED = 124, /* a wait ran out; the run goes on */
 };

@@ -45,16 +45,16 @@ struct dialog {
 	char *cwd; /* owned; the client's folder, until an older conversation's is known to exist */
 	bool said; /* a message was sent: the conversation is on disk */
 	bool busy; /* Ava is at work, as far as is known */
-	uint64_t seen;                /* following begins behind this lsn */
-	char unshown[900];            /* a sentence about what dialog_past left out; "": nothing */
-	uint64_t acknowledged;        /* lsn */
-	uint64_t last;                /* lsn of the newest event that came, shown or not */
-	struct client *stream;        /* NULL: lost, or not open */
-	struct list items;            /* struct dialog_item */
-	bool lost, gone;              /* DIALOG_LOST, DIALOG_GONE were given; not followed: gone */
-	int64_t heard_ms;             /* when the stream last brought anything */
-	int64_t retry_ms;             /* when a connection is made again */
-	int64_t pause_ms;             /* between that try and the next */
+	uint64_t seen;         /* following begins behind this lsn */
+	char unshown[900];     /* a sentence about what dialog_past left out; "": nothing */
+	uint64_t acknowledged; /* lsn of the last acknowledgement */
+	uint64_t last;         /* lsn of the newest event that came, shown or not */
+	struct client *stream; /* NULL: lost, or not open */
+	struct list items;     /* struct dialog_item */
+	bool lost, gone;       /* DIALOG_LOST, DIALOG_GONE were given; gone also if not followed */
+	int64_t heard_ms;      /* when the stream last brought anything */
+	int64_t retry_ms;      /* when a connection is made again */
+	int64_t pause_ms;      /* between that try and the next */
 	uint64_t own[DIALOG_OWN_MAX]; /* lsns of messages sent from here that have not come back */
 	size_t nown;
 };

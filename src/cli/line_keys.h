@@ -23,7 +23,7 @@ struct line_keys {
 	char in[LINE_KEYS_IN];
 	size_t at, len;
 	size_t pass;    /* bytes of a sequence that are still to be given out */
-	bool literal;   /* the next character is one that is quoted (^V) */
+	bool literal;   /* the next character follows ^V, so it is text */
 	bool searching; /* within an incremental search */
 	bool pasting;
 	struct buf paste;

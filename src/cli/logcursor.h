@@ -14,7 +14,7 @@ struct logcursor {
 	const char *path;                /* *borrowed*; NULL: there is none */
 	bool known;                      /* `after` means something */
 	uint64_t after;                  /* all wanted events up to here were given */
-	uint64_t given[LOGCURSOR_GIVEN]; /* above it only these, ascending */
+	uint64_t given[LOGCURSOR_GIVEN]; /* lsns above `after` that were given, ascending */
 	size_t n;
 	int64_t looked_ms; /* the files being read have all events logged before */
 };

@@ -16,7 +16,7 @@ int logtext_event(struct buf *out, const json_t *event);
 /* Printing a log: puts a line with the date where the day changes, unless it
  * is today's. Zero-initialised at the start. */
 struct logtext {
-	char date[16]; /* last one shown or assumed */
+	char date[16]; /* the last date shown or assumed */
 	bool agents;   /* name the run that an event is of */
 	bool own;      /* show the runtime's own notes, too */
 };

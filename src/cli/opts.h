@@ -33,7 +33,7 @@ struct opt {
 	const char *value; /* the value's name in the help: "SECONDS"; NULL for a flag */
 	const char *help;
 	size_t field;             /* offsetof in the command's values */
-	int64_t least;            /* smallest OPT_COUNT */
+	int64_t least;            /* OPT_COUNT: the smallest value */
 	const char *const *words; /* OPT_STR, OPT_LIST: NULL-terminated, only these */
 	const char *absent;       /* OPT_STR: the value when the next word is an option, or none */
 };

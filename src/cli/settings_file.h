@@ -18,10 +18,10 @@ struct settings_file {
 	char path[PATH_MAX]; /* links resolved */
 	char *was;           /* the file's text; NULL: no file yet */
 	size_t was_len;
-	size_t bom;      /* bytes of `was`: a file with a byte order mark keeps it */
-	const char *odd; /* our part, when the rest has to stay byte for byte */
+	size_t bom;      /* bytes of the byte order mark of `was`, which the file keeps */
+	const char *odd; /* name of our part, if the rest must stay byte for byte */
 	mode_t mode;
-	bool removes;        /* our part goes: no backup, which would still have it */
+	bool removes;        /* our part is taken out: no backup, which would still have it */
 	json_t *root, *part; /* `part` *borrowed*, NULL: absent */
 };
 

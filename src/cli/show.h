@@ -47,10 +47,10 @@ struct column {
 		COLUMN_TIME,   /* seconds */
 		COLUMN_TOKENS,
 		COLUMN_COST, /* cents */
-		COLUMN_MOST, /* cents at the most */
+		COLUMN_MOST, /* cents, shown as a limit of money */
 		COLUMN_OWN,  /* text that `own` writes */
 	} kind;
-	const char *key, *in; /* in: member that has `key`; NULL: the row itself */
+	const char *key, *in; /* in: member of the row that has `key`; NULL: the row itself */
 	bool spare;           /* as table.spare */
 	void (*own)(const json_t *row, char *out, size_t size); /* `out` is "" */
 };
@@ -75,9 +75,9 @@ struct progress {
 	FILE *f;
 	char role[48];      /* as shown: "WebCrawler" */
 	char who[80];       /* the role, with the run's id when two of them are at work */
-	char activity[256]; /* the last one, cut */
+	char activity[256]; /* the run's last activity, cut */
 	bool chat;          /* in a conversation: name its commands */
-	bool live;          /* the last row is a status line that is written over */
+	bool live;          /* the last row is a status line, which the next output replaces */
 	bool spawned;       /* "spawned" was told, the start not yet */
 	size_t shown;       /* columns of the status line that stand there now */
 };
