@@ -18,7 +18,7 @@ struct change {
 	int64_t cost_microusd, time_ms, tokens, iterations; /* CHANGE_KEEP: no change */
 	char preset[16], role[64], model[128];              /* "": no change */
 	int thinking;                                       /* 1 on, -1 off, 0 no change */
-	char without[CHANGE_WITHOUT_MAX][40];               /* tools, or words of their names */
+	char without[CHANGE_WITHOUT_MAX][40]; /* tools to leave out, or words of their names */
 	unsigned nwithout;
 	/* Not a change: the explicit yes that a run with all three rights needs
 	 * (subagent/rights.h). */

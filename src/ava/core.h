@@ -23,7 +23,7 @@ struct core_options {
 	const struct settings *settings; /* *copied* */
 	const struct redact *redact;     /* borrowed for the core's life */
 	const char *model;               /* AVA_MODEL or NULL: forced default; *copied* */
-	void (*log)(const char *line, void *user); /* avad.log; may be NULL */
+	void (*log)(const char *line, void *user); /* takes a line for avad.log; or NULL */
 	void *log_user;
 	/* Words of notify.exec, each with its NUL, then an empty one; NULL or "": none; *copied* */
 	const char *notify;

@@ -37,7 +37,7 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err);
 bool delivery_idle(const struct core *c);
 /* Calls no command any more and ends the one at work; while the journal is open. */
 void delivery_quiesce(struct core *c);
-void delivery_close(struct core *c); /* after the journal */
+void delivery_close(struct core *c); /* after the journal is closed */
 
 /* ---- for the door of a messenger (gateway/telegram.c), which shows a person the notices of their
  * conversations. The terminal does not repeat a notice shown there. */
@@ -53,7 +53,8 @@ const struct item *delivery_next(struct core *c, const char *user);
 /* Notes in `dr` that a notice was shown, or, with a `reason`, given up; the door adds its own state
  * to `dr`. false: settled already, and `dr` is unchanged. */
 bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason);
-void delivery_shown(struct core *c, uint64_t lsn, bool written); /* the outcome of that commit */
+/* `written`: the commit of delivery_showing's draft is on disk. */
+void delivery_shown(struct core *c, uint64_t lsn, bool written);
 
 /* ---- inside of delivery: delivery.c, notify.c (the command) */
 

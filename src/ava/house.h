@@ -14,7 +14,7 @@ struct house {
 	struct lock lock;
 	struct os_loop *loop;
 	struct redact *redact;
-	struct mcp_client *mcp; /* of mcp.json beside config.yaml */
+	struct mcp_client *mcp; /* the servers of mcp.json beside config.yaml */
 	struct core *core;
 };
 

@@ -12,7 +12,7 @@ struct draft;
 
 /* Opens no file, unless the last process was killed and left a -wal file. AVA_ENOMEM. */
 int memories_open(struct core *c, struct ava_error *err);
-bool memories_there(const struct core *c); /* its file exists */
+bool memories_there(const struct core *c); /* the memory's file exists */
 bool memories_idle(const struct core *c);
 /* Before the journal is closed: finishes changes and their events, if seconds suffice. Others stay
  * due. */

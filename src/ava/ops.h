@@ -105,7 +105,7 @@ struct op_group {
 	const struct op_spawn *runs;
 	size_t nruns;                          /* 1 to SPEC_GROUP_MAX */
 	int64_t max_cost_microusd, timeout_ms; /* of all runs together; AVA_DEFAULT: none */
-	bool chain;                            /* one after another */
+	bool chain;                            /* the runs go one after another */
 	bool share;                            /* each run may read the others' results */
 	const char *session_id, *request_id, *user_id, *origin, *cwd, *confirm;
 };
@@ -175,7 +175,8 @@ struct core_service {
 	void (*telegram)(const struct core_telegram *what, struct verb_reply *reply, void *door);
 	void (*telegram_state)(struct jw *w, void *door);
 	void *telegram_door;
-	char web_url[40], web_problem[512]; /* of the loopback port; "" while it is not open */
+	/* Address of the loopback port, "" while it is not open, and why it is not. */
+	char web_url[40], web_problem[512];
 	struct core_door {
 		uint64_t asked;  /* requests so far */
 		int64_t last_ms; /* clock_mono_ms */

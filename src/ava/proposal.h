@@ -35,7 +35,7 @@ struct proposal_answer {
 	bool all_three;            /* the yes covers all three rights (subagent/rights.h) */
 	struct run_spec **lowered; /* specs that run instead of the quoted ones, *owned*; or NULL */
 	unsigned nlowered;
-	char hash[HASH_HEX_LEN + 1]; /* of `lowered` */
+	char hash[HASH_HEX_LEN + 1]; /* hash of the config of `lowered` */
 	struct proposal *successor;
 };
 
@@ -51,11 +51,11 @@ struct proposal {
 	struct run **runs;       /* runs that are spawned and not yet durable; else NULL */
 	int64_t cost_microusd;   /* quoted; -1: unknown */
 	char *quote, *message, *config;
-	char hash[HASH_HEX_LEN + 1]; /* of the quote */
+	char hash[HASH_HEX_LEN + 1]; /* hash of `config`, as quoted */
 	char run[24], trace[48];     /* the first run that was started */
 	/* After a yes: the hash of the specs that run, and their changes in words (NULL: none). */
 	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
-	bool said_here; /* answered by words of its conversation */
+	bool said_here; /* answered by words said in the conversation */
 	char replaces[24], replaced_by[24];
 	char *instead; /* differences to the proposal in `replaces`, in words */
 	/* Place among the open proposals of the conversation when this one was made, from 1: what

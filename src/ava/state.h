@@ -29,7 +29,7 @@ struct core {
 	int root_fd;
 	struct settings settings;
 	const struct redact *redact;
-	char *model; /* forced default, or NULL */
+	char *model; /* the model forced as default; or NULL */
 	void (*log)(const char *line, void *user);
 	void *log_user;
 	int64_t started_ms; /* monotonic */
@@ -125,7 +125,7 @@ void sessions_chained(struct run *r, void *core);
 int seals_open(struct core *c, struct ava_error *err);
 /* Seals and commits the rest, and stops; the journal must be open. Accepts a core without seals. */
 void seals_close(struct core *c);
-void seals_free(struct core *c); /* after the journal */
+void seals_free(struct core *c); /* after the journal is closed */
 /* Commits Seals about pruned files, one for each JSON object of `texts`, which are the caller's
  * until `done`: all are on disk (0), or the error. AVA_EBUSY: others are being written, or the
  * runtime stops; `done` is not called then. */

@@ -51,7 +51,7 @@ struct input { /* what begins a turn, or goes into the next one */
 /* A notice that goes before the next input. */
 struct talk_note {
 	struct list node;
-	char id[40]; /* id of its mark on disk; "": it has none */
+	char id[40]; /* id of the notice's mark on disk; "": there is no mark */
 	char text[];
 };
 
@@ -110,8 +110,8 @@ struct talk {
 /* ---- session.c */
 struct session *session_find(struct core *c, const char *id, struct ava_error *err);
 void session_send(struct verb_reply *r, struct session *s); /* answers with the session */
-int session_load(struct session *s, struct ava_error *err); /* opens its talk */
-void session_leave(struct talk *t); /* keeps model and costs in the session, frees its talk */
+int session_load(struct session *s, struct ava_error *err); /* opens the session's talk */
+void session_leave(struct talk *t); /* keeps model and costs in the session, frees `t` */
 /* Keeps the entry that a request id was answered with. AVA_ENOMEM. */
 int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
 

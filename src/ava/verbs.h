@@ -50,13 +50,13 @@ struct verb_reply {
 
 enum arg_kind {
 	ARG_TEXT,   /* const char *; null is absent */
-	ARG_SAID,   /* the same, at most `most` bytes; null is an error */
+	ARG_SAID,   /* const char *, at most `most` bytes; null is an error */
 	ARG_WORD,   /* char[most] */
 	ARG_FLAG,   /* bool */
 	ARG_SWITCH, /* int: true is 1, false -1, untouched when absent */
 	ARG_COUNT,  /* int64_t, whole; from `least` to `most` unless both are 0 */
-	ARG_MS,     /* int64_t of seconds */
-	ARG_CENTS,  /* int64_t of cents, in micro-USD */
+	ARG_MS,     /* int64_t in ms, given in seconds */
+	ARG_CENTS,  /* int64_t in micro-USD, given in cents */
 	ARG_TEXTS,  /* const char *const *, in the call's memory, and size_t at `at_n` */
 	ARG_JSON,   /* const json_t *, an object */
 	ARG_ANY,    /* const json_t *, checked by the verb */
@@ -125,7 +125,7 @@ void verbs_stop(struct core *c);
 
 /* Writes {"error":{"code","message"}}. */
 int verbs_error(struct buf *out, int code, const char *message);
-int verbs_http_status(int code); /* of a code of ava.h */
+int verbs_http_status(int code); /* the status for a code of ava.h */
 
 /* ---- for the functions of verbs */
 
@@ -160,9 +160,11 @@ void verb_record(struct verb_call *v, int rv, const char *session, struct buf *c
 struct verb_work {
 	struct job job;
 	struct verb_answer answer;
-	int (*work)(struct verb_work *w, struct ava_error *err); /* pool thread: writes */
-	void (*fini)(struct verb_work *w); /* loop: frees `own`; NULL: nothing to free */
-	json_t *args;                      /* kept while strings read from them are used */
+	/* On a pool thread: writes `answer`. */
+	int (*work)(struct verb_work *w, struct ava_error *err);
+	/* On the loop: frees what `own` holds. NULL: nothing to free. */
+	void (*fini)(struct verb_work *w);
+	json_t *args; /* kept while strings read from them are used */
 	int rv;
 	struct ava_error err;
 	char id[64];
