@@ -8,7 +8,7 @@
 struct ava_error;
 
 struct daemon_options {
-	int ready_fd; /* told "ok\n" when serving, or one sentence; -1: none */
+	int ready_fd; /* gets "ok\n" once avad serves, or why it does not; -1: none */
 	bool service; /* does not exit for being idle */
 	bool verbose; /* log to stderr, too */
 };

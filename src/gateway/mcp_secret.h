@@ -9,7 +9,7 @@
 struct ava_error;
 
 #define MCP_TOKEN_LEN 64 /* hex digits */
-#define MCP_SEAL_LEN  32 /* likewise */
+#define MCP_SEAL_LEN  32 /* hex digits */
 
 struct mcp_secret {
 	int root_fd;

@@ -14,7 +14,7 @@ struct question;
 
 struct mcp_tool {
 	const char *name;
-	const char *method, *path; /* the verb */
+	const char *method, *path; /* of the verb that the tool calls */
 	const char *id;            /* the argument that goes into the path; NULL: none */
 	bool quotes;               /* the answer is a proposal: a person is asked */
 	bool forms;                /* only for clients that show forms */

@@ -18,7 +18,7 @@ struct routes {
 	struct mcp *mcp;  /* the door at /mcp; NULL: none */
 	bool stopping;    /* answers are the last of their connection */
 	unsigned streams; /* event streams that have not come to their end */
-	struct list open; /* these streams */
+	struct list open; /* the streams that `streams` counts */
 	/* Users who may be served, with their login from the system: looked up once. */
 	struct {
 		uid_t uid;

@@ -18,7 +18,7 @@ struct os_loop;
 #define TG_TOKEN_NAME    "TELEGRAM_BOT_TOKEN"
 #define TG_URL           "https://api.telegram.org" /* unless telegram.url is set */
 #define TG_TEXT_UNITS    4096                       /* UTF-16 units of a message */
-#define TG_CAPTION_UNITS 1024                       /* of a document's caption */
+#define TG_CAPTION_UNITS 1024                       /* UTF-16 units of a document's caption */
 #define TG_POLL_S        50                         /* the service holds a poll at most so long */
 #define TG_PAUSE_MS      1000                       /* the shortest pause before another try */
 #define TG_CHATS_MAX     8                          /* each chat has a call of its own */

@@ -32,8 +32,8 @@ struct tg_asking { /* a verb under way; may outlive the door */
 	bool reads;    /* the verb begins nothing */
 	/* The caller's own, for `then`: */
 	int64_t chat;
-	uint64_t lsn;                                        /* the notice; 0: none */
-	char nonce[TG_NONCE_LEN + 1];                        /* the card; "": none */
+	uint64_t lsn;                                        /* lsn of the notice; 0: none */
+	char nonce[TG_NONCE_LEN + 1];                        /* nonce of the card; "": none */
 	void (*text)(struct buf *out, const json_t *answer); /* writes the words for the answer */
 	/* How it went; borrowed until `then` returns. */
 	int status;
@@ -44,7 +44,7 @@ struct tg_asking { /* a verb under way; may outlive the door */
 struct tg_saving { /* a commit under way; may outlive the door */
 	struct telegram *t;
 	bool busy;    /* the commit is under way */
-	uint64_t lsn; /* the notice that it settles; 0: none */
+	uint64_t lsn; /* lsn of the notice that the commit settles; 0: none */
 };
 
 struct tg_hand {   /* the update being carried out */
@@ -97,7 +97,7 @@ struct telegram {
 	struct tg_split split;
 	struct os_task pump;
 	struct os_timer *timer;
-	char code[TG_CODE_DIGITS + 1]; /* "": no pairing is open */
+	char code[TG_CODE_DIGITS + 1]; /* pairs a person; "": no pairing is open */
 	char code_cwd[4096];
 	int64_t code_until_ms; /* monotonic */
 	unsigned tries;

@@ -14,7 +14,7 @@
 
 #define TG_STATE     "telegram.json"
 #define TG_CARDS_MAX 64
-#define TG_SEEN_MAX  64 /* above what an answer has: none of its updates is forgotten amid it */
+#define TG_SEEN_MAX  64 /* more than an answer of Telegram has updates: none is done twice */
 #define TG_NAME_MAX  128
 #define TG_NONCE_LEN 24 /* 12 random bytes */
 
@@ -22,14 +22,14 @@
 struct tg_chat {
 	int64_t id;             /* 0: this place is free */
 	char name[TG_NAME_MAX]; /* at the time of pairing; for display only */
-	char cwd[4096];         /* folder of its conversations; "": none */
+	char cwd[4096];         /* folder of the person's conversations; "": none */
 	char session[64];       /* the conversation, begun or to begin with the next message */
 	/* Not kept: calls to the chat. */
 	struct list outs; /* calls that wait; the first is in `send` while that is busy */
 	unsigned nouts;
 	struct tg_call send;
 	int64_t typing_ms; /* monotonic: when "typing" is sent next; 0: Ava is idle */
-	bool troubled;     /* told why Ava cannot answer */
+	bool troubled;     /* the person was told why Ava cannot answer */
 	bool looking;      /* a card's verb is under way */
 	bool blocked;      /* the person has blocked the bot */
 	uint64_t telling;  /* the notice that is being told; 0: none */
@@ -49,7 +49,7 @@ enum tg_card_kind {
 /* A message of ours that can be answered. A button holds its nonce and its letter. */
 struct tg_card {
 	int64_t chat;    /* 0: this place is free */
-	int64_t message; /* 0: on its way */
+	int64_t message; /* id of the message; 0: it is being sent */
 	enum tg_card_kind kind;
 	char nonce[TG_NONCE_LEN + 1];
 	char id[24], call[24]; /* a proposal, or a run and its call */
@@ -62,7 +62,7 @@ struct tg_card {
 
 extern const struct tg_kind {            /* telegram_text.c */
 	const char *name;                /* name of the kind in telegram.json */
-	const char *letters, *labels[3]; /* the buttons' */
+	const char *letters, *labels[3]; /* letters and labels of the buttons */
 	const char *path;                /* of the verb that gives the state of its id */
 	void (*text)(struct buf *out, const json_t *answer); /* writes the message for that state */
 } tg_kinds[TG_NKINDS];
@@ -70,7 +70,7 @@ extern const struct tg_kind {            /* telegram_text.c */
 struct tg_state {
 	int64_t bot;               /* id of the bot that the updates are of */
 	int64_t newest_ms;         /* wall: when an update came last */
-	int64_t seen[TG_SEEN_MAX]; /* the last is the newest */
+	int64_t seen[TG_SEEN_MAX]; /* updates that were carried out, the newest last */
 	unsigned nseen;
 	struct tg_chat chats[TG_CHATS_MAX];
 	struct tg_card cards[TG_CARDS_MAX];

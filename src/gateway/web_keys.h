@@ -43,7 +43,8 @@ struct web_keys {
 	unsigned n, doors;
 	uint64_t uses;
 	char challenge[WEB_ID_LEN + 1];
-	void (*gone)(unsigned door, void *user); /* a key ended: its streams do */
+	/* Called when a key has ended, to end its streams. */
+	void (*gone)(unsigned door, void *user);
 	void *user;
 };
 
