@@ -28,11 +28,11 @@ enum budget_scope { BUDGET_GROUP, BUDGET_DAY, BUDGET_NSCOPES };
 /* The reservation of a run, for one call at a time. */
 struct budget_hold {
 	struct list node;                  /* in `waiting` of the budget that is short */
-	struct budget *of[BUDGET_NSCOPES]; /* NULL: none; they outlive the hold */
+	struct budget *of[BUDGET_NSCOPES]; /* of group and day; they outlive the hold; NULL: none */
 	uint64_t rank;                     /* age of the run; the lowest goes first */
 	int64_t least, most;               /* the amounts given to budget_ask */
 	int64_t held, sure;         /* in each of `of`: reserved; the least that the call costs */
-	enum budget_scope short_of; /* the budget that made it wait, or refused it */
+	enum budget_scope short_of; /* the budget that made the hold wait, or refused it */
 	/* Called when the wait is over: rv 0, `held` may be used, or AVA_EBUDGET. */
 	void (*go)(struct budget_hold *h, int rv);
 };

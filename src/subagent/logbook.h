@@ -153,7 +153,7 @@ int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv,
 struct outbox {
 	struct logbook *lb;
 	struct list waiting; /* drafts not committed yet */
-	struct list flying;  /* those of the commit in flight */
+	struct list flying;  /* drafts of the commit in flight */
 	struct list stalled; /* node in logbook.stalled */
 	bool is_stalled;
 	int stall_code;

@@ -23,14 +23,14 @@ typedef void (*person_fn)(int rv, const char *steer_id, void *user);
 /* A message or an answer of a person. *Copied.* */
 struct person_words {
 	const char *text, *by;
-	const char *origin;     /* the door it came by; NULL: none is known */
+	const char *origin;     /* the door the words came by; NULL: unknown */
 	const char *request_id; /* "" or NULL: none */
 };
 
 /* A message or answer on disk that came with a request id. */
 struct person_heard {
-	char steer_id[16],
-		call_id[16]; /* ids of the message, or of the answered question; one is "" */
+	/* The id of the message, or of the answered call; one is "". */
+	char steer_id[16], call_id[16];
 };
 bool person_heard(const struct run *r, const char *request_id, struct person_heard *out);
 

@@ -57,7 +57,7 @@ void record_steering(struct draft *d, struct run *r, const struct record_steerin
 /* A name for the position of the run. */
 struct record_checkpoint {
 	const char *name, *by, *origin;
-	int call;                    /* model call with which a fork from it begins */
+	int call;                    /* model call with which a fork from here begins */
 	uint64_t lsn;                /* newest lsn that could be read */
 	uint32_t messages;           /* lines of messages.jsonl */
 	char hash[HASH_HEX_LEN + 1]; /* over head and lines of the request so far */

@@ -46,7 +46,7 @@ struct replay {
 	bool wordless; /* no message follows the head yet */
 	int64_t now;   /* the machine's time */
 	unsigned saves_due;
-	bool slot_wanted, started; /* the call under way has its InferStart */
+	bool slot_wanted, started; /* started: the call under way has its InferStart */
 	bool done;
 	char asked[24];            /* the call that a person is asked about; "" */
 	unsigned parked;           /* questions about a quota so far */

@@ -75,7 +75,7 @@ enum call_state {
 	CALL_GATE,   /* waits behind others for the line to the service */
 	CALL_SAVE,   /* InferStart is on the way to the disk */
 	CALL_WORK,   /* a pool thread builds the request, or answers it */
-	CALL_WIRE,   /* the service has it */
+	CALL_WIRE,   /* the service has the request */
 	CALL_DELAY,  /* a local model's answer is here, and due later */
 	CALL_HELD,   /* waits out the retry delay of an earlier process */
 	CALL_AGAIN,  /* the attempt failed, the next one waits for its time */
@@ -145,9 +145,9 @@ struct run_end {
 	void (*tools_done)(struct run *r), (*free)(struct run *r);
 	int64_t wall_ms, used_ms; /* time of the end, and how much of the run's time was used */
 	char *by, origin[16];     /* who cancelled the run (owned; or NULL), by which door */
-	bool interrupted;         /* a crash cut the run: it is only ended */
+	bool interrupted;         /* a crash cut the run, which is only ended now */
 	bool abandoned;   /* nothing more happens in this process; the next one takes the run up */
-	bool begun, done; /* the last commit is on its way to the disk; is durable */
+	bool begun, done; /* the last commit is on its way to the disk; it is durable */
 };
 
 /* The wait for the quota of a service (park.c). */
@@ -184,7 +184,7 @@ struct run {
 	struct run_checkpoints *checkpoints; /* named positions; or NULL */
 	struct os_task wake, reap;
 	void (*unused)(struct run *r); /* called when the end is done and nothing points to it */
-	struct os_timer *timer;        /* agent_io.wake_at */
+	struct os_timer *timer;        /* wakes the machine, as agent_io.wake_at asks */
 	unsigned busy;                 /* jobs and tool calls that still point here */
 	int64_t spawned_wall_ms, started_wall_ms;
 	char activity[160];
@@ -396,7 +396,7 @@ void park_why_not(const struct run *r, const struct reply_error *e, const char *
 void park_over(struct supervisor *s, const struct model *m);
 /* Ends a wait that is over by the wall clock, which may have jumped. */
 void park_look(struct run *r);
-int64_t park_until(const struct run *r); /* monotonic */
+int64_t park_until(const struct run *r); /* when the wait of a parked run ends, monotonic */
 /* The question of a parked run to a person, and its outcome. AVA_ENOMEM. */
 struct question;
 int park_question(struct run *r, struct question *q);

@@ -62,9 +62,9 @@ struct op_spawn {
 	/* Rights (subagent/rights.h) that task and context bring with them; TOOL_OUT: a model that
 	 * has seen what is the person's wrote them. */
 	unsigned given;
-	const struct spec_group *group; /* NULL: it runs alone */
+	const struct spec_group *group; /* NULL: the run is alone */
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
-	const char *resume_at;          /* NULL, or that checkpoint of it, for resume_call */
+	const char *resume_at;          /* NULL, or a checkpoint of that run, for resume_call */
 	int64_t resume_call;
 	/* The confirmed tools of MCP servers, from a config ("toolDefinitions"); NULL: those that
 	 * the servers list now. */
@@ -103,12 +103,12 @@ struct run_spec {
 	struct spec_group group;
 	int64_t expected_tokens, resumed_call; /* for the quote; op_spawn.resume_call */
 	bool thinking;
-	enum settings_quota on_quota; /* agent.ask_quota says it, too */
+	enum settings_quota on_quota; /* agent.ask_quota is true for QUOTA_ASK */
 	unsigned rights, given;       /* subagent/rights.h; given: those that the context brings */
 	json_t *output_schema;        /* owned; NULL: any output */
 	const char *system;           /* rendered system prompt; NULL: the template of the role */
 	const char *operating;        /* the runtime's text behind `system`: one of operatings */
-	const char *operatings[2];    /* the whole and the short one */
+	const char *operatings[2];    /* the whole text and the short one */
 	bool brief;                   /* the request's head has its short form (spec_brief.c) */
 	bool later;                   /* some tools are shown only once they are needed */
 	uint32_t withheld;            /* the tools not shown now: a set, by `tools` */
@@ -144,7 +144,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 /* Apply the amendment line {"spec":o}. AVA_EINVAL, AVA_ECORRUPT. */
 int spec_amend(struct run_spec *s, const json_t *o, struct ava_error *err);
 void spec_free(struct run_spec *s);
-void spec_forget_config(struct run_spec *s); /* the run has begun: its hash is enough */
+void spec_forget_config(struct run_spec *s); /* frees the config of a run that has begun */
 /* The standing spec of a conversation, whose turns are no tasks of a role. */
 struct op_talk {
 	const struct role *role; /* static */
@@ -209,7 +209,8 @@ void spec_read_limits(const json_t *o, struct agent_limits *l);
 
 /* ---- shared by building (spec_build.c) and reading back (spec.c) */
 struct run_spec *spec_new(void);
-const char *spec_keep(struct run_spec *s, const char *text); /* a copy; "" for none */
+/* A copy in the spec's memory; "" for NULL. NULL: out of memory. */
+const char *spec_keep(struct run_spec *s, const char *text);
 int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct redact *redact,
 		      struct ava_error *err);
 int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err);
@@ -229,7 +230,7 @@ int spec_take_asks(struct run_spec *r, const struct op_spawn *s, struct ava_erro
 /* Copy the group into the spec; `g` NULL: none. AVA_EINVAL: the group has a cost limit,
  * and the model's price is unknown. */
 int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_error *err);
-int spec_seal(struct run_spec *r, struct ava_error *err); /* config and hash */
+int spec_seal(struct run_spec *r, struct ava_error *err); /* sets config and hash */
 /* ---- the short form of a request's head (spec_brief.c) */
 #define SPEC_BRIEF_WINDOW 16384 /* tokens; a smaller window gets the short form */
 /* Choose the form by model and window: once, before the head is rendered. */

@@ -54,7 +54,7 @@ int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id
 /* Lets a run go on whose machine restore_run has restored. */
 void supervisor_carry_on(struct run *r);
 
-struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */
+struct run *supervisor_find(struct supervisor *s, const char *id); /* NULL: no live run */
 /* `by` *copied*; NULL: not told. The first cancel names who did it. */
 void supervisor_cancel(struct run *r, const char *by, const char *origin);
 /* Also brings r->activity up to date. */
