@@ -27,7 +27,8 @@ struct copy_wish {
 	const char *folder;  /* where the copy goes; the parent folder is made if need be */
 	const char *project; /* absolute */
 	const char *const *keep_out;
-	const char *patch; /* patch applied to the new copy, of the run it continues; NULL: none */
+	/* Patch of the run that is continued, to be applied to the new copy; NULL: none. */
+	const char *patch;
 	size_t patch_len;
 	const atomic_bool *stop;
 };

@@ -46,8 +46,8 @@ int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn
 
 struct mcp_server_state {
 	const char *name, *how; /* "stdio", "http" */
-	const char *version;    /* of the protocol; "": unknown */
-	const char *why;        /* why it could not be had last time; "": it could */
+	const char *version;    /* version of the protocol; "": unknown */
+	const char *why;        /* why the server could not be used last time; "": it could */
 	size_t tools, left_out;
 };
 /* Server i, *borrowed* as long as the loop does not turn; NULL behind the last. */

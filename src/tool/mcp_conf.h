@@ -22,7 +22,7 @@ struct mcp_conf {
 	const char *const *headers;
 	const char *const *reads, *const *writes; /* absolute paths; NULL at the end */
 	bool network;
-	unsigned rights;                /* TOOL_PRIVATE, TOOL_OUT */
+	unsigned rights;                /* set of TOOL_PRIVATE and TOOL_OUT */
 	int call_ms, start_ms, idle_ms; /* limits of a call, of a start, and of idle time */
 };
 

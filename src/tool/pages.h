@@ -25,7 +25,7 @@ struct pages_options {             /* *copied* */
 	int64_t host_gap_ms;
 	const char *searxng;             /* address of the service; NULL or "": none */
 	const char *brave, *brave_url;   /* key, NULL: none; address, NULL: the service's own */
-	const char *tavily, *tavily_url; /* likewise */
+	const char *tavily, *tavily_url; /* the same for Tavily */
 	/* For tests: paths of ava-page and ava-sandbox, addresses of names (net/web_fetch.h). */
 	const char *page, *sandbox;
 	const char *const *resolve;

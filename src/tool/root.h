@@ -12,7 +12,7 @@ struct ava_error;
 
 struct root {
 	int fd;                      /* the working folder; borrowed */
-	const char *cwd;             /* its path, for messages only; borrowed */
+	const char *cwd;             /* path of that folder, for messages only; borrowed */
 	const char *const *keep_out; /* as in tool_env; borrowed */
 };
 
