@@ -31,7 +31,7 @@ struct chat {
 	/* The newest quote shown by now, and shown when the line was begun; "": none. */
 	char shown[32], before[32];
 	int64_t quotes_ms; /* quotes that came are shown behind Ava's turn, or then; 0: none came */
-	char quotes[CHAT_QUOTES_MAX][32]; /* shown so far; a ring */
+	char quotes[CHAT_QUOTES_MAX][32]; /* ids of the quotes shown so far; a ring */
 	size_t nquotes;
 	/* Ava is at work and nothing new is shown: since when, and when a line says so next; what
 	 * Ava does, as last asked: "Ava is thinking (12 s)". */

@@ -29,7 +29,7 @@ struct command {
 	const struct opt *opts;
 	size_t nopts;
 	void *values;                      /* filled in by opts */
-	int (*run)(int argc, char **argv); /* the words; returns enum cli_exit */
+	int (*run)(int argc, char **argv); /* gets the words left; returns enum cli_exit */
 	bool always_done; /* wrong options exit 0, too: the code is an answer to the caller */
 };
 

@@ -34,7 +34,7 @@ struct opt {
 	const char *help;
 	size_t field;             /* offsetof in the command's values */
 	int64_t least;            /* OPT_COUNT: the smallest value */
-	const char *const *words; /* OPT_STR, OPT_LIST: NULL-terminated, only these */
+	const char *const *words; /* OPT_STR, OPT_LIST: the only values; NULL-terminated */
 	const char *absent;       /* OPT_STR: the value when the next word is an option, or none */
 };
 

@@ -76,7 +76,7 @@ struct progress {
 	char role[48];      /* as shown: "WebCrawler" */
 	char who[80];       /* the role, with the run's id when two of them are at work */
 	char activity[256]; /* the run's last activity, cut */
-	bool chat;          /* in a conversation: name its commands */
+	bool chat;          /* shown in a conversation: lines name its commands */
 	bool live;          /* the last row is a status line, which the next output replaces */
 	bool spawned;       /* "spawned" was told, the start not yet */
 	size_t shown;       /* columns of the status line that stand there now */
