@@ -33,8 +33,8 @@ struct wire_line *wire_line_get(struct wire_lines *l, const struct model *m, str
 struct http_pool *wire_line_pool(const struct wire_line *line);
 /* "/v1" where the service's address turned out to lack it, else "". */
 const char *wire_line_prefix(const struct wire_line *line);
-/* Nothing of the service was where `w` asked. true: ask again, with the prefix as it is now. Each
- * way is tried once. */
+/* The service has nothing at the path where `w` asked. true: ask again, with the prefix as it is
+ * now. Each prefix is tried once. */
 bool wire_line_mend(struct wire_line *line, const struct wirecall *w);
 
 /* A caller at the gate; zero it first. `go` comes from inside wire_line_want,
@@ -59,7 +59,7 @@ bool wire_line_closed(const struct wire_line *line);
 void wire_line_park(struct wire_line *line, int64_t until_ms, const char *limit);
 /* Is the line parked now? *limit is the line's. */
 bool wire_line_parked(const struct wire_line *line, int64_t *until_ms, const char **limit);
-/* A run that was parked until then comes back: of all those one call goes first. */
+/* A run that was parked until `until_ms` comes back: of all such runs one makes its call first. */
 void wire_line_back(struct wire_line *line, int64_t until_ms);
 /* The circuit of its provider: why, and for how long still; false: closed. */
 bool wire_line_refuses(const struct wire_line *line, enum reply_class *why, int64_t *for_ms);
