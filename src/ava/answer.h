@@ -31,7 +31,7 @@ struct change {
 		.iterations = CHANGE_KEEP                                                          \
 	}
 
-/* No field says a change. */
+/* Does no field hold a change? */
 bool change_none(const struct change *c);
 /* Lays the changes of `from` over `to`; false: there is no room for all its tools. */
 bool change_add(struct change *to, const struct change *from);
@@ -53,7 +53,7 @@ enum answer {
 	"please answer yes or no, or say what to change: \"yes, but max 20 cents\", \"at most 5 "  \
 	"minutes\", \"use haiku\""
 
-/* `word` is a word of answers: of a yes, a no or a change. */
+/* Is `word` a word of answers: of a yes, a no or a change? */
 bool answer_word(const char *word);
 
 /* *change is set for ANSWER_YES_WITH and ANSWER_CHANGE; `all_three` also for a plain yes. */

@@ -14,9 +14,9 @@ struct core;
  * AVA_EINVAL with a sentence for an impossible change, AVA_ENOMEM. */
 int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
 		const struct spec_group *g, struct core *core, struct ava_error *err);
-/* The spec has a tool that `word` means and that it can do without. */
+/* Has the spec a tool that `word` means and that it can do without? */
 bool change_finds(const struct run_spec *s, const char *word);
-/* Every difference lowers a limit or right: a yes to the quote covers it. */
+/* Does every difference lower a limit or right? A yes to the quote covers it then. */
 bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed);
 bool group_lowers(const struct spec_group *a, const struct spec_group *b);
 /* Differences of n specs in words, *owned*; NULL: no memory. */

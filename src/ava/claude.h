@@ -10,7 +10,7 @@ struct core;
 /* Watches the folder of Claude Code, at once or when it appears. A watch that fails is logged in
  * avad.log, and work goes on without it. Sets claude of core_service. AVA_ENOMEM. */
 int claude_open(struct core *c, struct ava_error *err);
-/* Also without claude_open. All its jobs must have ended. */
+/* May be called without claude_open. All jobs must have ended. */
 void claude_close(struct core *c);
 
 #endif

@@ -17,7 +17,7 @@ struct claude_team {
 	char leader[CARD_NAME_MAX + 1]; /* session id of the team's leader */
 };
 
-/* The agent works and its parent is unknown: Claude Code writes the parent a moment after the
+/* Does the agent work, and its parent is unknown? Claude Code writes the parent a moment after the
  * start, into a file beside the transcript. */
 bool claude_is_bare(const json_t *card);
 /* Cards of a session below `folder`, by file name: a new reference, empty when there are none. */

@@ -20,7 +20,7 @@
 
 struct core;
 
-/* ---- the caller, and the way of the answer */
+/* ---- the caller, and how it is answered */
 
 enum caller_trust {
 	CALLER_STRANGER, /* refused everything */
