@@ -25,10 +25,10 @@ void mcp_free(struct mcp *m);
  * what the message says; else (ava mcp) its query may have the folder of the client (cwd), the
  * id under which the same message may come again (id), and that it does (again). */
 void mcp_serve(struct mcp *m, struct http_request *req, const char *user, bool far);
-/* The value of Authorization has the token. */
+/* Does the value of Authorization hold the token? */
 bool mcp_allows(struct mcp *m, const char *authorization);
-/* The token, made when there is none yet, or anew with `renew`: then the streams of who had the one
- * before break off. */
+/* The token, made when there is none yet, or anew with `renew`: then streams of clients with the
+ * old token break off. */
 int mcp_token(struct mcp *m, bool renew, struct buf *token, struct ava_error *err);
 
 #endif

@@ -21,7 +21,7 @@ struct mcp_secret {
 /* AVA_EIO and others: mcp.json cannot be read or written; the next call tries again. `renew`: make
  * a new token, which ends the old one. */
 int mcp_secret_have(struct mcp_secret *s, bool renew, struct ava_error *err);
-/* The value of Authorization is "Bearer " and the token. Never makes one. */
+/* Is the value of Authorization "Bearer " and the token? Never makes a token. */
 bool mcp_secret_allows(struct mcp_secret *s, const char *authorization);
 /* A code for `text` that only the key can make; needs `known`. */
 void mcp_secret_seal(const struct mcp_secret *s, const char *text, char out[MCP_SEAL_LEN + 1]);

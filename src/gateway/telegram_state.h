@@ -81,7 +81,7 @@ struct tg_state {
 int tg_state_load(struct tg_state *s, int root_fd, int64_t bot, struct ava_error *err);
 void tg_state_write(const struct tg_state *s, struct buf *out);
 
-/* A number that the service gives one: it has no more than 52 bits. */
+/* Is `id` a number that the service gives an update? It has at most 52 bits. */
 static inline bool tg_is_update(int64_t id)
 {
 	return id >= 0 && id < INT64_C(1) << 52;

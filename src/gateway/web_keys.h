@@ -57,9 +57,9 @@ struct web_signed {
 };
 
 void web_keys_init(struct web_keys *k, void (*gone)(unsigned door, void *user), void *user);
-/* A new code, 32 hex digits; the one before is none. */
+/* Makes a new code of 32 hex digits; the previous code is no longer valid. */
 void web_keys_code(struct web_keys *k, char code[WEB_ID_LEN + 1]);
-/* A tab's from web.json; one that is none, or too old, is left out. */
+/* Adds the key of a tab from web.json; what is no key, or too old, is left out. */
 void web_keys_restore(struct web_keys *k, const char *key, int64_t until_ms);
 unsigned web_keys_tabs(const struct web_keys *k);
 /* False: no such key, or the page does not know it. *opened: a new tab was made. */
