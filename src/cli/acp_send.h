@@ -1,6 +1,6 @@
 /* The editor, and what goes to it: messages (codec/jsonrpc.h), and the texts in them. A message is
- * *taken*, and may be NULL: memory ran out, and nothing is written. What gives a text gives NULL
- * then. */
+ * *taken*, and may be NULL: memory ran out, and nothing is written. Functions that return a text
+ * return NULL then. */
 #ifndef CLI_ACP_SEND_H
 #define CLI_ACP_SEND_H
 

@@ -56,7 +56,7 @@ int api_insist(struct client **c, const char *path, const char *body, json_t **o
 	       struct ava_error *err);
 int api_request(struct client **c, const char *body, json_t **out, struct ava_error *err,
 		const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
-/* The same of a body of texts, as api_texts has them. *out may be NULL. */
+/* api_request with a body of texts, as api_texts takes them. *out may be NULL. */
 int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)
 	__attribute__((sentinel));
 /* Tell a run a person's words: for its call `call` that waits, or NULL: whatever it is doing. */

@@ -75,13 +75,13 @@ void chat_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The outcome in SpawnConfirmed, SpawnRejected or SpawnExpired; "": the spawn, or the quote that
  * replaces it, says it. */
 void chat_answered(char out[512], const char *type, const json_t *content);
-/* The last line of a run, by its SubagentComplete. `who` NULL: its role is asked; `named`: and its
- * id told. */
+/* The last line of a run, by its SubagentComplete. `who` NULL: the daemon is asked for the role;
+ * `named`: the id is shown, too. */
 void chat_ended(FILE *f, struct client **c, const char *who, bool named, const json_t *content);
 
 /* ---- what its person types (cmd_chat.c) */
 
-/* Ctrl-C: Ava's turn ends, what runs goes on; when she listens, a hint. */
+/* Ctrl-C: stops Ava's turn, not the subagents; prints a hint when Ava is idle. */
 void chat_interrupt(struct chat *c);
 /* Words that begin with `word`: commands where it begins the line, and ids of
  * runs and proposals. *Borrowed until the conversation goes on.* */

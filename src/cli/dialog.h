@@ -83,8 +83,8 @@ int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err)
 int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_error *err);
 /* Ava's turn ends; subagents go on. */
 int dialog_stop(struct dialog *d, struct ava_error *err);
-/* All up to `lsn` was shown. Notices not acknowledged are shown again to
- * the next client. Only with `insist` is a daemon started for it. */
+/* Tells the daemon that all up to `lsn` was shown. Notices not acknowledged are shown again to the
+ * next client. Only with `insist` is a daemon started for it. */
 void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist);
 
 /* Follow the conversation behind d->seen. Waits for the stream, since a message sent before would

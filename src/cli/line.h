@@ -27,7 +27,7 @@ void line_close(struct line *l); /* NULL is fine */
  * program was asked to end. */
 int line_read(struct line *l, const char *prompt, const char **text, struct ava_error *err);
 
-/* The cursor cannot be moved here. */
+/* Can the cursor not be moved on this terminal? */
 bool line_is_plain(void);
 
 #endif

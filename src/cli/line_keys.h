@@ -41,7 +41,7 @@ enum line_key line_keys_next(struct line_keys *k, wchar_t *c);
 void line_keys_expire(struct line_keys *k);
 /* Forget a begun sequence and unread bytes after an interrupt. */
 void line_keys_reset(struct line_keys *k);
-/* Bytes wait for more of them. */
+/* Do bytes wait for more, which make a key of them? */
 bool line_keys_partial(const struct line_keys *k);
 /* Whether a sequence, quote, search or paste is under way. */
 bool line_keys_inside(const struct line_keys *k);

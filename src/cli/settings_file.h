@@ -34,7 +34,7 @@ void settings_file_close(struct settings_file *f);
 /* Replace the file by a rename, unless it has changed since it was read (AVA_EBUSY). */
 int settings_file_write(struct settings_file *f, const char *text, size_t len,
 			struct ava_error *err);
-/* The same of `root`, two blanks a level. */
+/* settings_file_write of `root` as JSON, with two blanks a level. */
 int settings_file_save(struct settings_file *f, struct ava_error *err);
 
 #endif

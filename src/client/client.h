@@ -33,7 +33,7 @@ void client_set_deadline(struct client *c, int64_t deadline_ms);
  * (*borrowed until changed*; NULL: none). No race: a flag set just before the
  * wait is seen as well. */
 void client_set_interrupt(struct client *c, const volatile sig_atomic_t *flag);
-/* The same for all that are opened from now on. */
+/* client_set_interrupt for all clients that are opened from now on. */
 void client_interrupt_by(const volatile sig_atomic_t *flag);
 /* `tell` (NULL: nothing) is called once in each client_open that has waited two seconds for a
  * daemon to start. The wait ends with AVA_ETIMEOUT after START_TIMEOUT_MS. */
