@@ -54,7 +54,7 @@ struct replay {
 	size_t ncalls, calls_cap;
 	struct agent_compacted room; /* outcome of the last context edit, with room_rv */
 	int seek;                    /* the call of the model to find; 0: none */
-	size_t found;                /* offset behind the lines of that call */
+	size_t found;                /* offset behind the lines of that call's request */
 	int room_rv;
 	int rv; /* < 0: the replay cannot go on */
 };

@@ -52,7 +52,7 @@ struct role {
 	int64_t timeout_s, cost_cents;
 	int64_t tokens, iterations; /* 0: as the settings say */
 	bool thinking;
-	bool no_folder; /* runs of the role get no working folder, whichever is asked for */
+	bool no_folder; /* runs get no folder, whichever is asked for: no files of the person's */
 	enum role_source source;
 	const char *path;            /* the role's file; "": built in */
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of the file's bytes; "": a record that has none */

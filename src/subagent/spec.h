@@ -97,7 +97,7 @@ struct run_spec {
 	const struct model *model, *shared; /* the model now; the first one, a reference */
 	struct resumed *resumed; /* what a resuming run begins with, until the spawn; owned */
 	struct agent_spec agent;
-	const struct tool **tools, **ask_before; /* agent.ntools, agent.nask_before of them */
+	const struct tool **tools, **ask_before; /* as `agent` counts; ROLE_MAX_TOOLS at most */
 	const char **grants;
 	size_t ngrants;
 	struct spec_group group;
@@ -144,7 +144,7 @@ int spec_from_json(struct run_spec **out, const json_t *config, const char *sess
 /* Apply the amendment line {"spec":o}. AVA_EINVAL, AVA_ECORRUPT. */
 int spec_amend(struct run_spec *s, const json_t *o, struct ava_error *err);
 void spec_free(struct run_spec *s);
-void spec_forget_config(struct run_spec *s); /* frees the config of a run that has begun */
+void spec_forget_config(struct run_spec *s); /* the run has begun: its hash is enough */
 /* The standing spec of a conversation, whose turns are no tasks of a role. */
 struct op_talk {
 	const struct role *role; /* static */
