@@ -62,7 +62,7 @@ struct ava_error {
 	char text[512];
 };
 
-/* Status of a run, from AVA_SUCCESS on a terminal one; the order is part of the ABI.
+/* Status of a run; from AVA_SUCCESS on it says how the run ended. The order is part of the ABI.
  * AVA_NO_RESULT: the run ended with a text and submitted nothing. */
 #define AVA_STATUSES(X)                                                                            \
 	X(AVA_STARTING, "starting")                                                                \
@@ -104,26 +104,27 @@ struct ava_log_query {
 	const char *types; /* names, aliases or prefixes, in any case: "tool,err"; NULL: all */
 	uint64_t after;    /* only events with a greater lsn; 0: all */
 	uint64_t last;     /* only the newest `last` of them; 0: all */
-	int everything;    /* 1: Ava's logs and those of all runs */
-	int follow;        /* 1: go on with later events */
-	/* doc/QUERY.md has the forms. NULL: all; all are *copied* */
+	int everything;    /* 1: read Ava's logs and those of all runs */
+	int follow;        /* 1: also give events written later, as they come */
+	/* Only events that fit each of these are given; doc/QUERY.md has the forms. NULL: no
+	 * condition. All are *copied*. */
 	const char *agent;   /* agentId ("ava", "S-7f3a2b") or the name of a trace */
-	const char *user;    /* userId */
-	const char *session; /* sessionId */
-	const char *since;   /* "1 hour ago", yesterday, 2026-11-21, RFC 3339, ... */
-	const char *until;   /* the same; events before it */
-	const char *search;  /* text; case counts only when it has a capital letter */
-	const char *regex;   /* PCRE2; case as above */
+	const char *user;    /* the event's userId */
+	const char *session; /* the event's sessionId */
+	const char *since;  /* events from then on: "1 hour ago", yesterday, 2026-11-21, RFC 3339 */
+	const char *until;  /* events before then; forms as in `since` */
+	const char *search; /* text in the line; case counts only when it has a capital letter */
+	const char *regex;  /* PCRE2 expression that fits the line; case as in `search` */
 };
 
 struct ava_log_event { /* borrowed until the next call on the reader */
 	uint64_t lsn, seq;
 	int64_t time_ms;  /* since 1970, UTC */
 	char type[40];    /* "ToolCall" */
-	const char *line; /* the bytes of the file, without the newline */
+	const char *line; /* the event's line as the file has it, without the newline */
 	size_t len;
-	const char *file; /* relative to the root */
-	uint64_t offset;  /* of the line in that file */
+	const char *file; /* path of the file, relative to the root */
+	uint64_t offset;  /* where the line begins in that file, bytes */
 };
 
 /* On error *log is NULL. AVA_EINVAL (run, types), AVA_ENOENT (no such log),
@@ -143,10 +144,10 @@ AVA_API void ava_log_close(struct ava_log *log); /* NULL is allowed */
 /* ---- Verifying sealed logs. Reads a data root and changes nothing. doc/SEALS.md says what a
  * success proves, and what not. */
 
-struct ava_log_head {           /* the newest seal; a copy kept elsewhere shows later cuts */
-	uint64_t n;             /* its number; 0: no seal */
-	char hash[65], key[65]; /* hexadecimal */
-	char at[32];
+struct ava_log_head { /* the newest seal; a copy kept elsewhere shows a later cut of the logs */
+	uint64_t n;   /* the seal's number; 0: there is no seal */
+	char hash[65], key[65]; /* hash of the seal, key that signed it; hexadecimal */
+	char at[32];            /* time of the seal, RFC 3339 */
 };
 
 enum ava_finding_kind {
@@ -157,9 +158,9 @@ enum ava_finding_kind {
 
 struct ava_finding { /* borrowed until the callback returns */
 	enum ava_finding_kind kind;
-	const char *path; /* relative to the root; "": none */
-	uint64_t line;    /* from 1; 0: no certain one */
-	uint64_t offset;  /* of that line, or where a missing one would be */
+	const char *path; /* path of the file, relative to the root; "": none */
+	uint64_t line;    /* number of the line, from 1; 0: no certain line */
+	uint64_t offset;  /* where the line begins, or would if it is missing; bytes */
 	const char *what; /* one sentence, without a full stop */
 };
 
@@ -167,16 +168,19 @@ struct ava_verify {               /* read during the call only */
 	const char *root;         /* NULL: $AVA_DATA_ROOT */
 	const char *const *paths; /* "catalog.jsonl", "logs/ava", "S-7f3a2b"; NULL: all */
 	size_t npaths;
-	const struct ava_log_head *head; /* the seals must still contain it; or NULL */
-	unsigned threads;                /* 0: two */
-	void (*finding)(const struct ava_finding *finding, void *user); /* may be NULL, */
-	void (*progress)(uint64_t done, uint64_t total, void *user);    /* as this; bytes */
+	/* a head kept earlier, which the seals must still contain; NULL: none */
+	const struct ava_log_head *head;
+	unsigned threads; /* threads that read; 0: two */
+	/* Called for each finding; may be NULL. */
+	void (*finding)(const struct ava_finding *finding, void *user);
+	/* Called with the bytes done and all bytes; may be NULL. */
+	void (*progress)(uint64_t done, uint64_t total, void *user);
 	void *user;
 };
 
 struct ava_verified {
-	uint64_t files, bytes, seals; /* checked */
-	uint64_t broken;              /* findings of that kind; 0: everything is as sealed */
+	uint64_t files, bytes, seals; /* numbers of what was checked */
+	uint64_t broken;              /* AVA_BROKEN findings; 0: everything is as sealed */
 	uint64_t unsealed_files, unsealed_bytes;
 	struct ava_log_head newest;
 };
@@ -194,6 +198,7 @@ AVA_API int ava_log_head(const char *root, struct ava_log_head *head, struct ava
 
 struct ava_runtime; /* opaque */
 
+/* "Embedded": ava_runtime_new alone reads the field; "connected": ava_runtime_connect alone. */
 struct ava_options {
 	/* Data root. ava_runtime_new: absolute, made when missing, never NULL.
 	 * ava_runtime_connect: NULL: as $AVA_DATA_ROOT says. *copied* */
@@ -266,31 +271,31 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *task; /* must not be empty */
 	const char *role; /* default "researcher" */
 	const char *context, *model, *preset;
-	const char *cwd;           /* absolute; default: the run sees no files */
-	const char *session;       /* conversation; default: one of its own */
+	const char *cwd;     /* absolute; default: the run sees no files */
+	const char *session; /* the conversation that the run belongs to; default: one of its own */
 	const char *request_id;    /* the same id is the same run, also after a crash */
 	const char *confirm;       /* "always", "over_cents:N", "never"; default: the setting */
-	int64_t timeout_ms;        /* of work; 0: the role's; else over 0, as the next three */
+	int64_t timeout_ms;        /* time of work; 0: the role's; else over 0, as the next three */
 	int64_t max_cost_microusd; /* or AVA_FREE_ONLY */
 	int64_t max_tokens, max_iterations;
 	int extended_thinking;    /* 1: on; -1: off; 0: by role and preset */
-	const char *const *tools; /* fewer than the role's; NULL: all of them */
+	const char *const *tools; /* the only tools of the role that it gets; NULL: all */
 	size_t ntools;
 	const char *const *grants;
 	size_t ngrants;
 	const char *const *ask_before; /* tools whose calls wait for a yes (ava_steer) */
 	size_t nask_before;
 	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
-	const char *on_limit;      /* "ask": wait for a yes to as much again; default: "stop" */
+	const char *on_limit;      /* "ask": at a limit wait for a yes to go on; default: "stop" */
 	const char *on_quota;      /* "park", "ask", "fail"; default: as role and config say */
-	const char *rationale;     /* reason shown with the quote; NULL: its role's purpose */
+	const char *rationale;     /* why, shown with the quote; NULL: the role's purpose */
 };
 
 struct ava_spawn_group {              /* several runs, one quote, one answer */
 	const struct ava_spawn *runs; /* their session, request_id, confirm are ignored */
 	size_t nruns;                 /* 1 to 100 */
 	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
-	const char *cwd;                            /* of runs without one */
+	const char *cwd;                            /* folder of runs that name none */
 	int64_t timeout_ms,
 		max_cost_microusd; /* limits of all runs together; 0: no limit; or AVA_FREE_ONLY */
 	int chain;                 /* 1: one after another, each with the results before it */
@@ -307,38 +312,38 @@ struct ava_proposal {
 	const char *message;     /* the question to a person */
 	const char *quote;       /* JSON: minutes, costCents, tokens, tools, model, role, … */
 	const char *config;      /* JSON: the complete config of what runs */
-	const char *config_hash, *confirmed_hash; /* the second "" until confirmed */
+	const char *config_hash, *confirmed_hash; /* confirmed_hash is "" until confirmed */
 	const char *changes;                      /* changes made by a yes, in words */
-	const char *replaces, *replaced_by;       /* proposals */
-	const char *group;                        /* "G-9e4c1d" of several runs; else "" */
+	const char *replaces, *replaced_by;       /* ids of other proposals; "": none */
+	const char *group; /* id of the group ("G-9e4c1d") in a quote of several runs; else "" */
 };
 
 struct ava_run {
 	const char *id, *trace; /* "S-7f3a2b", "brave-otter" */
 	const char *role, *task, *model, *session, *user, *origin, *cwd;
 	enum ava_status status;
-	const char *stop_reason;               /* "" until it ends */
-	const char *activity;                  /* "Reading https://…" */
-	const char *last_tool;                 /* its last call of a tool, at last_tool_ms */
-	int64_t started_ms, ended_ms;          /* 0: not yet */
-	int64_t last_tool_ms;                  /* 0: none */
-	int64_t elapsed_ms;                    /* of its clock: not in queues, not waiting */
-	int64_t tokens, cost_microusd;         /* so far */
-	int64_t iteration;                     /* calls of its model */
-	int64_t timeout_ms, max_cost_microusd; /* its limits */
+	const char *stop_reason;       /* "" until it ends */
+	const char *activity;          /* "Reading https://…" */
+	const char *last_tool;         /* the run's last call of a tool, made at last_tool_ms */
+	int64_t started_ms, ended_ms;  /* 0: not yet */
+	int64_t last_tool_ms;          /* 0: no tool was called */
+	int64_t elapsed_ms;            /* time of work, without waits in queues or for people */
+	int64_t tokens, cost_microusd; /* of all the calls so far */
+	int64_t iteration;             /* calls of the model so far */
+	int64_t timeout_ms, max_cost_microusd; /* limits of the run, as the next two */
 	int64_t max_tokens, max_iterations;
 	const char *asks, *asks_call; /* AVA_WAITING: question and call for ava_steer; else "" */
 };
 
 struct ava_group {
 	int running, chain;
-	unsigned size, ended, succeeded; /* runs */
+	unsigned size, ended, succeeded; /* numbers of runs */
 	int64_t tokens, cost_microusd;   /* of all of them, so far */
-	const struct ava_run *runs;      /* in their order; of a chain those that have begun */
+	const struct ava_run *runs; /* in the group's order; of a chain those that have begun */
 	size_t nruns;
 };
 
-/* 1: this status is an end. */
+/* 1: a run with this status has ended. */
 AVA_API int ava_status_ended(enum ava_status status);
 
 /* Quote a run. Nothing runs, unless `confirm` asks nobody about such a quote:
@@ -365,7 +370,7 @@ AVA_API int ava_confirm(struct ava_runtime *rt, const char *id, const char *word
 /* `reason` may be NULL. *proposal may be NULL. */
 AVA_API int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
 		       struct ava_proposal *proposal, struct ava_error *err);
-/* Newest first; pending ones, or with `all` answered and expired ones too. */
+/* The proposals, newest first: pending ones, or with `all` answered and expired ones too. */
 AVA_API int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **list,
 			  size_t *n, struct ava_error *err);
 
@@ -378,16 +383,16 @@ AVA_API int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *
 		       struct ava_error *err);
 /* 1: it has ended, 0: not yet; AVA_ENOENT. */
 AVA_API int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err);
-/* Newest first: live ones, or with `all` ended ones too, at most `limit` (0: 100). */
+/* The runs, newest first: live ones, or with `all` ended ones too, at most `limit` (0: 100). */
 AVA_API int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run **list,
 		     size_t *n, struct ava_error *err);
 
 /* ---- Ended runs: resume them, and check their records. */
 
-struct ava_resume {             /* of the new run; NULL and 0: as in the ended one */
-	const char *model;      /* another model with the same kind of API */
-	int64_t from;           /* 0: from its end; N: a fork before the N-th call of its model */
-	const char *checkpoint; /* or before the call behind this checkpoint */
+struct ava_resume {        /* what the new run gets; NULL and 0: as the ended one */
+	const char *model; /* another model with the same kind of API */
+	int64_t from; /* 0: go on from the run's end; N: fork before the N-th call of the model */
+	const char *checkpoint; /* or fork before the call that follows this one; NULL: no */
 	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
 	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations; /* likewise */
 };
@@ -402,22 +407,22 @@ AVA_API int ava_resume(struct ava_runtime *rt, const char *run, const struct ava
 		       struct ava_proposal *proposal, struct ava_error *err);
 
 struct ava_difference {
-	uint64_t lsn, seq;    /* of the event; 0: behind the last one */
+	uint64_t lsn, seq;    /* of the recorded event that differs; 0: behind the last one */
 	const char *type;     /* "ToolResult" */
-	const char *call;     /* "c3.1", "i2"; "" when it has none */
+	const char *call;     /* the call that the event is about: "c3.1", "i2"; "": none */
 	const char *what;     /* "the output of read_file" */
-	int64_t byte;         /* first difference, from 0; -1: bytes are not compared */
-	const char *recorded; /* excerpts */
+	int64_t byte;         /* the first byte that differs, from 0; -1: bytes are not compared */
+	const char *recorded; /* excerpt of the record; `replayed`: of what came instead */
 	const char *replayed;
 };
 
 struct ava_replay {
-	int identical;      /* 1: as far as the record goes */
+	int identical;      /* 1: nothing differs, as far as the record goes */
 	int complete;       /* 1: the record has the run's end */
 	const char *reason; /* why it is incomplete; "" */
 	uint64_t events;    /* replayed events of the record */
-	int64_t calls;      /* replayed calls of its model */
-	int64_t found;      /* differences; the first of them: */
+	int64_t calls;      /* replayed calls of the model */
+	int64_t found;      /* number of differences, the first of which are: */
 	const struct ava_difference *differences;
 	size_t ndifferences;
 };
@@ -445,10 +450,10 @@ struct ava_result {
 	const char *output; /* JSON; "null": none */
 	double confidence;  /* 0 to 1; -1: none */
 	int partial;        /* 1: a limit came first; this is all there was */
-	int unverified;     /* 1: taken from a last text, not submitted */
+	int unverified;     /* 1: taken from the model's last text: nothing was submitted */
 	int64_t tokens, cost_microusd, duration_ms, iterations;
-	size_t citations; /* citations that passed the check */
-	const char *json; /* all of it (doc/api.yaml, RunResult) */
+	size_t citations; /* number of citations that passed the check */
+	const char *json; /* the whole result (doc/api.yaml, RunResult) */
 	size_t len;       /* of json, which ends with NUL too */
 };
 
@@ -466,9 +471,9 @@ AVA_API int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error
  * messages are unread; AVA_EINVAL. */
 AVA_API int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const char *call,
 		      struct ava_error *err);
-/* The same; a message already sent to this run with this request_id (NULL: none) is not sent
- * again, also after a crash, and after the run's end still 0: after AVA_EUNKNOWN call again with
- * it. */
+/* As ava_steer, but a message already sent to this run with this request_id (NULL: none) is not
+ * sent again, also after a crash, and after the run's end it still gives 0: after AVA_EUNKNOWN call
+ * again with the same id. */
 AVA_API int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
 			   const char *text, const char *call, struct ava_error *err);
 /* Name the present place of a live run; 0 when that is on disk. The ended run can be forked
@@ -488,7 +493,7 @@ AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *
 
 struct ava_event {    /* borrowed until the next call on its cursor, or the callback's end */
 	uint64_t lsn; /* the cursor: increasing, unique in the root */
-	uint64_t seq; /* within its file */
+	uint64_t seq; /* counts the lines of its file */
 	int64_t time_ms;
 	const char *type;  /* "ToolCall" */
 	const char *agent; /* "S-7f3a2b", "ava" */
@@ -498,9 +503,9 @@ struct ava_event {    /* borrowed until the next call on its cursor, or the call
 };
 
 struct ava_events_query {
-	const char *run;     /* only of this run; NULL: of all and of Ava. *copied* */
-	const char *session; /* only of this conversation; not with run. *copied* */
-	uint64_t after;      /* lsn; 0: from the beginning; AVA_NOW */
+	const char *run;     /* only events of this run; NULL: of all and of Ava. *copied* */
+	const char *session; /* only events of this conversation; not with run. *copied* */
+	uint64_t after;      /* only events with a greater lsn; 0: all; AVA_NOW: later ones */
 };
 
 struct ava_events; /* opaque */
@@ -512,7 +517,7 @@ AVA_API int ava_events_open(struct ava_runtime *rt, const struct ava_events_quer
  * last event. Does not wait. */
 AVA_API int ava_events_next(struct ava_events *events, struct ava_event *event,
 			    struct ava_error *err);
-/* After 0: 1: the run has ended and all its events were given. */
+/* Asked after ava_events_next gave 0. 1: the run has ended and all its events were given. */
 AVA_API int ava_events_ended(struct ava_events *events);
 /* Wait until there may be more (1) or `timeout_ms` have passed (0; -1: never).
  * Calls no callback. Negative as ava_events_next. */
@@ -605,7 +610,7 @@ AVA_API int ava_trace_otlp(struct ava_trace *trace, const char **json, size_t *l
 struct ava_trace_info {
 	const char *id;           /* "brave-otter" */
 	const char *parent;       /* "ava", or the run it was forked from */
-	int64_t start_ms, end_ms; /* end 0: it has not ended */
+	int64_t start_ms, end_ms; /* end_ms 0: the run has not ended */
 	size_t events;
 };
 AVA_API void ava_trace_info(const struct ava_trace *trace, struct ava_trace_info *out);
@@ -614,7 +619,7 @@ AVA_API void ava_trace_info(const struct ava_trace *trace, struct ava_trace_info
  * its run's end does not count as failed, as in the totals of SubagentComplete. */
 struct ava_trace_totals {
 	int64_t input_tokens, output_tokens;
-	int64_t cost_microusd; /* -1: only calls of unknown price */
+	int64_t cost_microusd; /* -1: all calls are of unknown price */
 	int64_t duration_ms;   /* from start to end; -1: not ended */
 	int64_t infer_calls, failed_infer_calls, uncosted_calls;
 	int64_t tool_calls, failed_tool_calls;
@@ -624,8 +629,8 @@ AVA_API int ava_trace_totals(struct ava_trace *trace, struct ava_trace_totals *o
 
 struct ava_trace_tool {
 	const char *run, *call, *name;   /* "S-7f3a2b", "c3.1", "read_file" */
-	const char *args;                /* JSON; a string when cut */
-	const char *result;              /* text, cut to a preview when long */
+	const char *args;                /* the arguments, JSON; a JSON string when cut */
+	const char *result;              /* the tool's text, cut to a preview when long */
 	const char *error_class;         /* "not_found" */
 	int64_t started_ms, duration_ms; /* -1: unknown */
 	int done, success;               /* done 0: no result (interrupted) */
@@ -638,8 +643,8 @@ AVA_API int ava_trace_checkpoints(struct ava_trace *trace, const char *const **l
 				  struct ava_error *err);
 AVA_API int ava_trace_errors(struct ava_trace *trace, const char *const **list, size_t *n,
 			     struct ava_error *err);
-/* Events of these types ("ToolCall,infer": names, aliases or prefixes in any case,
- * NULL: all) from `since_ms` to before `until_ms` (0: open). */
+/* The events of these types ("ToolCall,infer": names, aliases or prefixes in any case, NULL: all)
+ * from `since_ms` to before `until_ms` (0: no bound). */
 AVA_API int ava_trace_events(struct ava_trace *trace, const char *types, int64_t since_ms,
 			     int64_t until_ms, const struct ava_event **list, size_t *n,
 			     struct ava_error *err);
@@ -650,9 +655,9 @@ AVA_API int ava_trace_events(struct ava_trace *trace, const char *types, int64_t
 struct ava_checkpoint { /* its pointers live until ava_checkpoint_free */
 	const char *name, *run, *trace_id;
 	int64_t time_ms;         /* when the name was given */
-	int64_t call;            /* of the model; a fork from here begins with it */
-	struct ava_trace *trace; /* the run's events up to the Checkpoint itself; for queries */
-	const char *state;       /* its messages, byte for byte (doc/MESSAGES.md) */
+	int64_t call;            /* number of the model call that a fork from here begins with */
+	struct ava_trace *trace; /* the run's events up to the event Checkpoint itself */
+	const char *state;       /* the run's messages, byte for byte (doc/MESSAGES.md) */
 	size_t state_len;        /* of state, which ends with NUL too */
 };
 
@@ -682,11 +687,11 @@ struct ava_session_options { /* read during the call only */
 };
 
 struct ava_session {
-	const char *id, *title, *cwd, *user, *model; /* model "": not chosen yet */
+	const char *id, *title, *cwd, *user, *model; /* model "": none was chosen yet */
 	int64_t created_ms, updated_ms;
-	int64_t tokens, cost_microusd; /* of Ava's own calls, by this process or daemon */
-	unsigned live_runs, waiting;   /* subagents; inputs that wait for a turn */
-	int busy;                      /* she is at work */
+	int64_t tokens, cost_microusd; /* used by Ava's own calls in this process or daemon */
+	unsigned live_runs, waiting;   /* live subagents; inputs that wait for a turn of Ava */
+	int busy;                      /* 1: Ava is at work */
 };
 
 struct ava_line {
@@ -699,20 +704,21 @@ struct ava_line {
 AVA_API int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *options,
 			    struct ava_session_id *id, struct ava_error *err);
 /* On return the message is on disk; the answer comes as events (AssistantMessage) and text.
- * `entry` NULL, or its id in the session. */
+ * `entry`: NULL, or it gets the message's id in the session. */
 AVA_API int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
 		    struct ava_error *err);
-/* The same; a message already sent with this request_id is not sent again, also after a crash,
- * for a day: after AVA_EUNKNOWN call again with it. NULL: none. */
+/* As ava_say, but a message already sent with this request_id is not sent again, also after a
+ * crash, for a day: after AVA_EUNKNOWN call again with the same id. NULL: none. */
 AVA_API int ava_say_once(struct ava_runtime *rt, const char *session, const char *request_id,
 			 const char *text, char entry[24], struct ava_error *err);
-/* Newest first, at most `limit` (0: 100). */
+/* The conversations, newest first, at most `limit` (0: 100). */
 AVA_API int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **list,
 			 size_t *n, struct ava_error *err);
-/* Lines of its file behind the entry `after` (NULL: all), as doc/SESSIONS.md. */
+/* The lines of the session's file behind the entry `after` (NULL: all), in the form of
+ * doc/SESSIONS.md. */
 AVA_API int ava_session_entries(struct ava_runtime *rt, const char *session, const char *after,
 				const struct ava_line **lines, size_t *n, struct ava_error *err);
-/* Stop the turn under way, not the runs. 0 also when none is. */
+/* Stop Ava's turn under way, not the runs. 0 also when no turn is. */
 AVA_API int ava_session_stop(struct ava_runtime *rt, const char *session, struct ava_error *err);
 
 #ifdef __cplusplus
