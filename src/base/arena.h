@@ -7,8 +7,8 @@
 
 struct arena {
 	void *chunks;
-	size_t used, max; /* bytes handed out; most allowed */
-	size_t chunk;     /* least requested from malloc at once, over 64; 0: 4 KB */
+	size_t used, max; /* used: bytes handed out; max: most of them */
+	size_t chunk;     /* least bytes asked of malloc at once, over 64; 0: 4 KB */
 };
 
 void arena_init(struct arena *a, size_t max);

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CREW_THREADS 2 /* at once, the caller's among them */
+#define CREW_THREADS 2 /* threads at once, the caller's among them */
 
-/* The i-th piece, on one of CREW_THREADS threads. False: begin no others. */
+/* Do the i-th piece, on one of CREW_THREADS threads. False: begin no more pieces. */
 typedef bool (*crew_fn)(size_t i, unsigned thread, void *user);
 
 /* Pieces 0 to n - 1, begun in that order; returns when all begun ones are done. Without a second

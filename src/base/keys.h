@@ -13,7 +13,7 @@ struct ava_error;
 #define KEYS_FILE_MAX  65536
 #define KEYS_VALUE_MAX 4096
 
-/* The names this version asks for; NULL ends it. */
+/* Names of the keys that this version asks for; NULL ends the list. */
 extern const char *const keys_known[];
 
 /* Read the file; none is fine. Values read before are wiped. The file must belong to us and be

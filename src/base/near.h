@@ -15,10 +15,10 @@ struct near {
 	unsigned distance;
 };
 
-/* Looks for words at most a third of the name's letters away (one at least). */
+/* Begin a search for words at most a third of the name's letters away (at least one letter). */
 struct near near_start(const char *name);
 void near_word(struct near *n, const char *word, size_t len);
-/* Words with a blank between two. */
+/* The same for each of several words, a blank between two. */
 void near_words(struct near *n, const char *words);
 
 #endif

@@ -9,13 +9,14 @@
 	X(UNTRUSTED, "untrusted", "reads what strangers wrote", "nothing that strangers wrote")    \
 	X(OUT, "out", "can send data over the network", "cannot send data out")
 
-/* In the place of the last one: a run without strangers' text has no tool that fetches either. */
+/* Words for a run that has neither OUT nor UNTRUSTED: no tool of it fetches anything either. */
 #define RIGHTS_NO_NETWORK "no network"
 
-/* In the place of the first one, where it is known what a run reads. */
+/* The words for PRIVATE where it is known what the run reads: RIGHTS_READS at the sum of these
+ * bits. */
 #define RIGHTS_FILES    1u
 #define RIGHTS_MEMORIES 2u
-#define RIGHTS_OTHER    4u /* by its context, or by an MCP server */
+#define RIGHTS_OTHER    4u /* other data, from its context or an MCP server */
 #define RIGHTS_READS                                                                               \
 	{                                                                                          \
 		"reads your data", "reads your files", "reads your memories",                      \

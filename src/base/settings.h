@@ -24,12 +24,12 @@ struct ava_error;
 	X(limits_iterations, "limits.iterations", 20, 1, 100000)                                   \
 	/* cents of a local day, runs and Ava's turns together; 0: no limit */                     \
 	X(budget_day_cents, "budget.day_cents", 0, 0, 100000000)                                   \
-	/* of one turn of Ava's: seconds, cents, tokens, calls of her model */                     \
+	/* limits of one turn of Ava's: seconds, cents, tokens, calls of her model */              \
 	X(ava_timeout_s, "ava.timeout", 0, 0, 604800)                                              \
 	X(ava_cost_cents, "ava.max_cost_cents", 100, 0, 1000000)                                   \
 	X(ava_tokens, "ava.max_tokens", 1000000, 1, 1000000000)                                    \
 	X(ava_iterations, "ava.max_iterations", 30, 1, 100000)                                     \
-	/* of what is remembered, in front of a conversation; 0: nothing */                        \
+	/* most tokens of memories shown at a conversation's beginning; 0: none */                 \
 	X(memory_tokens, "memory.tokens", 1000, 0, 20000)                                          \
 	X(proposal_expiry_s, "proposals.expiry", 600, 1, 86400)                                    \
 	X(idle_exit_s, "daemon.idle_exit", 600, 0, 604800)                                         \
@@ -41,19 +41,20 @@ struct ava_error;
 	X(sandbox_required, "sandbox.required", 1, 0, 1)                                           \
 	X(retention_days, "retention.days", 0, 0, 36500)                                           \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
-	/* the journal's own room; 0: none */                                                      \
+	/* MB that the journal reserves on the disk (journal/ballast.h); 0: none */                \
 	X(disk_ballast_mb, "disk.ballast_mb", 64, 0, 4096)                                         \
-	/* of the page on the loopback address; 0: one that is free, the same each time */         \
+	/* port of the page on the loopback address; 0: a free one */                              \
 	X(web_port, "web.port", 0, 0, 65535)                                                       \
-	/* a user beside ours who may ask there; -1: none, -2: any */                              \
+	/* uid of a user beside ours who may use the page; -1: none, -2: any */                    \
 	X(web_uid, "web.uid", -1, -2, 4294967294)                                                  \
-	/* subagents of Claude Code: cards kept of a session, shown at once, and                   \
-	 * milliseconds (doc/CLAUDE-CODE.md) */                                                    \
+	/* cards of Claude Code's subagents: kept of a session, shown at once; milliseconds        \
+	 * without a sign of life until one counts as stopped, that a stopped one stands out       \
+	 * (doc/CLAUDE-CODE.md) */                                                                 \
 	X(claude_file_cap, "claude.agent_file_cap", 20, 1, 10000)                                  \
 	X(claude_log_max, "claude.agent_log_max", 8, 1, 1000)                                      \
 	X(claude_stale_ms, "claude.agent_stale_ms", 300000, 1000, 86400000)                        \
 	X(claude_cooldown_ms, "claude.agent_cooldown_ms", 180000, 0, 86400000)                     \
-	/* the command of notify.exec: seconds, calls, seconds */                                  \
+	/* notify.exec: seconds of a call, calls for one notice, seconds until the second */       \
 	X(notify_timeout_s, "notify.timeout", 10, 1, 600)                                          \
 	X(notify_attempts, "notify.attempts", 6, 1, 100)                                           \
 	X(notify_retry_s, "notify.retry", 1, 0, 600)                                               \
@@ -62,10 +63,10 @@ struct ava_error;
 	X(otel_timeout_s, "otel.timeout", 10, 1, 600)                                              \
 	X(otel_retry_s, "otel.retry", 1, 0, 60)                                                    \
 	X(otel_give_up_s, "otel.give_up", 3600, 1, 604800)                                         \
-	/* ms between two messages to a chat of Telegram, and two looks at what one shows */       \
+	/* ms between two messages to a chat of Telegram, and two changes of one message */        \
 	X(telegram_pace_ms, "telegram.pace_ms", 1000, 0, 60000)                                    \
 	X(telegram_edit_ms, "telegram.edit_ms", 3000, 100, 600000)                                 \
-	/* fetching for tools: keep to robots.txt; at once, in all and of one host; ms             \
+	/* fetching for tools: 1: keep to robots.txt; fetches at once in all, and at one host; ms  \
 	 * between two starts at one host */                                                       \
 	X(web_robots, "web.robots", 1, 0, 1)                                                       \
 	X(web_parallel, "web.parallel", 64, 1, 1000)                                               \
@@ -101,7 +102,7 @@ struct settings {
 
 struct settings_key {
 	const char *name; /* "runs.max" */
-	size_t at;        /* of its field in struct settings */
+	size_t at;        /* offset of the key's field in struct settings */
 	int64_t def, min, max;
 };
 extern const struct settings_key settings_keys[]; /* the last has no name */
@@ -121,7 +122,7 @@ int settings_confirm(const char *name, const char *text, int64_t *out, struct av
 /* "park", "ask", "fail". AVA_EINVAL, as above. */
 int settings_quota(const char *name, const char *text, enum settings_quota *out,
 		   struct ava_error *err);
-/* Defaults and environment. */
+/* Set *s to the defaults, then override it from the environment. */
 int settings_load(struct settings *s, struct ava_error *err);
 
 /* $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute. AVA_EINVAL when no
@@ -133,8 +134,8 @@ int settings_check_root(int fd, const char *root, struct ava_error *err);
 /* $XDG_CONFIG_HOME/ava/<file>, else ~/.config/ava/<file>; absolute. AVA_ENOENT
  * when no home is known, AVA_EINVAL as above. */
 int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err);
-/* Read such a file, whole, as sys_read_file. Its content is run, or keys are sent where it says:
- * AVA_EDENIED when others could have written or placed it. AVA_ENOENT: no file. */
+/* Read a configuration file whole, as sys_read_file. Its content may be run, or say where keys are
+ * sent: so AVA_EDENIED when others could have written or placed it. AVA_ENOENT: no file. */
 int settings_read_file(const char *path, size_t max, char **data, size_t *len,
 		       struct ava_error *err);
 

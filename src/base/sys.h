@@ -45,7 +45,7 @@ extern const struct sys_ops *sys; /* &sys_real outside of tests */
  * early fails with ENODATA. */
 int sys_write_all(int fd, const void *buf, size_t len, off_t at);
 int sys_read_all(int fd, void *buf, size_t len, off_t at);
-/* As many bytes as the file has, up to `len`; -1 and errno. */
+/* Read as many bytes as the file has, up to `len`; -1 and errno. */
 ssize_t sys_read_some(int fd, void *buf, size_t len, off_t at);
 /* Make the folders above `path`, and with `whole` itself, 0700. 0, or -1 and errno. */
 int sys_make_folders(const char *path, bool whole);
@@ -54,16 +54,16 @@ int sys_make_folders(const char *path, bool whole);
 int sys_put_aside(int dirfd, const char *path);
 /* Called for each renamed entry (on any thread), or NULL. Set before anything is opened. */
 extern void (*sys_aside_told)(const char *path, const char *to);
-/* Whole file into fresh memory (free()), NUL-terminated; AVA_ETOOBIG above
- * `max`; regular files only. */
+/* Read a whole file into fresh memory (free()), NUL-terminated; AVA_ETOOBIG above `max`; regular
+ * files only. */
 struct ava_error;
 int sys_read_file(int dirfd, const char *path, size_t max, char **data, size_t *len,
 		  struct ava_error *err);
 
-/* Room on the file system of `fd` for users but root. -1 and errno. */
+/* Room on the file system of `fd` for all users but root. -1 and errno. */
 struct sys_room {
 	uint64_t mb, inodes; /* inodes: UINT64_MAX when not counted */
-	uint64_t few_inodes; /* with fewer no new work is taken */
+	uint64_t few_inodes; /* with fewer inodes no new work is taken */
 };
 int sys_room(int fd, struct sys_room *r);
 

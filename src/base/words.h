@@ -39,8 +39,8 @@ struct words_limit {
 	unsigned decimals; /* JSON's unit is 10^decimals of the kind's unit */
 	const char *status;
 	const char *what;   /* "time", "money" */
-	const char *key;    /* in the limits of a run's JSON */
-	const char *option; /* of `ava resume` */
+	const char *key;    /* the limit's name in the limits of a run's JSON */
+	const char *option; /* the option of `ava resume` that sets the limit */
 };
 /* The limit of a terminal status, or of a limit's key; NULL: none. */
 const struct words_limit *words_limit(const char *name);
@@ -56,7 +56,7 @@ enum words_mark {
 	WORDS_MARK_DONE,
 	WORDS_MARK_LIMIT,
 	WORDS_MARK_BAD,
-	WORDS_MARK_STOP, /* on request */
+	WORDS_MARK_STOP, /* stopped on request */
 };
 const char *words_mark(enum words_mark mark, bool utf8);
 /* Does a line, its punctuation turned to blanks, begin like one of the runtime's: with a mark,
@@ -92,16 +92,18 @@ bool words_imitates(const char *line);
 #define WORDS_WRITING(n)         "Writing (%lld word%s)", (long long)(n), WORDS_S(n)
 #define WORDS_RETRY(s, service, class, why)                                                        \
 	"Waiting %lld s for %s (%s)%s%s", (long long)(s), service, class, *(why) ? ": " : "", why
-/* Behind the fault of a service in a conversation; at a terminal its line ends so. */
+/* WORDS_TRYING stands behind the fault of a service in a conversation; at a terminal
+ * WORDS_CTRL_C_STOPS ends its line. */
 #define WORDS_TRYING       ", trying again"
 #define WORDS_TRYING_IN(s) WORDS_TRYING " in %lld s", (long long)(s)
 #define WORDS_CTRL_C_STOPS " (Ctrl-C stops)"
-/* Behind WORDS_STILL_WORKING; "reply 7 of 20, 5 calls failed; the model is reading (2 min)". */
+/* Parts of what stands behind WORDS_STILL_WORKING: "reply 7 of 20, 5 calls failed; the model is
+ * reading (2 min)". */
 #define WORDS_REPLY_OF(n, all)  "reply %d of %d", n, all
 #define WORDS_CALLS_FAILED(n)   ", %lld call%s failed", (long long)(n), WORDS_S(n)
 #define WORDS_MODEL_READS(time) "the model is reading (%s)", time
 #define WORDS_MODEL_WROTE(n)    "the model has written %lld word%s", (long long)(n), WORDS_S(n)
-/* Ava herself, by the activity of her call or her tool. */
+/* What Ava herself does: the activity of her model's call or of her tool. */
 #define WORDS_AVA_IS(doing) "Ava is %c%s", tolower((unsigned char)*(doing)), (doing) + 1
 #define WORDS_AVA_AT_WORK   "At work"
 #define WORDS_RUNNING(mark, role, status, time, tokens, more)                                      \
@@ -139,8 +141,8 @@ struct words_end {
 	char what[240]; /* "Complete", "Stopped at its limit of 20 replies"; "": still running */
 	char next[160]; /* "`ava resume S-7f3a2b --max-iterations 40` goes on", or "" */
 };
-/* `limit`: of the kind that ended the run; 0: unknown. `needs`: the first call's need of it,
- * when that was more. `run` may be "". */
+/* `limit`: the limit that ended the run; 0: unknown. `needs`: what the run's first call needs of
+ * it, when that is more. `run` may be "". */
 struct words_end words_end(const char *run, const char *status, const char *reason,
 			   const char *error, int64_t limit, int64_t needs);
 
