@@ -25,7 +25,7 @@ void card_name(const char *agent, char out[CARD_NAME_MAX + 1]);
 json_t *card_read(int dir, const char *name);
 /* NAME.json of a folder, with any content (Claude Code's tasks); NULL: err says why. */
 json_t *card_read_object(int dir, const char *name, struct ava_error *err);
-/* "startedAt": ms since 1970; -1: absent. agent-spy.sh writes whole seconds. */
+/* The time of `key` ("startedAt"), ms since 1970; -1: absent. agent-spy.sh writes whole seconds. */
 int64_t card_time(const json_t *card, const char *key);
 /* Add facts of agent-ID.meta.json beside the card's "transcript", if that exists: the parent,
  * the depth, the purpose. Claude Code writes it a moment after the agent's start. `err` is set

@@ -15,10 +15,10 @@ enum front_key { FRONT_UNKNOWN, FRONT_FIELD, FRONT_TEXT };
 typedef enum front_key (*front_key_fn)(const char *key, size_t len);
 
 struct front {             /* zeroed before it is read */
-	struct yaml *yaml; /* lines are those of the file; its root may be no mapping */
+	struct yaml *yaml; /* its line numbers are the file's; the root may be no mapping */
 	const char *body;  /* without blanks around it; borrowed from `text` */
 	size_t body_len;
-	unsigned line, end_line; /* of the two fences */
+	unsigned line, end_line; /* lines of the two fences "---" */
 	struct buf text;         /* the file: UTF-8 without NUL, lines end with \n */
 };
 

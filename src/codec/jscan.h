@@ -58,11 +58,11 @@ struct slice jscan_member(const char *s, size_t len, const char *name);
 /* The first member of that name in a foreign object that may be damaged inside a value, or cut
  * off behind it; text before its bracket is skipped. */
 struct slice jscan_first(const char *s, size_t len, const char *name);
-/* Would JavaScript's own parser accept it? Needed before writing a file shared with such
- * programs. */
+/* Would JavaScript's own parser accept the text? To ask before writing a file that programs in it
+ * read too. */
 bool jscan_is_json(const char *s, size_t len);
 bool slice_is(struct slice s, const char *word);
-/* Does the line begin with `with`? Lines of ours have their kind first. */
+/* Does the line begin with `with`? Lines that ava writes begin with their kind. */
 bool jscan_begins(const char *s, size_t len, const char *with);
 /* A whole number of at most 18 digits; otherwise `fallback`. */
 long slice_number(struct slice s, long fallback);

@@ -24,7 +24,7 @@ struct buf;
 struct patch_side {
 	const char *data;
 	size_t len;
-	bool there, exec; /* not there: all other fields are 0 */
+	bool there, exec; /* `there`: the file exists; else all fields are 0 */
 };
 
 /* Why no patch can hold the file: not text, or over the bounds above. NULL: it can. */
@@ -46,12 +46,12 @@ int patch_add(struct buf *out, const char *path, const struct patch_side *old,
 
 struct patch_file {
 	const char *path;
-	bool is_new, is_gone;       /* neither: it changes */
-	bool exec, chmod;           /* mode of the new state; whether it changes */
-	char was[PATCH_ID_LEN + 1]; /* git's ids of both states */
+	bool is_new, is_gone;       /* the file is new, or removed; neither: it changes */
+	bool exec, chmod;           /* executable in the new state; whether that changes */
+	char was[PATCH_ID_LEN + 1]; /* git's id of the old state, and of the new one */
 	char will[PATCH_ID_LEN + 1];
-	const char *hunks, *end; /* in the text */
-	size_t added, removed;   /* lines */
+	const char *hunks, *end; /* the file's hunks: beginning and end in patch.text */
+	size_t added, removed;   /* numbers of lines */
 };
 
 struct patch {

@@ -13,8 +13,8 @@ struct redact; /* immutable after set-up; may be read by several threads */
 
 struct redact *redact_new(void);
 void redact_free(struct redact *r);
-/* A known secret, *copied*; under 8 bytes it is ignored. Its base64 forms are
- * known too. AVA_ETOOBIG from about the 36th on. */
+/* Make a secret known, *copied*; under 8 bytes it is ignored. Its base64 forms are known too.
+ * AVA_ETOOBIG from about the 36th on. */
 int redact_add(struct redact *r, const char *secret);
 
 /* Append `s` to `out` with each secret as "[redacted]". Returns the number of
@@ -30,7 +30,7 @@ int redact_json(const struct redact *r, struct buf *out, const char *s, size_t l
 /* A growing text, shown while it grows. */
 struct redact_live {
 	struct buf raw; /* from the beginning of a line on */
-	size_t shown;   /* redacted bytes of it given so far */
+	size_t shown;   /* redacted bytes of `raw` that were given so far */
 };
 void redact_live_init(struct redact_live *l);
 void redact_live_fini(struct redact_live *l);

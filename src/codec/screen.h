@@ -18,12 +18,12 @@ struct screen {
 	void *user;
 	/* Private: */
 	struct buf held;
-	size_t start;    /* of the present line, in `held` */
-	size_t raw, bad; /* its bytes as received; bad: those that are no text */
+	size_t start;    /* where the present line begins in `held` */
+	size_t raw, bad; /* bytes of the present line as received, and those that are no text */
 	uint64_t binary; /* bytes of binary lines before `held` */
 	int state;
 	bool returned; /* the line ends in \r so far */
-	int need;      /* missing bytes of a character */
+	int need;      /* bytes that a character begun still misses */
 	char last;
 };
 

@@ -1,4 +1,4 @@
-/* UTF-8 as the border uses it. */
+/* UTF-8: decoding, checking, and making foreign text safe for terminals and models. */
 #ifndef CODEC_UTF8_H
 #define CODEC_UTF8_H
 

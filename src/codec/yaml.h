@@ -20,10 +20,10 @@ enum yaml_kind { YAML_SCALAR, YAML_MAP, YAML_LIST };
 struct yaml_node { /* borrowed until yaml_free */
 	enum yaml_kind kind;
 	bool plain;       /* a scalar without quotes */
-	const char *text; /* of a scalar, NUL-terminated, holds no other NUL */
+	const char *text; /* a scalar's text, NUL-terminated, holds no other NUL */
 	size_t len;       /* of text */
-	unsigned line;    /* from 1; of the value (of an alias: of its target) */
-	const char *key;  /* in a mapping; else NULL */
+	unsigned line;    /* of the value, from 1; of an alias: its target's line */
+	const char *key;  /* the value's key in a mapping; else NULL */
 	unsigned key_line;
 	const struct yaml_node *first, *next;
 };
@@ -32,7 +32,7 @@ struct yaml; /* a document */
 
 #define YAML_BYTES_MAX 262144u
 #define YAML_DEPTH_MAX 16u
-#define YAML_NODES_MAX 20000u /* aliases written out */
+#define YAML_NODES_MAX 20000u /* nodes of a document, those behind aliases counted each time */
 
 /* `name` (copied) begins every sentence: "config.yaml:12: …". An empty
  * document is an empty mapping. AVA_EINVAL, AVA_ETOOBIG, AVA_ENOMEM; on error

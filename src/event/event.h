@@ -17,7 +17,7 @@
 struct ava_error;
 
 /* clang-format off */
-/* name; the number is the bit in a catalog row's "types" and never changes */
+/* name, number; the number is the bit in a catalog row's "types" and never changes */
 #define EVENT_KINDS(X)                                                       \
 	X(SessionStart, 0) X(SessionEnd, 1) X(UserMessage, 2)                \
 	X(AssistantMessage, 3) X(SpawnProposed, 4) X(SpawnConfirmed, 5)      \

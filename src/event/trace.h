@@ -18,17 +18,17 @@
 #define TRACE_BYTES_MAX  ((size_t)1 << 30)
 
 struct trace_event {
-	struct ava_event shown;         /* strings in ava_trace.mem */
+	struct ava_event shown;         /* its strings are in ava_trace.mem */
 	int kind;                       /* enum event_kind; -1: a newer one */
-	const char *content, *metadata; /* in shown.json */
+	const char *content, *metadata; /* parts of shown.json */
 	size_t content_len, metadata_len;
 };
 
 struct ava_trace {
 	struct arena mem;    /* lines and ids; grows until the end */
-	struct arena answer; /* of the last query */
+	struct arena answer; /* memory of the last query's answer */
 	const char *id, *parent;
-	int64_t start_ms, end_ms;   /* 0: not known, not ended */
+	int64_t start_ms, end_ms;   /* start 0: not known; end 0: not ended */
 	struct trace_event *events; /* owned */
 	size_t n, cap;
 };
@@ -50,11 +50,11 @@ enum trace_span_kind { TRACE_AGENT, TRACE_CHAT, TRACE_TOOL };
 
 struct trace_span {
 	enum trace_span_kind kind;
-	const char *agent;               /* its run */
+	const char *agent;               /* id of the run */
 	char call[24];                   /* callId; "" for a run */
 	const struct trace_event *start; /* the first event of the run when its spawn is missing */
 	const struct trace_event *end;   /* NULL: no end */
-	size_t parent;                   /* index; a run's own index */
+	size_t parent;                   /* index of the run's span; of a run: its own */
 };
 
 /* In the order of their starts, a run before its calls; freed by the caller (free). NULL: no
@@ -66,7 +66,7 @@ int64_t trace_span_start(const struct trace_span *one);
 
 /* ---- otlp.c: a trace as requests to a collector */
 
-#define OTLP_PART_SPANS 512 /* as exporters of OpenTelemetry send at once */
+#define OTLP_PART_SPANS 512 /* spans of one request, as many as OpenTelemetry's exporters send */
 
 /* Append the request with the spans from *at on, at most OTLP_PART_SPANS, to `out`,
  * and move *at behind them. 1: there are more; 0: that was the last one (a trace
