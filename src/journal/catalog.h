@@ -15,7 +15,7 @@
 enum catalog_kind { CATALOG_SPAWN, CATALOG_END };
 
 struct catalog_totals {
-	int64_t input_tokens, output_tokens; /* tokens = their sum */
+	int64_t input_tokens, output_tokens; /* their sum is written as the row's tokens */
 	int64_t cost_microusd;               /* written as decimal cents */
 	int64_t duration_ms;
 	int64_t calls, uncosted_calls, failed_calls, estimated_calls;
@@ -23,12 +23,12 @@ struct catalog_totals {
 
 /* Fields that let a listing show an ended run without opening its files. */
 struct catalog_shown {
-	const char *task; /* its beginning; NULL: the row has none of these fields */
+	const char *task; /* the task's beginning; NULL: the row has none of these fields */
 	const char *cwd, *stop_reason;
 	int64_t iterations;
-	int64_t limit_ms, limit_microusd, limit_tokens, limit_iterations; /* cost -1: none */
+	int64_t limit_ms, limit_microusd, limit_tokens, limit_iterations; /* microusd -1: none */
 };
-#define CATALOG_TASK_MAX 200 /* bytes */
+#define CATALOG_TASK_MAX 200 /* most bytes of `task` */
 
 /* Absent strings are "" (NULL is written as ""). */
 struct catalog_row {
@@ -36,10 +36,10 @@ struct catalog_row {
 	enum ava_status status;
 	uint64_t lsn;
 	const char *id, *trace_id, *session_id, *user_id, *role, *model, *request_id, *origin;
-	const char *group_id;         /* written when there is one */
+	const char *group_id;         /* the group of the run; "": none, and not written */
 	int64_t started_ms, ended_ms; /* wall clock; -1: not yet, written as "" */
-	uint64_t bytes;               /* of the run file */
-	uint64_t types;               /* bit per enum event_kind that occurs in it */
+	uint64_t bytes;               /* size of the run's log */
+	uint64_t types;               /* a bit per enum event_kind that occurs in that log */
 	struct catalog_totals totals;
 	struct catalog_shown shown;
 	void *owned; /* memory of the strings after catalog_parse; else NULL */

@@ -12,9 +12,9 @@ enum count_by { COUNT_ALL, COUNT_TYPE, COUNT_AGENT, COUNT_MODEL, COUNT_ROLE, COU
 struct count_row {
 	char *key; /* owned; "" where there is none */
 	uint64_t events;
-	uint64_t input_tokens, output_tokens; /* of InferEnd, as the others below */
+	uint64_t input_tokens, output_tokens; /* sums over InferEnd events, as the next two */
 	uint64_t cost_microusd;
-	uint64_t uncosted; /* calls whose price is unknown */
+	uint64_t uncosted; /* number of calls whose price is unknown */
 };
 
 struct count {

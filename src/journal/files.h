@@ -10,8 +10,8 @@
 
 struct ava_error;
 
-#define FILES_PATH_MAX 512                   /* a path as callers give it */
-#define FILES_NAME_MAX 200                   /* one component: leaves room for suffixes */
+#define FILES_PATH_MAX 512 /* longest path that callers may give */
+#define FILES_NAME_MAX 200 /* longest component of a path; leaves room for suffixes */
 #define FILES_BUF      (FILES_PATH_MAX + 64) /* holds a path with any suffix */
 
 /* Relative, [A-Za-z0-9._/-], no empty, "." or ".." component. */
@@ -67,7 +67,7 @@ void files_close(int *fd);
 bool files_cut_of(const void *ours, const void *data, size_t len);
 
 struct files_names {
-	char **names; /* owned, each too */
+	char **names; /* owned, each name too */
 	size_t n, cap;
 };
 int files_names_add(struct files_names *l, const char *name); /* *copied*; 0, AVA_ENOMEM */
@@ -85,9 +85,9 @@ struct loglines {
 	int fd; /* *borrowed* */
 	char *data;
 	size_t cap, from, to;
-	uint64_t offset, end; /* of data[from]; end: where to stop */
+	uint64_t offset, end; /* place of data[from] in the file; end: place to stop at */
 	uint64_t line;        /* number of the next line */
-	bool torn;            /* the last one had no newline */
+	bool torn;            /* the last line had no newline */
 };
 
 void loglines_init(struct loglines *l, int fd, uint64_t from, uint64_t end);

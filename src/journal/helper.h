@@ -14,12 +14,13 @@ struct helper {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, done;
 	/* under `lock` */
-	struct view *all;        /* every view; pushed by the owner, unlinked by this thread */
-	struct view *forget;     /* helper to owner */
-	struct view *dead;       /* owner to helper: in no map any more */
-	bool stop, fill, wanted; /* fill segments; make a checkpoint */
-	uint64_t asked, made;    /* checkpoints waited for; done */
-	struct ava_error result; /* of the last checkpoint */
+	struct view *all;    /* every view; pushed by the owner, unlinked by this thread */
+	struct view *forget; /* complete views that the helper offers the owner to forget */
+	struct view *dead;   /* views that the owner gave back, in no map any more, to be freed */
+	/* asked of the thread: to end, to fill segments, to make a checkpoint */
+	bool stop, fill, wanted;
+	uint64_t asked, made;    /* number of checkpoints waited for; those made */
+	struct ava_error result; /* outcome of the last checkpoint */
 
 	/* set before helper_start */
 	int rootfd, walfd;
@@ -32,14 +33,14 @@ struct helper {
 
 	pthread_t thread;
 	bool started;
-	_Atomic bool news; /* something was laid down since the last checkpoint began */
+	_Atomic bool news; /* a batch was laid down or applied since the last checkpoint began */
 	_Atomic uint64_t checkpoints, views;
 
-	/* of the helper thread */
+	/* used by the helper thread alone */
 	bool failed; /* views could not be synced: no more checkpoints */
 	int64_t last_ms, fill_again_ms;
 
-	/* of the writer's thread, in helper_progress */
+	/* used by the writer's thread alone, in helper_progress */
 	uint64_t seen_bytes, seen_applied, fill_bytes, wanted_bytes;
 };
 

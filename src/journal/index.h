@@ -1,5 +1,5 @@
-/* The log's index: one feed with a small row an event, so that questions read rows and fetch
- * only lines they give. Derived from the logs, never synced, made anew whenever it is missing.
+/* The log's index (feed): a small row for each event, so that questions read rows and fetch only
+ * the lines they give. Derived from the logs, never synced, made anew whenever it is missing.
  * doc/QUERY.md, "The index". Part of ava_read: no loop. */
 #ifndef JOURNAL_INDEX_H
 #define JOURNAL_INDEX_H
@@ -28,45 +28,45 @@ _Static_assert(EVENT_NKINDS <= INDEX_OTHER, "a bit for each kind");
 
 enum index_column {               /* each an array of one number for each row of a chunk */
 		    INDEX_KIND,   /* u8 */
-		    INDEX_WHO,    /* u32: of feed.whos */
+		    INDEX_WHO,    /* u32: index in log_index.whos */
 		    INDEX_TIME,   /* i64: ms since 1970 */
 		    INDEX_LSN,    /* u64 */
-		    INDEX_FILE,   /* u32: of feed.files */
-		    INDEX_OFFSET, /* u64: of its line in the file */
-		    INDEX_LEN,    /* u32: of the line without its newline */
-		    INDEX_MODEL,  /* u32: of feed.strings; 0: "" */
+		    INDEX_FILE,   /* u32: index in log_index.files */
+		    INDEX_OFFSET, /* u64: where the event's line begins in the file */
+		    INDEX_LEN,    /* u32: length of the line without its newline */
+		    INDEX_MODEL,  /* u32: offset in log_index.strings; 0: "" */
 		    INDEX_COST,   /* struct index_cost for each InferEnd, in their order */
 		    INDEX_NCOLUMNS
 };
 
 struct index_cost {
-	uint64_t input, output, microusd, unknown; /* unknown: 1 when it has no price */
+	uint64_t input, output, microusd, unknown; /* unknown: 1 when the call has no price */
 };
 
 struct index_chunk {
 	uint32_t n, ncosts;
-	uint64_t kinds; /* bit per kind */
+	uint64_t kinds; /* a bit for each kind of event in the chunk */
 	uint64_t lsn_min, lsn_max;
 	int64_t time_min, time_max;
-	uint64_t bytes, pos; /* of its lines; pos: of its columns in the file of rows */
+	uint64_t bytes, pos; /* bytes: of the lines; pos: of the columns in the file of rows */
 	uint32_t crc[INDEX_NCOLUMNS], unused;
 };
 
 enum index_flags {
 	INDEX_IS_DAY = 1,
-	INDEX_OVER = 2,    /* its run has ended: nothing follows */
-	INDEX_RESTED = 4,  /* not written to for a moment when it was looked at */
-	INDEX_GONE = 8,    /* removed: its rows do not count */
-	INDEX_UNREAD = 16, /* unreadable, and reported; of this process */
+	INDEX_OVER = 2,    /* the file's run has ended: nothing follows */
+	INDEX_RESTED = 4,  /* the file was not written to shortly before it was looked at */
+	INDEX_GONE = 8,    /* the file was removed: its rows do not count */
+	INDEX_UNREAD = 16, /* the file is unreadable, and this process has reported it */
 };
 
 struct index_file {
-	uint32_t path, flags; /* path: of feed.strings */
-	uint64_t covered;     /* bytes from its beginning that have rows */
+	uint32_t path, flags; /* path: offset in log_index.strings */
+	uint64_t covered;     /* bytes from the file's beginning that have rows */
 	uint64_t inode, last_lsn;
 };
 
-struct index_who { /* offsets in feed.strings, as written in a line */
+struct index_who { /* offsets in log_index.strings, each as a line has it */
 	uint32_t agent, session, trace, user;
 };
 
@@ -83,7 +83,7 @@ enum index_scope { INDEX_OF_DAYS, INDEX_OF_RUN, INDEX_OF_ALL };
 struct log_index {
 	int rootfd, rowsfd; /* rowsfd -1: there are no chunks in a file */
 	enum index_scope scope;
-	const char *run; /* *borrowed*; of INDEX_OF_RUN */
+	const char *run; /* *borrowed*; the id for INDEX_OF_RUN */
 	bool follow;     /* a cut file is an error, not read anew */
 	struct index_file *files;
 	struct index_who *whos;
@@ -91,23 +91,24 @@ struct log_index {
 	void **columns; /* INDEX_NCOLUMNS for each chunk; NULL: not read yet */
 	char *strings;  /* each: length (2 bytes), bytes, 0 */
 	size_t nfiles, files_cap, nwhos, whos_cap, nchunks, chunks_cap, nstrings, strings_cap;
-	struct index_row *rows;          /* in no chunk of the file yet */
+	struct index_row *rows;          /* rows that are in no chunk of the file yet */
 	size_t nrows, rows_cap, chunked; /* rows[0..chunked) are in chunks of memory */
 	size_t nstored;                  /* chunks that are in the file */
-	struct index_slots {             /* number + 1, or offset in strings; 0: free */
+	struct index_slots { /* hash tables: number + 1, or offset in `strings`; 0: free */
 		uint32_t *v;
 		size_t room; /* a power of two; 0: not made yet */
 	} string_slots, who_slots, file_slots;
-	bool in_memory;                                      /* never stored */
-	uint64_t generation, rows_size, loaded_crc, scanned; /* scanned: bytes, since it was read */
-	int64_t dir_ns[2];          /* change times of the folders, last listed; 0: list them */
-	uint64_t quiet;             /* end mark of the last daemon; 0: not known */
-	size_t added;               /* files */
-	size_t rested;              /* files and folders that need no further look */
-	unsigned part;              /* of the run's log, tried next */
-	bool first_gone;            /* a later part exists without the first */
-	struct index_torn {         /* files that end inside a line, or cannot be read */
-		uint32_t file, len; /* len UINT32_MAX: `at` is the code, without its sign */
+	bool in_memory; /* the index is not stored any more */
+	/* scanned: bytes of logs read since the index was loaded */
+	uint64_t generation, rows_size, loaded_crc, scanned;
+	int64_t dir_ns[2];  /* change times of the folders, last listed; 0: list them */
+	uint64_t quiet;     /* mark of the last daemon's orderly end that was seen; 0: none */
+	size_t added;       /* files added since the index was loaded */
+	size_t rested;      /* files and folders found since to need no further look */
+	unsigned part;      /* the part of the run's log to look for next */
+	bool first_gone;    /* a later part of the run's log exists without the first */
+	struct index_torn { /* files that end inside a line, or cannot be read */
+		uint32_t file, len; /* len UINT32_MAX: `at` is the error's code, without its sign */
 		uint64_t at;
 	} * torn; /* owned */
 	size_t ntorn;

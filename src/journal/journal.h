@@ -22,7 +22,7 @@ struct journal;
 struct ava_error;
 
 enum journal_level {
-	JOURNAL_RIDE, /* waits up to `pace_us` or 64 KB for company */
+	JOURNAL_RIDE, /* waits up to `pace_us`, or for 64 KB, to share a flush with others */
 	JOURNAL_NOW,  /* flushed as soon as the last flush ends */
 };
 
@@ -50,12 +50,12 @@ struct journal_op {
 
 struct journal_options {
 	const char *root;          /* absolute path of a folder that exists; *copied* */
-	int64_t pace_us;           /* longest wait of a RIDE: 2000 */
-	uint64_t segment_bytes;    /* 16 MB; tests use less */
-	uint64_t checkpoint_bytes; /* 256 MB */
-	int64_t checkpoint_ms;     /* 30,000; 0: only by journal_checkpoint */
-	unsigned ballast_mb;       /* reserve room (ballast.h); 0: none */
-	size_t fd_cache;           /* 0: from RLIMIT_NOFILE */
+	int64_t pace_us;           /* longest wait of a JOURNAL_RIDE: 2000 */
+	uint64_t segment_bytes;    /* size of a segment: 16 MB; tests use less */
+	uint64_t checkpoint_bytes; /* a checkpoint is made after so many bytes: 256 MB */
+	int64_t checkpoint_ms;     /* and after so many ms: 30,000; 0: by journal_checkpoint only */
+	unsigned ballast_mb;       /* room to reserve on the disk (ballast.h); 0: none */
+	size_t fd_cache;           /* most files of views kept open; 0: as RLIMIT_NOFILE allows */
 	/* journal_drain has work. Called on the journal's thread: pass it to the owner (os_post,
 	 * eventfd). */
 	void (*notify)(void *user);
@@ -66,8 +66,8 @@ struct journal_options {
 struct journal_recovery {
 	bool clean; /* the last close was orderly */
 	uint64_t redone_batches, redone_bytes, torn_bytes, aborted_batches;
-	uint64_t damaged_batches; /* corrupt, with valid ones behind */
-	uint64_t lost_bytes;      /* put aside into lost/ */
+	uint64_t damaged_batches; /* batches that are corrupt, with valid ones behind */
+	uint64_t lost_bytes;      /* bytes put aside into lost/ */
 	/* JSON array of {"path","problem","lostBytes","continuesIn"} for each
 	 * view that could not take its bytes; owned by the journal; "[]". */
 	const char *problems;

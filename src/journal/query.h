@@ -21,7 +21,7 @@ struct query_text {
 	 * `regex` contains; owned; NULL: none. */
 	char *needle;
 	size_t len;     /* of the needle */
-	size_t rare[2]; /* where its two rarest bytes stand, the first before the second */
+	size_t rare[2]; /* where the needle's two rarest bytes stand, the first before the second */
 	bool literal;   /* asked for as a literal: a hit within a key does not count */
 	bool fold;      /* ASCII letters of both cases are the same */
 	struct query_regex *regex; /* owned; NULL: none */
@@ -42,14 +42,14 @@ int query_time(const char *text, int64_t now_ms, int64_t *out, struct ava_error 
 
 #define QUERY_ID_MAX 256 /* bytes of an id, escaped */
 
-struct query_id { /* as written between the quotes; len 0: any */
+struct query_id { /* an id as a line has it between the quotes; len 0: any id */
 	char text[QUERY_ID_MAX];
 	size_t len;
 };
 
 struct query {
-	uint64_t types;             /* bit per enum event_kind; 0: all */
-	uint64_t after;             /* lsn; 0: all */
+	uint64_t types;             /* a bit per wanted enum event_kind; 0: all */
+	uint64_t after;             /* only events with a greater lsn; 0: all */
 	int64_t since_ms, until_ms; /* INT64_MIN, INT64_MAX: open */
 	struct query_id agent, user, session;
 	struct query_text text;

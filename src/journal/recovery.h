@@ -13,17 +13,17 @@
 
 struct recovery_segment {
 	uint64_t seq;
-	bool used, whole; /* whole: with a good header */
+	bool used, whole; /* used: in the log; whole: it has a good header */
 };
 
 struct recovery {
 	struct journal_recovery report;
-	char *problems;      /* text of report.problems; owned */
+	char *problems;      /* what report.problems points to; owned */
 	struct wal_pos good; /* end of the valid log, for the next segment's header */
-	struct wal_pos pos;  /* of the checkpoint in force */
-	uint64_t lsn;        /* next lsn */
+	struct wal_pos pos;  /* position of the checkpoint in force */
+	uint64_t lsn;        /* the next lsn to give */
 	uint64_t next_seq;
-	struct recovery_segment *segments; /* ascending; owned */
+	struct recovery_segment *segments; /* in ascending order of seq; owned */
 	size_t nsegments;
 };
 

@@ -16,37 +16,38 @@
 struct ava_error;
 
 struct redo_op {
-	uint64_t lsn, at, len, offset; /* at: of its bytes in the segment */
-	int segment;                   /* its descriptor; *borrowed* */
-	uint16_t n, id_len;            /* n-th of its batch; the id stands before `at` */
-	uint8_t kind;                  /* enum wal_kind */
-	bool blob, in_place, bad;      /* bad: its blob is missing or damaged */
+	uint64_t lsn, at, len, offset; /* at: where the operation's bytes begin in the segment */
+	int segment;                   /* descriptor of the segment; *borrowed* */
+	uint16_t n, id_len; /* n: the n-th operation of the batch; the id stands before `at` */
+	uint8_t kind;       /* enum wal_kind */
+	bool blob, in_place, bad; /* bad: the operation's blob is missing or damaged */
 };
 
 struct redo_file {
-	char *path; /* as callers name it */
-	char *name; /* the file: `path` or its part */
+	char *path; /* path as callers name it */
+	char *name; /* name of the file: `path` or a later part of it */
 	unsigned part;
 	struct redo_op *ops;
 	size_t nops, capops;
-	bool known;           /* the checkpoint has it: */
-	uint64_t base, inode; /* nothing below `base` is touched */
+	bool known;           /* the checkpoint lists the file, with: */
+	uint64_t base, inode; /* base: synced bytes, which the redo does not touch */
 	bool touched;
 	uint64_t inode_now, size_now; /* as left by the redo; inode 0: to be looked up */
 };
 
 struct redo {
 	int rootfd, walfd;
-	struct strmap map; /* by name */
+	struct strmap map; /* redo_file by name */
 	struct redo_file **files;
 	size_t nfiles, capfiles;
-	unsigned char *bytes, *other, *seen; /* of the operation, the file, the file from `base` */
-	size_t capbytes, capother, capseen;  /* sizes of the three buffers */
+	/* content of the operation, of the file, of the file from `base` on */
+	unsigned char *bytes, *other, *seen;
+	size_t capbytes, capother, capseen; /* sizes of the three buffers */
 	struct buf problems;
 	struct jw json;
 	size_t nproblems;
-	uint64_t batches, total, lost; /* total, lost: bytes */
-	uint64_t lsn;                  /* above every lsn in adopted lines */
+	uint64_t batches, total, lost; /* total: bytes redone; lost: bytes put aside */
+	uint64_t lsn;                  /* above every lsn in lines that were in the files already */
 };
 
 int redo_init(struct redo *r, int rootfd, int walfd);

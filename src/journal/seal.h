@@ -21,7 +21,7 @@ int sealer_open(struct sealer **s, int rootfd, struct ava_error *err);
 void sealer_close(struct sealer *s, bool complete);
 
 struct seal_list {
-	struct buf *contents; /* owned, as the array */
+	struct buf *contents; /* owned, as is the array */
 	size_t n, cap;
 };
 void seal_list_fini(struct seal_list *l);

@@ -21,9 +21,9 @@ struct ava_error;
 #define SEAL_LAST_PATH   "seals/last"   /* the newest Seal, outside of the sealed files */
 
 struct seal {
-	uint64_t n; /* from 1, without a gap */
+	uint64_t n; /* number of the Seal, from 1, without a gap */
 	unsigned char prev[SEAL_HASH], key[SEAL_KEY];
-	unsigned char hash[SEAL_HASH]; /* of the whole content: `prev` of the next */
+	unsigned char hash[SEAL_HASH]; /* hash of the whole content, the `prev` of the next Seal */
 	bool authentic;                /* `key` made the signature */
 	json_t *doc;                   /* owned */
 };
@@ -36,7 +36,7 @@ struct seal_item {
 	const char *path; /* borrowed from the seal */
 	uint64_t from;    /* byte where "lines" begins */
 	uint64_t size;    /* `head` is the SHA-256 of bytes [0, size) */
-	uint64_t each;    /* lines to one mark */
+	uint64_t each;    /* number of lines that one mark stands for */
 	const char *lines;
 	size_t nmarks;
 	unsigned char head[SEAL_HASH];
@@ -64,10 +64,10 @@ int seal_key_known(int rootfd, const unsigned char key[SEAL_KEY], struct ava_err
 /* ---- the newest Seal, from which the chain goes on */
 
 struct seal_newest {
-	uint64_t n;   /* 0: no Seal */
-	uint64_t lsn; /* of its event; 0: not known */
+	uint64_t n;   /* number of the Seal; 0: there is none */
+	uint64_t lsn; /* lsn of the Seal's event; 0: not known */
 	unsigned char hash[SEAL_HASH];
-	char day[16]; /* "2026-11-21", of its daily log; "": not known */
+	char day[16]; /* date of the Seal's daily log: "2026-11-21"; "": not known */
 };
 /* From the daily logs, and from seals/last when that has a later one. */
 int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *err);

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include "journal/wal.h"
 
-#define SEGMENTS_SPARE 16          /* most spares kept */
-#define SEGMENTS_AHEAD 2           /* filled spares wanted */
+#define SEGMENTS_SPARE 16          /* most spare segments kept */
+#define SEGMENTS_AHEAD 2           /* number of filled spares wanted */
 #define SEGMENTS_FRESH "fresh.tmp" /* in wal/: a file being made */
 #define SEGMENTS_NAME  24          /* "0000000000000001.seg" */
 
@@ -25,14 +25,14 @@ struct segments_live {
 
 struct segments {
 	int walfd;
-	uint64_t bytes;     /* of one segment */
-	_Atomic bool hurry; /* fill without rests */
+	uint64_t bytes;     /* size of one segment */
+	_Atomic bool hurry; /* fill segments without rests between the writes */
 	pthread_mutex_t lock;
-	uint64_t next_seq; /* not given to a file yet */
+	uint64_t next_seq; /* lowest number not given to a file yet */
 	uint64_t taken;    /* highest number in use; spares are above it */
 	uint64_t spare[SEGMENTS_SPARE];
 	unsigned nspare;
-	struct segments_live *live; /* in use, not released; ascending */
+	struct segments_live *live; /* segments in use, not released; in ascending order */
 	size_t nlive, caplive;
 };
 
@@ -64,21 +64,21 @@ void segments_release(struct segments *s, uint64_t before);
  * Batches are added to a buffer that begins at a page and goes to the segment in one write,
  * whole pages, zero-padded; then one sync. When that fails the segment is dead: the added
  * batches are forgotten, and the next segment begins with an ABORT of their lsn range. */
-#define LOG_FLUSH_MAX ((size_t)1 << 20) /* begin no further batch above it */
+#define LOG_FLUSH_MAX ((size_t)1 << 20) /* bytes of a flush; beyond it no further batch joins */
 
 struct log {
 	struct segments *pool;
 	int fd; /* -1: no segment is open */
 	bool filled;
 	uint32_t salt;
-	uint64_t seq; /* newest number begun; 0: none. The next one has a higher number */
+	uint64_t seq; /* number of the newest segment begun; 0: none. The next has a higher one */
 	unsigned char *buf;
 	size_t cap, used;
-	uint64_t at;                      /* of buf[0] in the segment; a multiple of WAL_PAGE */
-	uint64_t flush;                   /* end of the synced bytes in the segment */
-	struct wal_pos good;              /* end of the synced log, also while no segment is open */
-	uint64_t lsn;                     /* after the last batch added */
-	uint64_t abort_first, abort_last; /* not yet on disk; 0: none */
+	uint64_t at;         /* place of buf[0] in the segment; a multiple of WAL_PAGE */
+	uint64_t flush;      /* end of the synced bytes in the segment */
+	struct wal_pos good; /* end of the synced log, also while no segment is open */
+	uint64_t lsn;        /* the next lsn after the last batch added */
+	uint64_t abort_first, abort_last; /* lsn of an ABORT that is not yet on disk; 0: none */
 	uint64_t unsynced_first;          /* lsn of the first batch of this flush; 0: none */
 };
 

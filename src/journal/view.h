@@ -19,14 +19,14 @@
 struct view;
 
 struct op {
-	struct op *next; /* in its view's queue, until applied */
+	struct op *next; /* the next in the view's queue, until applied */
 	struct commit *commit;
 	struct view *view;
-	const unsigned char *bytes; /* all of them, also when a blob holds them */
+	const unsigned char *bytes; /* all its bytes, also when a blob holds them */
 	size_t len;
-	uint64_t offset;    /* in the view, once laid down */
-	const char *id;     /* ENTRY; NUL-terminated */
-	uint32_t at;        /* of its head in commit->batch */
+	uint64_t offset;    /* where the bytes go in the view; set when laid down */
+	const char *id;     /* the entry's id for JOURNAL_ENTRY; NUL-terminated */
+	uint32_t at;        /* where the operation's head stands in commit->batch */
 	uint8_t kind;       /* enum journal_op_kind */
 	bool blob, creates; /* creates: the view did not exist before it */
 };
@@ -38,14 +38,14 @@ struct commit {
 	void *user;
 	uint64_t first_lsn;
 	uint32_t lsn_count;
-	unsigned nops, pending; /* pending: not applied yet */
+	unsigned nops, pending; /* pending: operations not applied yet */
 	int rv;
 	bool now;
-	size_t memory;        /* of the allocation, counted for the queue's limit */
-	size_t batch_len;     /* head and padding counted */
+	size_t memory;        /* size of the allocation, counted for the queue's limit */
+	size_t batch_len;     /* length of `batch`, head and padding counted */
 	struct wal_pos pos;   /* where it was laid down */
 	uint64_t before;      /* bytes laid down before it since start */
-	uint64_t whole;       /* the same, blobs included */
+	uint64_t whole;       /* the same with the bytes of blobs */
 	unsigned char *batch; /* as in the segment, but for the head, offsets and hashes */
 	struct op ops[];
 };
@@ -96,33 +96,33 @@ enum view_mark { VIEW_SYNCED, VIEW_WRITTEN, VIEW_SYNCING };
 enum view_use { VIEW_APPENDED, VIEW_PUT, VIEW_SESSION };
 
 struct view {
-	struct view *all_next;    /* in the helper's list; set before the view is in it */
-	struct view *forget_next; /* between helper and owner */
-	_Atomic bool forgettable; /* offered to the owner, who has not answered */
-	bool syncing, fresh_now;  /* helper: part of this checkpoint */
-	bool looked, apart, gone; /* helper: apart: on another file system */
-	uint64_t noted, synced;   /* helper: size at this checkpoint, at the last one */
-	unsigned refs;            /* owner: operations of commits not drained */
+	struct view *all_next;    /* next view in the helper's list; set before this one is in it */
+	struct view *forget_next; /* next view on the way between helper and owner */
+	_Atomic bool forgettable; /* the helper offered it, and the owner has not answered */
+	bool syncing, fresh_now;  /* helper: this checkpoint syncs the file; and its name */
+	bool looked, apart, gone; /* helper: `apart` known; on another file system; to be freed */
+	uint64_t noted, synced;   /* helper: the file's size at this checkpoint, at the last one */
+	unsigned refs;            /* owner: number of operations whose commits are not drained */
 	enum view_use use;        /* constant, as path */
 
-	_Atomic uint64_t size, inode; /* applied bytes; 0: not known */
-	_Atomic unsigned part;        /* which continuation is written; 0: not looked at yet */
+	_Atomic uint64_t size, inode; /* size: applied bytes; inode 0: not known */
+	_Atomic unsigned part;        /* number of the part that is written; 0: not looked at yet */
 	_Atomic int mark;             /* enum view_mark */
 	_Atomic bool fresh;           /* its name may not be durable yet */
 	_Atomic bool dropped;         /* no more operations are expected */
 	_Atomic bool left;            /* no sync of its file covers, or reports, all its bytes */
-	_Atomic int kept; /* descriptor of a file that was written and closed; -1: none */
+	_Atomic int kept; /* descriptor kept for syncing a file that is closed; -1: none */
 
-	bool on_disk; /* the file exists */
-	bool held, touched;
-	bool used;               /* second chance in the descriptor cache */
-	int fd;                  /* -1: not open */
-	size_t slot;             /* in the descriptor cache, while open */
-	unsigned laid, making;   /* not applied yet; making: those that create the file */
-	uint64_t end;            /* size once everything laid down is applied */
-	size_t partial;          /* leading bytes of `first` that are in the file already */
-	struct op *first, *last; /* to be applied; last undefined when empty */
-	struct view *next;       /* in the touched or the held list */
+	bool on_disk;          /* the file exists */
+	bool held, touched;    /* in apply.held; in apply.touched */
+	bool used;             /* used since the descriptor cache last looked: stays open */
+	int fd;                /* -1: not open */
+	size_t slot;           /* the file's slot in the descriptor cache, while open */
+	unsigned laid, making; /* operations not applied yet; making: those that create the file */
+	uint64_t end;          /* size of the file once everything laid down is applied */
+	size_t partial;        /* leading bytes of `first` that are in the file already */
+	struct op *first, *last; /* operations to apply; `last` is undefined when there are none */
+	struct view *next;       /* next view in apply.touched or apply.held */
 	int64_t checked_ms;      /* when the path was last compared with the file */
 	int64_t retry_ms, backoff_ms;
 	int error; /* errno that holds the view; meaningless when not held */
@@ -131,7 +131,7 @@ struct view {
 };
 
 #define VIEW_IOV  256
-#define VIEW_KEPT 16 /* with more dirty files the whole file system is synced */
+#define VIEW_KEPT 16 /* most descriptors kept; with more files the whole file system is synced */
 
 struct view_set {
 	int rootfd;

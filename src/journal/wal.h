@@ -9,23 +9,24 @@
 #include "base/buf.h"
 
 #define WAL_VERSION    1
-#define WAL_PAGE       4096 /* unit of a flush's length, and size of a header copy */
+#define WAL_PAGE       4096 /* bytes: unit of a flush's length, and size of a header copy */
 #define WAL_HEAD_COPY  4096 /* place of the header's second copy, in its own page */
-#define WAL_BEGIN      8192 /* of the first batch */
+#define WAL_BEGIN      8192 /* place of the first batch */
 #define WAL_ALIGN      16
 #define WAL_BATCH_HEAD 32
 #define WAL_OP_HEAD    24
-#define WAL_HASH       32             /* SHA-256 of bytes that stand in a blob */
+#define WAL_HASH       32             /* length of the SHA-256 of bytes that stand in a blob */
 #define WAL_INLINE_MAX (64 * 1024)    /* longer bytes go to a blob */
 #define WAL_GAP        WAL_BATCH_HEAD /* zero bytes that follow every flush */
 
-/* Used instead of the replaced inode when a PUT follows another one that is not applied yet. */
+/* Stands for the inode that a PUT replaces, when the PUT follows another one that is not applied
+ * yet. */
 #define WAL_OURS UINT64_MAX
 
 /* Place of a batch's beginning or end. */
 struct wal_pos {
-	uint64_t seq; /* of the segment; 0: nowhere */
-	uint64_t at;  /* byte in it */
+	uint64_t seq; /* number of the segment; 0: nowhere */
+	uint64_t at;  /* byte in the segment */
 };
 
 static inline bool wal_before(struct wal_pos a, struct wal_pos b)
@@ -45,12 +46,12 @@ void wal_segment_put(unsigned char head[WAL_BEGIN], const struct wal_segment *s)
 int wal_segment_get(const unsigned char head[WAL_BEGIN], uint64_t seq, struct wal_segment *s);
 
 struct wal_batch {
-	uint32_t len; /* of the payload, padding counted; a multiple of 16 */
+	uint32_t len; /* length of the payload, padding counted; a multiple of 16 */
 	uint32_t salt;
 	uint64_t first_lsn;
 	uint32_t lsn_count;
-	uint32_t at;    /* its place in the segment */
-	uint32_t flush; /* place of its flush's first batch */
+	uint32_t at;    /* the batch's place in the segment */
+	uint32_t flush; /* place of the first batch of the same flush */
 };
 
 /* Write the head before a payload that is in place, with the checksum. */
@@ -66,8 +67,8 @@ enum wal_kind { WAL_END, WAL_APPEND, WAL_PUT, WAL_ENTRY, WAL_CREATE, WAL_DROP, W
 struct wal_op {
 	enum wal_kind kind;
 	bool blob;        /* `bytes` is the SHA-256 of the blob that holds them */
-	unsigned part;    /* 1: the path itself; n: its continuation .n */
-	const char *path; /* not terminated, as `id` */
+	unsigned part;    /* 1: the file `path` itself; n: the continuation .n of it */
+	const char *path; /* not NUL-terminated, and neither is `id` */
 	size_t path_len;
 	const char *id;
 	size_t id_len;
@@ -93,14 +94,14 @@ struct ava_error;
 
 struct checkpoint_view {
 	unsigned part;
-	uint64_t size, inode; /* synced bytes; 0: not known */
-	const char *path;     /* into the text that was parsed */
+	uint64_t size, inode; /* size: synced bytes; inode 0: not known */
+	const char *path;     /* points into the text that was parsed */
 };
 
 struct checkpoint {
 	bool clean;         /* everything was answered and applied, nothing followed */
 	struct wal_pos pos; /* recovery begins here */
-	uint64_t lsn;       /* next lsn */
+	uint64_t lsn;       /* the next lsn to give */
 	struct checkpoint_view *views;
 	size_t nviews;
 	char *text; /* owned */
