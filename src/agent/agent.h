@@ -7,7 +7,8 @@
  *   every state ──► SAVING (its end) ──► DONE
  *
  * Each state is a wait: for a slot, a reply, the disk, the tools, a person. SAVING is passed only
- * where a tool is not repeatable, or at the end. WAITING has no slot and its clock stands still. */
+ * where a tool is not repeatable, or at the end; else the reply rides: its commit is not waited
+ * for. In WAITING the run has no slot and its clock stands still. */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
@@ -18,15 +19,16 @@
 void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
 		void *world, int64_t request_bytes);
 void agent_fini(struct agent *a);
-/* Go on as far as possible. Called by the world after it stored something. */
+/* Go on as far as possible. The world calls it after an arrival below stored something. */
 void agent_run(struct agent *a);
 
-/* Arrivals. Each only stores; the world calls agent_run afterwards. */
+/* Arrivals: the world reports what came. Each only stores it; agent_run is called afterwards. */
 void agent_on_slot(struct agent *a);
 /* rv 0: `t` *taken*. rv < 0: t is NULL, `class` and `sentence` *copied*. */
 void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
 		    const char *sentence);
-/* The attempt failed; again, limits allowing: -> io->infer, same iteration. */
+/* The attempt failed: where limits allow, the next agent_run calls io->infer again for the same
+ * iteration. */
 void agent_on_again(struct agent *a);
 /* Like agent_on_again, but the request was too large: again with less, or the end with class and
  * sentence (*copied*). */
@@ -37,14 +39,14 @@ void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
 /* A person's message is durable: the next save_results passes it on. */
 void agent_on_steer(struct agent *a);
-void agent_cancel(struct agent *a); /* final; nothing starts after it */
-/* DONE: another turn of the same conversation, with the spec's limits for itself: totals begin
- * anew (add them up before if their sum is needed), iteration numbers go on. */
+void agent_cancel(struct agent *a); /* final: nothing of the run starts after it */
+/* From DONE begin another turn of the same conversation, with the spec's limits for itself: totals
+ * begin anew (add them up before if their sum is needed), iteration numbers go on. */
 void agent_next(struct agent *a, int64_t new_bytes);
-/* Before a first agent_run: the last reply's calls come first. `t` *taken*. */
+/* Called before a first agent_run: the calls of the last reply, `t` (*taken*), come first. */
 void agent_resume(struct agent *a, struct turn *t);
-/* Instead of a first agent_run: a stop of the runtime cut the run off, and only its end is to be
- * written. */
+/* Called instead of a first agent_run: a stop of the runtime cut the run off, and only its end is
+ * to be written. */
 void agent_interrupted(struct agent *a, const char *sentence);
 /* Count the charge of an attempt without a reply, before agent_on_again or the failure; the cost
  * from the price is written back. */

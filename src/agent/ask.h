@@ -7,7 +7,7 @@
 
 /* Must a person be asked about this unanswered call? */
 bool ask_needed(const struct agent *a, const struct turn_call *c);
-/* The number of such calls, and the first of them in *first. */
+/* The number of calls that a person must be asked about, and the first of them in *first. */
 unsigned ask_open(const struct agent *a, unsigned *first);
 
 /* Give the question to the world. 0, AVA_ENOMEM, or the world's code. */

@@ -9,8 +9,8 @@
 
 #include "agent/machine.h"
 
-#define LIMIT_LEAST_OUTPUT 1024 /* tokens: below that a reply is not worth its input */
-#define LIMIT_LEAST_ROOM   512  /* the same, when the window is short */
+#define LIMIT_LEAST_OUTPUT 1024 /* tokens of output: a reply of fewer is not worth its input */
+#define LIMIT_LEAST_ROOM   512  /* the same where the window is short */
 
 /* May another call start? -1 and its *max_output (tokens), or the used-up resource (enum
  * agent_resource). Time is left to the deadline. */
@@ -19,7 +19,7 @@ int limit_reserve(const struct agent *a, int64_t *max_output);
 /* The most that the next call costs with that output; 0 when the price is unknown: money does
  * not bound the run then. */
 int64_t limit_call_cost(const struct agent *a, int64_t max_output);
-/* Output of a call that costs that much; negative: its input alone costs more. */
+/* Tokens of output of a call that costs that much; negative: the call's input alone costs more. */
 int64_t limit_output_for(const struct agent *a, int64_t microusd);
 /* Tokens of the model's window: as the service told, else as the spec has it. */
 int64_t limit_window(const struct agent *a);
@@ -40,7 +40,7 @@ int64_t limit_tokens_used(const struct agent *a);
 /* Is the next call, however short its reply, the last one that the limits pay for? */
 bool limit_last(const struct agent *a);
 
-/* The same for that much money, shared with others. */
+/* Is the next call the last one that `microusd`, the rest of money shared with others, pays for? */
 bool limit_last_of(const struct agent *a, int64_t microusd);
 
 /* Count a reply's usage into the totals. The cost computed from the price is
@@ -62,7 +62,7 @@ unsigned limit_near(const struct agent *a, int64_t now_ms);
 void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms,
 		    char out[LIMIT_TEXT]);
 
-#define OUTPUT_REPAIRS_MAX 2 /* replies to repair an output that does not fit */
+#define OUTPUT_REPAIRS_MAX 2 /* most replies to repair an output that does not fit */
 /* Can the run end by submit_result? Otherwise by an answer in words. */
 bool limit_can_submit(const struct agent *a);
 /* Does the run have tools to look something up, and no earlier run's conversation? */
@@ -77,11 +77,12 @@ enum agent_share { SHARE_GROUP_COST, SHARE_GROUP_TIME, SHARE_DAY_COST, AGENT_NSH
 extern const char *const agent_share_names[AGENT_NSHARES]; /* "group_cost" … */
 
 struct agent_shared {
-	unsigned near; /* set of bits: 80 % are used, and the model was not told (a->shares) */
+	/* bits of shares that are used to 80 % and that the model was not told of (a->shares) */
+	unsigned near;
 	struct {
-		int64_t used, limit; /* micro-USD, ms; set for those near */
+		int64_t used, limit; /* micro-USD, or ms of time; set for those in `near` */
 	} of[AGENT_NSHARES];
-	bool last; /* the rest pays for the next call only */
+	bool last; /* the rest of the money pays for the next call only */
 };
 
 /* Ask the world; all zero when it has no such limits. */
@@ -103,8 +104,8 @@ struct agent;
  * send. */
 struct agent_compact {
 	int64_t tokens, target, most;
-	bool overflow; /* the service said that it is too large */
-	bool newest;   /* unread results may go too, when nothing else can */
+	bool overflow; /* the service said that the request is too large */
+	bool newest;   /* results not yet read may go too, when nothing else can */
 };
 
 /* The outcome: bytes of the request before and after. */
@@ -112,8 +113,8 @@ struct agent_compacted {
 	int64_t bytes_before, bytes_after;
 };
 
-#define COMPACT_HALVINGS 3   /* after refusals of the conversation as too large */
-#define COMPACT_KEEP     8   /* lines at the end that stay if possible */
+#define COMPACT_HALVINGS 3   /* refusals as too large in a row, after each of which room is made */
+#define COMPACT_KEEP     8   /* lines at the conversation's end that stay if possible */
 #define COMPACT_LEAST    400 /* smallest result worth a marker, bytes */
 #define COMPACT_MARKER   240 /* most bytes of a marker */
 #define COMPACT_LEDGER   10  /* calls that the summary of a span names */
@@ -132,17 +133,17 @@ struct compact_line {
 };
 
 struct compact_result {
-	int64_t bytes; /* of its text */
+	int64_t bytes; /* size of the result's text */
 	size_t line;
-	bool fixed;   /* a marker already */
-	bool fetched; /* asked for again after it was removed: goes last */
+	bool fixed;   /* the result is a marker already, and stays */
+	bool fetched; /* the model asked for it again after it was removed: it goes last */
 	bool go;      /* out: a marker takes its place */
-	int64_t keep; /* out: bytes of its beginning before the marker */
+	int64_t keep; /* out: bytes of the result's beginning that stay before the marker */
 };
 
 struct compact_plan {
 	int64_t need;  /* bytes to make free */
-	int64_t must;  /* of these, needed to send the request at all */
+	int64_t must;  /* those of `need` without which the request cannot be sent at all */
 	bool newest;   /* unread results may be shortened for `must` */
 	size_t fold;   /* out: lines 1 to fold - 1 become part of the first; 0: none do */
 	int64_t freed; /* out, estimated; 0: nothing can go */

@@ -38,14 +38,14 @@ struct agent_price {
 struct agent_spec {
 	struct agent_limits limits;
 	struct agent_price price;
-	int64_t max_output;              /* most tokens of a call's output */
-	int64_t window;                  /* tokens of a request and its reply; 0: no bound */
-	const struct tool *const *tools; /* allowed, submit_result among them */
+	int64_t max_output; /* most tokens of a call's output */
+	int64_t window;     /* tokens of the model's window: request and reply; 0: no bound */
+	const struct tool *const *tools; /* tools that the run may call, submit_result among them */
 	unsigned ntools;
 	bool ask_limit; /* a person is asked before a limit other than time ends the run */
-	bool ask_quota; /* and whether to wait for a quota that comes back */
+	bool ask_quota; /* a person is asked whether to wait for a quota that comes back */
 	bool can_force; /* the dialect can force a tool */
-	bool resumed;   /* its conversation begins with another run's */
+	bool resumed;   /* the run's conversation begins with that of another run */
 	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
 	const char *task;          /* shown again in notices; NULL: no reminder */
 	/* Tools of which each call needs a person's yes. */
@@ -59,7 +59,7 @@ struct agent_told {
 	int64_t prompt;     /* counted for the request, with or without its output */
 	int64_t output_max; /* most output that may be requested */
 	int64_t asked;      /* output that the refused request asked for */
-	bool cap;           /* the output alone was too much */
+	bool cap;           /* the output that was asked for was too much by itself */
 };
 
 struct agent_totals {
@@ -72,8 +72,9 @@ struct agent_totals {
  * test/sim/world.c its twin with a simulated clock, disk, provider and tools.
  *
  * Every call returns at once. Results arrive later through the agent_on_* functions of
- * agent/agent.h, which only store them; the world then calls agent_run() from its wake queue,
- * never from inside one of these. Negative returns are codes of ava.h: nothing was started then. */
+ * agent/agent.h ("-> agent_on_x" below), which only store them; the world then calls agent_run()
+ * from its wake queue, never from inside one of these. Negative returns are codes of ava.h: nothing
+ * was started then. */
 
 /* One model call. The intent (InferStart) is durable before the request
  * leaves. */
@@ -82,7 +83,7 @@ struct agent_infer {
 	bool again;                /* another attempt at the same iteration */
 	int64_t max_output;        /* tokens */
 	bool force_submit;         /* ask for submit_result only, where the dialect can */
-	const char *output_schema; /* of the spec */
+	const char *output_schema; /* the spec's; NULL: any output */
 	bool warmer;               /* a reply repeated itself: raise the temperature */
 };
 
@@ -93,9 +94,9 @@ struct agent_end {
 				  * "iterations", "cancelled", "interrupted",
 				  * "empty_replies", "model_error", "refusal", "folder_gone",
 				  * "internal", "repeated_calls", "output_schema" */
-	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
+	const char *exhausted;   /* the used-up resource, for an event Exhausted; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
-	const char *error_class; /* for an Error event; NULL: none */
+	const char *error_class; /* class for an event Error; NULL: none */
 	/* The submitted output, or the best there is. */
 	const char *output; /* JSON text; NULL: null */
 	size_t output_len;
@@ -136,7 +137,7 @@ struct agent_io {
 	void (*wake_at)(struct agent *a, int64_t at_ms);
 
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
-	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the request */
+	void (*slot_drop)(struct agent *a); /* gives the slot back, or the wish for one up */
 
 	/* -> agent_on_reply, _again, _refused or _parked. AVA_ENOENT as its code: the run's
 	 * folder is gone. AVA_EBUDGET, here or as its code: the budget of the group or of the
@@ -159,13 +160,13 @@ struct agent_io {
 	int (*tool_start)(struct agent *a, unsigned call); /* -> agent_on_tool */
 	void (*tools_stop)(struct agent *a);               /* no agent_on_tool comes any more */
 	/* All calls of a->turn are answered: write their results line(s) with the notices
-	 * (user-role text after the results; with no calls, a user line of its own), and
-	 * `warned` as a Limit event. Messages of people (agent_on_steer) go behind the notices.
-	 * Rides. Returns bytes added to the next request, or a negative code. */
+	 * (user-role text after the results; with no calls, a user line of its own), and `warned`
+	 * as a Limit event. Messages of people (agent_on_steer) go behind the notices. The commit
+	 * rides (JOURNAL_RIDE). Returns bytes added to the next request, or a negative code. */
 	int64_t (*save_results)(struct agent *a, struct turn *t, const char *const *notices,
 				unsigned nnotices, unsigned warned);
-	/* Ask a person about a->turn->calls[call]: -> agent_on_answer. *until_ms (monotonic):
-	 * time from which nobody will answer. Rides. */
+	/* Ask a person about a->turn->calls[call]: -> agent_on_answer. *until_ms (monotonic): time
+	 * from which nobody will answer. The commit rides (JOURNAL_RIDE). */
 	int (*ask)(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
 	/* The question is answered: make it durable before its consequences. -> agent_on_saved.
 	 * A question that the end leaves open is closed by save_end. */
@@ -174,10 +175,10 @@ struct agent_io {
 	 * line, Exhausted, Error, result.json, SubagentComplete, catalog row.
 	 * Never fails: the world keeps trying. -> agent_on_saved. */
 	void (*save_end)(struct agent *a, const struct agent_end *end);
-	/* DONE: the world frees the agent from its reap list. */
+	/* The agent is DONE: the world frees it from its reap list. */
 	void (*done)(struct agent *a);
-	/* agent/limit.h; called before save_results. The world writes the answer down. NULL: no
-	 * shared limits. */
+	/* Tell the limits that the run shares (agent/limit.h); called before save_results. The
+	 * world writes the answer down. NULL: no shared limits. */
 	void (*shared)(struct agent *a, struct agent_shared *out);
 };
 
@@ -197,55 +198,57 @@ enum agent_state {
  * (agent/position.h). */
 struct agent_position {
 	struct agent_totals totals;
-	int64_t used_ms;             /* of its time, before its present slot or wait for one */
-	int64_t measured_input;      /* of the last call with a reply */
-	int64_t new_bytes;           /* in the request since that call */
-	int64_t compact_floor;       /* input below which no room is made */
-	int32_t window, output_max;  /* tokens, as the service told in this run; 0: not told */
-	int32_t iteration;           /* of the last call */
-	int32_t turn_from;           /* the last one before this turn of a conversation */
-	uint16_t warned, shares;     /* told already: bit sets of agent_resource, agent_share */
-	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
-	uint8_t halvings, repairs;   /* of the request; of the output */
-	uint8_t loops;               /* replies that repeated themselves without end */
+	int64_t used_ms;            /* time used before the present slot, or wait for one */
+	int64_t measured_input;     /* tokens of input, as measured at the last call with a reply */
+	int64_t new_bytes;          /* bytes added to the request since that call */
+	int64_t compact_floor;      /* tokens of input below which no room is made */
+	int32_t window, output_max; /* tokens, as the service told in this run; 0: not told */
+	int32_t iteration;          /* iteration of the last call */
+	int32_t turn_from;          /* iteration of the last call before this turn */
+	uint16_t warned, shares;    /* bits of agent_resource, agent_share: the model was told */
+	uint8_t odd_replies, pauses; /* replies in a row: empty, or a call as text; paused */
+	uint8_t halvings, repairs;   /* refusals as too large in a row; repairs of the output */
+	uint8_t loops;               /* number of replies that repeated themselves without end */
 	uint8_t vain;                /* replies in a row without a call that could run */
 	bool nudged, force_submit;
-	bool told_look;          /* told, without a call so far, to look first: once */
-	bool again;              /* the last attempt of this call failed, the next is due */
+	bool told_look;          /* the model, without a call so far, was told to look first */
+	bool again;              /* the last attempt of this call failed, and the next is due */
 	bool wrapping;           /* the next reply is the last, whatever it holds */
-	bool told_dropped;       /* told that unknown arguments are left out */
+	bool told_dropped;       /* the model was told that unknown arguments are left out */
 	bool overflowed;         /* the request was too large, and no room was made yet */
 	struct repeats *repeats; /* calls made before; owned by the agent; NULL: none */
-	char *said;              /* kept by reply_keep; likewise */
+	char *said;              /* text that reply_keep kept; owned; NULL: none */
 };
 
 struct agent {
 	const struct agent_io *io;
 	const struct agent_spec *spec;
-	void *world;       /* the world's run */
+	void *world;       /* the run that the agent is of; the world's */
 	struct turn *turn; /* owned; NULL while a model is called */
 	struct agent_position at;
-	int64_t started_ms;      /* start of the slot, less at.used_ms; -1: no slot yet */
-	int64_t deadline_ms;     /* monotonic; INT64_MAX: not yet, or its clock stands still */
-	int64_t ask_until_ms;    /* of the open question; monotonic */
-	uint8_t state, over;     /* only agent_move writes it; resource asked about, + 1 */
-	uint8_t saves;           /* awaited */
-	uint16_t asking, steers; /* the call a person is asked about, 0: none; untold messages */
+	int64_t started_ms;   /* start of the slot, less at.used_ms; -1: no slot yet */
+	int64_t deadline_ms;  /* monotonic; INT64_MAX: not yet, or its clock stands still */
+	int64_t ask_until_ms; /* when the open question ends; monotonic */
+	/* state: agent_move alone writes it; over: resource asked about, + 1 */
+	uint8_t state, over;
+	uint8_t saves;           /* number of agent_on_saved awaited */
+	uint16_t asking, steers; /* call asked about, + 1, 0: none; messages not passed on */
 	bool slot_wanted, have_slot;
 	bool asked;       /* a model call is under way or its reply waits */
 	bool compacting;  /* room is being made */
 	bool reply_saved; /* `turn` was written by save_reply, or is in the record */
 	bool replayed;    /* `turn` is from the record: agent_resume_reply */
 	bool reply_ready, cancelled, ending;
-	bool ask_given, ask_yes; /* the answer is here, as the call's output; the call may start */
+	bool ask_given, ask_yes; /* the person's answer came, as the call's output; it is a yes */
 	bool steered;            /* a text that would end the run waits for messages of people */
 	int reply_code;          /* < 0: the call failed for good */
-	unsigned answered;       /* calls of the turn that have a result */
+	unsigned answered;       /* number of the turn's calls that have a result */
 	enum ava_status status;  /* set when ending */
 	const char *stop_reason; /* static; set when ending */
-	const char *dropped;     /* an argument unknown to its tool; in the turn's arena */
-	const char *misfit;      /* fault of a text's output; in the turn's arena */
-	char reply_error[224], reply_class[24]; /* sentence for reply_code, and its class */
+	const char *dropped;     /* name of an argument unknown to its tool; in the turn's arena */
+	const char *misfit;      /* why the output in a text does not fit; in the turn's arena */
+	/* the sentence for reply_code, and the error's class */
+	char reply_error[224], reply_class[24];
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
 

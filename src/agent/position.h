@@ -25,7 +25,7 @@ void agent_position_write(const struct agent_position *p, const char *sentence,
 			  const struct redact *redact, struct jw *w);
 /* AVA_ENOMEM, AVA_ECORRUPT; call agent_position_fini in any case. */
 int agent_position_read(struct agent_position *p, const json_t *value);
-void agent_position_fini(struct agent_position *p);       /* frees all pointers of it */
+void agent_position_fini(struct agent_position *p);       /* frees what its pointers point to */
 const char *agent_position_sentence(const json_t *value); /* borrowed; "" */
 
 /* Before a first agent_run; pointers of p are *taken* (and NULL then). */
@@ -41,10 +41,10 @@ void agent_resume_counted(struct agent *a, struct turn *t);
  * is enough. */
 void agent_too_large(struct agent *a, const struct agent_told *told, const char *error_class,
 		     const char *sentence);
-/* Time used so far. */
+/* The time that the run has used so far. */
 int64_t agent_used_ms(const struct agent *a, int64_t now_ms);
-/* Stop or start the run's clock, which goes while it has a slot and does not wait for others: a
- * person, runs that go first. Each is fine twice. */
+/* Stop or start the run's clock, which goes while the run has a slot and does not wait for others:
+ * a person, runs that go first. Calling either twice is fine. */
 void agent_clock_stop(struct agent *a);
 void agent_clock_go(struct agent *a);
 
@@ -56,7 +56,7 @@ struct turn;
 struct turn_call;
 
 #define REPEAT_CALLS 256 /* newest calls kept for a run */
-#define REPEAT_STOP  4   /* the same call with the same result that often: stop */
+#define REPEAT_STOP  4   /* the same call with the same result so many times: the run stops */
 
 struct call_ref { /* c<iteration>.<n> */
 	int32_t iteration;
@@ -66,21 +66,21 @@ struct call_ref { /* c<iteration>.<n> */
 bool call_ref_read(const char *id, struct call_ref *out);
 
 struct repeat_call {
-	uint64_t call, result; /* prints of name and arguments, and of the result */
-	struct call_ref at;    /* place of the whole result, now or before */
-	int32_t last;          /* last iteration that made it: a reply counts once */
-	uint32_t changes;      /* of the table, when `times` began */
-	uint8_t times;         /* with this result */
-	uint8_t removed;       /* times it was removed from the conversation */
-	bool gone;             /* removed now */
-	bool fetched;          /* asked for again after it was removed */
+	uint64_t call, result; /* hashes: of name and arguments, of the result */
+	struct call_ref at;    /* the call that the whole result stands at, now or before */
+	int32_t last;          /* last iteration that made the call: a reply counts once */
+	uint32_t changes;      /* repeats.changes when the call was counted last */
+	uint8_t times;         /* how often the call had this result */
+	uint8_t removed;       /* how often the result was removed from the conversation */
+	bool gone;             /* the result is removed now */
+	bool fetched;          /* the result was asked for again after it was removed */
 };
 
 struct repeats {
 	struct repeat_call *calls; /* owned */
 	size_t cap;
-	unsigned n, next; /* next: replaced when all are in use */
-	uint32_t changes; /* calls so far that may have changed the world */
+	unsigned n, next; /* next: index of the call that is replaced when all are in use */
+	uint32_t changes; /* number of calls so far that may have changed the world */
 };
 void repeat_free(struct repeats *r); /* NULL is fine */
 /* Copy for another thread. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
@@ -88,12 +88,12 @@ int repeat_copy(const struct repeats *r, struct repeats **out);
 
 /* The table's key of a call that has its result. */
 struct repeat_print {
-	uint64_t call, result; /* name and arguments; what came back */
+	uint64_t call, result; /* hash of name and arguments; of what came back */
 };
 
 /* Repetition found in a call that has just got its result. */
 struct repeat_note {
-	unsigned times;       /* 1: new, or its result is no longer in the conversation */
+	unsigned times; /* 1: the call is new, or its result is no longer in the conversation */
 	struct call_ref from; /* otherwise: place of the same result */
 };
 

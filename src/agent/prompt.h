@@ -15,8 +15,8 @@
 struct buf;
 
 struct prompt {
-	const char *task, *context; /* context "" when none */
-	const char *schema;         /* of the output, JSON; NULL: any form */
+	const char *task, *context; /* context "": there is none */
+	const char *schema;         /* schema of the output, JSON; NULL: any form */
 };
 
 /* `role`: "CodeReviewer"; `instructions` "": it has none; `brief`: for a small window. Returns

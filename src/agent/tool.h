@@ -28,8 +28,8 @@ struct ava_error;
 #define TOOL_UNTRUSTED 32u /* brings in text of strangers */
 #define TOOL_OUT       64u /* can send data out */
 /* A run with the grant "rw" works on a copy of the project (tool/copy.h). */
-#define TOOL_PROJECT 128u /* sees the project where there is one; TOOL_PRIVATE then */
-#define TOOL_WRITES  256u /* changes the copy: only for such a run */
+#define TOOL_PROJECT 128u /* sees the project where there is one, and has TOOL_PRIVATE then */
+#define TOOL_WRITES  256u /* changes the copy: only a run with that grant has the tool */
 /* Output of the tool consists of blocks made with agent/envelope.h and is not escaped again. */
 #define TOOL_WEB 512u
 /* Of an MCP server (tool/mcp.h): a run keeps its definition, and the server looks at arguments. */
@@ -39,8 +39,8 @@ struct ava_error;
 #define TOOL_COMMON 2048u
 /* In a small window it is shown only once it is needed (subagent/spec_brief.c). */
 #define TOOL_LATER 4096u
-/* The same in any window of a model on one's own server: it is about runs and quotes, of which
- * there may be none. */
+/* As TOOL_LATER, but in any window of a model on one's own server: the tool is about runs and
+ * quotes, of which there may be none. */
 #define TOOL_OF_RUNS 8192u
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
@@ -56,25 +56,25 @@ struct tool {
 	/* Arguments shown in a small window beside the required ones; NULL: all. */
 	const char *brief;
 	unsigned flags;
-	/* Begin. Must not block: file and processor work goes to os_work.
-	 * c->done is called exactly once on the loop, also after stop and
-	 * possibly before start returns. NULL for TOOL_ENDS and TOOL_ASKS. */
+	/* Begin the call. Must not block: file and processor work goes to os_work. c->done is
+	 * called exactly once on the loop, also after stop and possibly before start returns. NULL
+	 * for TOOL_ENDS and TOOL_ASKS. */
 	void (*start)(struct tool_call *c);
 	/* The run needs the call no longer: bring `done` about soon. NULL: c->stop, which is set
 	 * before, is enough. The run is not DONE before its tools are. */
 	void (*stop)(struct tool_call *c);
 	/* Rewrite misfit arguments to this tool's own names and forms. NULL: no such step. */
 	void (*mend)(json_t *args);
-	/* "Reading src/a.c": one line for people. */
+	/* Write what the call does, one line for people: "Reading src/a.c". */
 	void (*activity)(const json_t *args, struct buf *out);
 };
 
-#define TOOL_TIME_MS 20000 /* unless its run says otherwise */
+#define TOOL_TIME_MS 20000 /* longest time of a call, unless tool_env.time_ms says otherwise */
 
 /* What a run lends to its tools; lives until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
-	uint64_t order;  /* start order of its run: older runs get the pool first */
+	uint64_t order;  /* start order of the run: older runs get threads of the pool first */
 	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
 	const char *cwd; /* for messages only, never opened */
 	/* Folders that no tool reads, ava's own, keys and data of others: by the kernel's names,
@@ -86,8 +86,8 @@ struct tool_env {
 	 * NULL: they read the project and change nothing. */
 	const char *copy;
 	const char *root;   /* ava's data root; NULL: none to work in */
-	char workspace[40]; /* the run's own folder below it, made at first use */
-	int64_t time_ms;    /* bound of a call */
+	char workspace[40]; /* the run's own folder below `root`, made at first use */
+	int64_t time_ms;    /* longest time of a call */
 	/* Text is redacted before it is cut, since half a secret is not recognised. NULL:
 	 * nothing is secret. Immutable; any thread. */
 	const struct redact *redact;
@@ -95,7 +95,7 @@ struct tool_env {
 	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
 	int (*fetch_result)(struct tool_env *env, const char *call_id, struct buf *out,
 			    struct ava_error *err);
-	/* Memories, and whose (memory/memory.h); NULL: none. */
+	/* Memories (memory/memory.h), and the user whose they are; NULL: none. */
 	struct memory *memory;
 	const char *user_id;
 	/* Report a read of this key: a StateRead event. Loop thread; NULL: not reported. */
@@ -125,8 +125,9 @@ struct tool_call {
 	const char *id;       /* "c3.1"; borrowed until done */
 	const json_t *args;   /* checked against the schema; borrowed until done */
 	struct tool_env *env; /* borrowed until done */
-	size_t out_bytes;     /* for the model, at most TOOL_OUTPUT_MAX; the rest is an artifact */
-	atomic_bool stop;     /* the run needs the call no longer: finish soon */
+	/* bytes of output for the model, at most TOOL_OUTPUT_MAX; the rest is an artifact */
+	size_t out_bytes;
+	atomic_bool stop; /* the run needs the call no longer: finish soon */
 	void (*done)(struct tool_call *c);
 	void *user; /* the world's */
 	void *work; /* the tool's own, while it works */
@@ -134,7 +135,7 @@ struct tool_call {
 	/* The outcome, before done: text for the model, or with success false
 	 * one sentence that says what to do. */
 	bool success;
-	const char *error_class; /* static, see turn.h; "" on success */
+	const char *error_class; /* static, one of those in turn.h; "" on success */
 	struct buf out;          /* initialised by the caller, max TOOL_FULL_MAX */
 	/* Content that is no text, kept as an artifact "c3.1.png" of the run; initialised like
 	 * `out`. */
@@ -178,7 +179,7 @@ int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
 		   struct ava_error *err);
 /* An example call that fits, {"name": …, "arguments": …}: a new reference. */
 json_t *tool_example(const struct tool *t);
-/* `why` with a call that would fit, as the error. 0, AVA_ENOMEM. */
+/* Set err to `why` with a call that would fit. 0, AVA_ENOMEM. */
 int tool_tell_misfit(const struct tool *t, const char *why, struct ava_error *err);
 
 #endif

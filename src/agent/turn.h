@@ -18,7 +18,7 @@ struct usage {
 	int64_t cost_microusd; /* the provider's own figure; -1: none given */
 	bool estimated;        /* counted by us (bytes / 4), not measured */
 	int64_t window;        /* tokens to which the service silently cut the request; 0: uncut */
-	int64_t told;          /* input as the service counted it, believed or not; 0: not given */
+	int64_t told; /* input as the service counted it, even if not believed; 0: not given */
 };
 
 enum turn_stop {
@@ -32,8 +32,8 @@ enum turn_stop {
 };
 
 struct turn_call {
-	char id[16];         /* ours, "c3.1": iteration 3, call 1; set by the machine */
-	const char *wire_id; /* the provider's, as in the wire line */
+	char id[16];         /* our id, "c3.1": iteration 3, call 1; set by the machine */
+	const char *wire_id; /* the provider's id, as in the wire line */
 	const char *name;    /* valid UTF-8, at most 128 bytes */
 	const char *args;    /* JSON object text, at most 256 KB; NULL: not an object */
 	size_t args_len;
@@ -43,18 +43,18 @@ struct turn_call {
 	/* The answer: set by the world for a tool that ran, by the machine
 	 * for one that did not. In the turn's arena. */
 	bool answered, success;
-	bool started;            /* given to tool_start */
+	bool started;            /* the call was given to tool_start */
 	bool ran;                /* answered by its tool, in this process or an earlier one */
 	bool approved;           /* a person said yes to it (agent_spec.ask_before) */
 	bool recorded;           /* its ToolResult event was written (world) */
-	bool unstarted;          /* of the record: certainly not given to its tool */
+	bool unstarted;          /* read from the record: certainly not given to its tool */
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
 				  * "timeout", "cancelled", "interrupted", "limit",
 				  * "steered", "bad_output" */
 	const char *output;      /* valid UTF-8, redacted, capped for the model */
 	size_t output_len;
-	int64_t full_bytes;           /* before the cap */
+	int64_t full_bytes;           /* bytes of the output before the cap */
 	const char *artifact;         /* path of the full output; NULL: not kept */
 	int64_t started_ms, ended_ms; /* monotonic */
 };
@@ -67,12 +67,12 @@ struct turn {
 	unsigned ncalls; /* at most TURN_MAX_CALLS */
 	struct usage usage;
 	enum turn_stop stop;
-	const char *request_id; /* the provider's; "" */
+	const char *request_id; /* the provider's id of the request; "": none */
 	const char *served;     /* model that answered, by the provider's account; "" if unknown */
-	bool trimmed;           /* by ask_trim */
-	bool forced;            /* of a call that asked for a result alone, after it had looked */
+	bool trimmed;           /* the turn is a copy by ask_trim */
+	bool forced;            /* the request asked for a result alone, after the run had looked */
 	bool written;           /* its calls were written in its text */
-	bool odd;               /* asked again: its text is for nobody */
+	bool odd;               /* the model is asked again: the reply's text is for nobody */
 	/* The assistant message as it goes into messages.jsonl: one or several
 	 * JSON texts without newlines inside, joined by \n. Provider blocks are
 	 * byte-identical. Empty for an empty reply, which is never stored. */
