@@ -11,8 +11,8 @@
 struct buf;
 struct model;
 
-/* `body`: built up to its tail; *lines_from moves with its head. `m` NULL: nothing is known.
- * 0, AVA_ENOMEM, AVA_ETOOBIG. */
+/* Make `body`, a request built up to its tail, anew for the service; *lines_from, where its lines
+ * begin, moves with its head. `m` NULL: nothing is known. 0, AVA_ENOMEM, AVA_ETOOBIG. */
 int chat_request(struct buf *body, size_t *lines_from, const struct model *m);
 
 /* Stands in for an empty reply between two messages of the user. */

@@ -25,11 +25,11 @@ struct context_ask {
 };
 
 struct context_edit {
-	struct buf lines;   /* lines to append, each with \n; none: nothing can be removed */
+	struct buf lines;   /* lines to append, each with \n; empty: nothing can be removed */
 	bool cut;           /* the edit is a cut, else it replaces results */
-	struct buf request; /* head and lines after the edit */
+	struct buf request; /* the request's head and lines after the edit */
 	struct agent_compacted bytes;
-	struct call_ref *removed; /* calls whose results were removed; owned */
+	struct call_ref *removed; /* the calls whose results were removed; owned */
 	size_t nremoved;
 	struct call_ref *fetched; /* removed results that the model had asked for again; owned */
 	size_t nfetched;
@@ -48,16 +48,16 @@ void context_edit_fini(struct context_edit *e);
 struct said_line {
 	struct slice raw; /* the whole message */
 	enum wire_role role;
-	bool user;         /* not the model's, as the service counts */
-	bool item;         /* all items of a reply in responses */
-	struct slice text; /* the first text in it; raw string */
-	struct slice last; /* the last text in it; raw string */
+	bool user;         /* the service does not count it as the model's */
+	bool item;         /* responses: the line holds all items of a reply */
+	struct slice text; /* the first text in the message; raw string */
+	struct slice last; /* the last text in the message; raw string */
 	unsigned texts;
 };
 
 struct said_call {
 	struct slice id, name; /* raw strings */
-	struct slice args;     /* JSON, or a raw string of it */
+	struct slice args;     /* JSON, or a raw string that holds it */
 	size_t line;
 	bool answered;
 	size_t result_line;

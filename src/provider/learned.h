@@ -12,14 +12,14 @@ struct ava_error;
 struct buf;
 
 #define LEARNED_FILE "learned.json"
-#define LEARNED_MAX  256                      /* rows kept at most */
-#define LEARNED_MS   (INT64_C(30) * 86400000) /* an older row is ignored */
+#define LEARNED_MAX  256                      /* most rows that are kept */
+#define LEARNED_MS   (INT64_C(30) * 86400000) /* ms after which a row is ignored */
 
 /* 0 in a field: not known. */
 struct learned {
 	int64_t window, output_max; /* tokens */
 	int64_t slots;              /* calls that the server handles at once */
-	int64_t tools;              /* 1: its template has tools; -1: it has none */
+	int64_t tools;              /* 1: the model's template has tools; -1: it has none */
 	int64_t said;               /* 1: a person was told of the missing tools */
 };
 
@@ -31,8 +31,8 @@ struct learned_key learned_key(const char *model, const char *url);
 
 /* Facts of a model; false: none is known, and all are 0. */
 bool learned_find(const char *model, const char *url, struct learned *out);
-/* Merge `l` into the row; its unknown fields change nothing. `from`: "server", "refusal", "count".
- * true: the row changed, and learned_save is due. */
+/* Merge `l` into the row; unknown fields of `l` change nothing. `from`: "server", "refusal",
+ * "count". true: the row changed, and learned_save is due. */
 bool learned_note(const char *model, const char *url, const struct learned *l, const char *from);
 /* A call of that many bytes was counted as so many tokens; its reply called a tool or not. A count
  * that has no room for the tools is noted. true: the person is to be told in these words, of that

@@ -14,15 +14,15 @@ struct hash_sha256;
 
 /* Offsets and counts of what messages_request appended. */
 struct messages_info {
-	size_t head_len; /* the lines follow the head */
-	size_t lines;    /* messages, amendments not counted */
+	size_t head_len; /* bytes of the head; the lines follow it */
+	size_t lines;    /* number of messages, amendments not counted */
 	bool replied;    /* the model has replied, or there was a cut */
 	size_t torn;     /* bytes of an unfinished last line, left out */
 	size_t cut_at;   /* offset of the newest cut in the file */
-	bool cut;        /* there is a cut; then: */
+	bool cut;        /* there is a cut; then the next three are set */
 	size_t calls;    /* calls whose lines the cuts removed */
 	size_t task_len; /* bytes of the first line's text that are the task, without the summary */
-	struct slice ledger; /* the summary's: the inside of an array; borrowed */
+	struct slice ledger; /* the summary's list of calls: the inside of an array; borrowed */
 };
 
 /* Append the request up to its tail: the head of the spec line, then all

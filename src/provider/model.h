@@ -16,8 +16,8 @@ struct dialect;
 struct provider;
 
 enum model_thinking {
-	MODEL_THINKING_NONE,     /* cannot be asked for */
-	MODEL_THINKING_BUDGET,   /* by a budget of tokens */
+	MODEL_THINKING_NONE,     /* thinking cannot be asked for */
+	MODEL_THINKING_BUDGET,   /* thinking is asked for by a budget of tokens */
 	MODEL_THINKING_ADAPTIVE, /* the model decides; an effort may be given */
 };
 
@@ -25,17 +25,18 @@ struct model {
 	char id[264]; /* canonical: "offline", "offline:FILE", "anthropic/…" */
 	const struct dialect *dialect;
 	struct agent_price price; /* offline, local: all 0 */
-	int64_t max_output;       /* per call */
-	int64_t context;          /* window, tokens */
+	int64_t max_output;       /* most tokens of one call's output */
+	int64_t context;          /* the model's window, tokens */
 
-	/* Of remote models; "", NULL, 0 for offline. */
-	char wire_name[128];             /* as the service names it */
+	/* Facts of remote models; "", NULL, 0 for offline. */
+	char wire_name[128];             /* the model's name at the service */
 	const struct provider *provider; /* NULL: offline */
 	enum model_thinking thinking;
 	int64_t cache_min; /* fewest tokens of a cached prefix; 0: no cache, or unknown */
 	const char *max_tokens_field; /* static: "max_tokens", "max_completion_tokens" */
-	char drop[320]; /* parameters, and forms of profile.h, that the model rejects; see below */
-	bool known;     /* a table has the model; else its facts are defaults */
+	/* parameters, and words of profile.h, that the model rejects (model_takes) */
+	char drop[320];
+	bool known; /* a table has the model; else its facts are defaults */
 };
 
 /* `name` an id, an alias (claude-haiku …) or NULL for the default. Without a
@@ -86,7 +87,7 @@ const char *const *model_fallback(size_t *n);
 
 struct model_row {
 	const char *id;      /* "anthropic/claude-haiku-5-5" */
-	const char *aliases; /* a blank between two; NULL: none */
+	const char *aliases; /* aliases with a blank between two; NULL: none */
 	int64_t context, max_output;
 	struct agent_price price; /* -1: unknown */
 	enum model_thinking thinking;
@@ -95,7 +96,7 @@ struct model_row {
 	const struct dialect *dialect; /* NULL: the service's dialect */
 };
 
-#define MODELS_MAX    256 /* rows of config.yaml */
+#define MODELS_MAX    256 /* most rows of config.yaml */
 #define FALLBACKS_MAX 16
 
 #define MODEL_DEFAULT_CONTEXT 128000 /* for a model in no table */
@@ -131,15 +132,15 @@ const char *models_near(const char *name);
 int models_add(const struct model_row *row, struct ava_error *err);
 int models_add_fallback(const char *id, struct ava_error *err);
 void models_clear_fallback(void);
-/* models.default; "" or NULL: none. */
+/* Set models.default; "" or NULL: none. */
 int models_set_default(const char *name, struct ava_error *err);
 const char *models_default(void); /* NULL: none */
-/* ava.model, the model of Ava herself; as above. */
+/* Set ava.model, the model of Ava herself; as above. */
 int models_set_ava(const char *name, struct ava_error *err);
 const char *models_ava(void);
 /* The i-th row of config.yaml; NULL behind the last. */
 const struct model_row *models_own(size_t i);
-/* Forget all of config.yaml's. */
+/* Forget all that came from config.yaml. */
 void models_reset(void);
 
 /* ---- services: address, dialect and key of each. A table of four, filled once at the start from
@@ -151,12 +152,12 @@ struct provider {
 	const struct dialect *dialect;
 	char base_url[PROVIDER_URL_MAX]; /* without a trailing "/"; "": unknown (local) */
 	bool needs_key;
-	bool http2;           /* over TLS */
-	const char *own_url;  /* default base URL; "" for local */
-	const char *key_name; /* name of the variable: "ANTHROPIC_API_KEY" */
-	const char *url_name; /* "ANTHROPIC_BASE_URL" */
+	bool http2;           /* HTTP/2, over TLS only */
+	const char *own_url;  /* the default for base_url; "" for local */
+	const char *key_name; /* name of the key's variable: "ANTHROPIC_API_KEY" */
+	const char *url_name; /* name of the address's variable: "ANTHROPIC_BASE_URL" */
 	char model[128];      /* local: the model that aliases stand for; else "" */
-	char set_url[PROVIDER_URL_MAX], set_model[128]; /* config.yaml's; "" */
+	char set_url[PROVIDER_URL_MAX], set_model[128]; /* as config.yaml has them; "": not set */
 };
 
 /* The i-th service, in the order in which a default is looked for; NULL behind the last. */
@@ -179,10 +180,11 @@ bool provider_versioned(const struct provider *p);
 /* AVA_EUNSUPPORTED when the service is not usable: "<what> needs ANTHROPIC_API_KEY: …". */
 int provider_require(const struct provider *p, const char *what, struct ava_error *err);
 
-/* Set address and model from config.yaml; "" takes it back. Effective after provider_configure. */
+/* Set a service's address and model from config.yaml; "" takes one back. Effective after
+ * provider_configure. */
 int provider_set(const char *name, const char *base_url, const char *model, struct ava_error *err);
-/* Bring keys (base/keys.h), environment, config and defaults together.
- * AVA_EINVAL names the variable or key that cannot be. */
+/* Bring keys (base/keys.h), environment, config and defaults together. AVA_EINVAL names the
+ * variable or key that is invalid. */
 int provider_configure(struct ava_error *err);
 
 /* Is the service `local`, or its address near (provider_url.h): likely slow and free? NULL

@@ -18,21 +18,21 @@ struct dialect_answer;
 struct offline_call {
 	const char *id, *name;
 	const json_t *input;
-	const char *result; /* NULL: unanswered; for a repeated call the earlier result */
+	const char *result; /* NULL: unanswered; of a repeated call: the earlier result */
 	bool is_error;
-	unsigned message; /* the same for all calls of one reply */
+	unsigned message; /* number of the reply's message: the same for all its calls */
 };
 
 struct offline_body {
 	json_t *root; /* owned */
 	struct arena mem;
-	struct offline_call *calls; /* in order; owned */
+	struct offline_call *calls; /* the calls in their order; owned */
 	unsigned ncalls;
 	unsigned fresh;     /* calls[fresh] is the first one behind `newest` */
 	const char *task;   /* the first text of the first user message; "" */
 	const char *newest; /* the newest user text that follows no result in its message; "" */
-	unsigned number;    /* of the call to answer, from 1 */
-	int64_t max_tokens; /* 0: not said */
+	unsigned number;    /* number of the model call to answer, from 1 */
+	int64_t max_tokens; /* 0: the request does not say */
 	bool forced;        /* tool_choice asks for submit_result */
 	bool wrap_up;       /* the runtime asked for the result, or a limit is near */
 };
@@ -48,9 +48,9 @@ const json_t *offline_tool(const struct offline_body *b, const char *name);
 /* ---- a reply. The first error is kept; after it every function is a no-op. */
 struct offline_draft {
 	struct turn *turn; /* owned until draft_finish */
-	unsigned number;   /* of the call, for ids */
+	unsigned number;   /* number of the model call, for ids */
 	int rv;
-	const char *name; /* of the call in progress */
+	const char *name; /* name of the call in progress */
 	struct buf args;
 	struct jw w;
 };
@@ -71,8 +71,8 @@ void draft_wire(struct offline_draft *d, const char *wire, size_t len);
 int draft_finish(struct offline_draft *d, size_t body_len, struct turn **out);
 
 /* ---- the authors of replies. 0 or AVA_ENOMEM; errors of the draft stay in it. */
-int offline_find(struct offline_body *b, struct offline_draft *d); /* a subagent */
-int offline_talk(struct offline_body *b, struct offline_draft *d); /* Ava */
+int offline_find(struct offline_body *b, struct offline_draft *d); /* reply as a subagent */
+int offline_talk(struct offline_body *b, struct offline_draft *d); /* reply as Ava */
 
 /* Play line b->number of a script; all its lines must be turns. AVA_EINVAL naming the bad line of
  * `file`, or saying that the script has ended; for an error line its code and message. */

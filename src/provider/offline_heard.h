@@ -51,19 +51,19 @@ enum topic {
 	ABOUT_HELP,
 	ABOUT_ANSWER, /* yes or no */
 	/* work */
-	ABOUT_TASKS, /* several, side by side */
+	ABOUT_TASKS, /* several tasks, side by side */
 	ABOUT_TASK,
 	ABOUT_LISTING, /* which files there are */
 	ABOUT_LOOK,    /* a question to the files */
 	ABOUT_NOTHING,
 };
 
-/* Things to speak of; bits. */
+/* What there is to speak of; bits. */
 #define HAS_QUOTE 1u
 #define HAS_RUN   2u
 #define HAS_ENDED 4u
 
-#define HEARD_MAX 2000 /* bytes of words that are read */
+#define HEARD_MAX 2000 /* most bytes of words that are read */
 
 /* Words in plain form: lower case, letters without accents, blanks between words and around all;
  * phrases around a request that mean nothing ("could you please") are removed. */
@@ -90,7 +90,7 @@ struct heard_limits {
 	int64_t seconds;
 	double cents;
 };
-/* Cut limits out of `task` into *out. */
+/* Cut the limits out of `task`, into *out. */
 void heard_limits(char *task, struct heard_limits *out);
 
 /* Split "do these two in parallel: a; b" into tasks, cut out of `words`. Returns how many; 0 or 1:

@@ -16,7 +16,7 @@
 enum task_kind { TASK_FIND, TASK_LIST, TASK_HOW, TASK_REVIEW };
 
 enum term_kind {
-	TERM_WORD,   /* matched by its stem at the beginning of a word */
+	TERM_WORD,   /* a word, matched by its stem at the beginning of a word */
 	TERM_IDENT,  /* a program's name: snake_case, camelCase, f(), SSE */
 	TERM_QUOTED, /* given in quotes, any text */
 	TERM_FILE,   /* a file name; the last part of a path */
@@ -33,9 +33,9 @@ enum line_shape { SHAPE_TEXT, SHAPE_COMMENT, SHAPE_DECL, SHAPE_DEF };
 
 struct found_file {
 	const char *path;
-	unsigned terms; /* found in the path; bit i: terms[i] */
+	unsigned terms; /* terms found in the path; bit i: terms[i] */
 	int score;
-	int best; /* index of lines; -1: none fits */
+	int best; /* index in `lines` of the best line; -1: none fits */
 	bool test, doc, was_read;
 };
 
@@ -43,10 +43,10 @@ struct found_line {
 	const char *text;
 	struct found_file *file;
 	int number;     /* from 1 */
-	unsigned terms; /* found in the line */
-	int score;      /* 0: says nothing about the task */
+	unsigned terms; /* terms found in the line; bits as above */
+	int score;      /* 0: the line says nothing about the task */
 	unsigned char shape;
-	bool read; /* by read_file: its neighbours are in `lines` */
+	bool read; /* read by read_file: the lines beside it are in `lines` too */
 };
 
 struct finding {
@@ -66,25 +66,26 @@ struct find {
 	} pairs[PAIRS_MAX];
 	unsigned npairs;
 	char scope[TERM_LEN]; /* a folder or file with a "/" in it; "" */
-	unsigned file_terms;  /* terms that are TERM_FILE */
+	unsigned file_terms;  /* bits of the terms that are TERM_FILE */
 
-	struct found_line *lines; /* in the order they came */
+	struct found_line *lines; /* lines in the order in which they came */
 	unsigned nlines, cap;
 	struct found_file files[FILES_MAX];
 	unsigned nfiles;
-	unsigned searches, reads, failed; /* calls answered */
-	unsigned matches;                 /* lines that searches returned */
-	bool stopped;                     /* a search ended before it had seen all files */
-	bool more;                        /* some matches were not returned or listed */
+	unsigned searches, reads,
+		failed;   /* answered calls that succeeded; `failed`: of both kinds */
+	unsigned matches; /* lines that searches returned */
+	bool stopped;     /* a search ended before it had seen all files */
+	bool more;        /* some matches were not returned or listed */
 
 	const char *search_name; /* name of the search tool; NULL: none offered */
 	const json_t *search, *read;
-	unsigned ncalls;                       /* of this turn */
+	unsigned ncalls;                       /* number of calls made in this turn */
 	struct finding findings[FINDINGS_MAX]; /* best first */
 	unsigned nfindings;
 };
 
-/* Find terms, lines and scores; *f is zeroed but for `b`. 0, AVA_ENOMEM. */
+/* Find terms, lines and scores; the caller has zeroed *f but for `b`. 0, AVA_ENOMEM. */
 int find_look(struct find *f);
 
 /* Answer a person's question by one look: calls into `draft`, or the findings into `say`.

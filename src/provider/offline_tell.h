@@ -11,12 +11,12 @@
 #define TELL_LABEL      "(offline model) "
 #define TELL_SHALL_STOP "Shall I stop it?"
 
-void tell_task(struct buf *out, const char *task); /* in quotes, cut */
+void tell_task(struct buf *out, const char *task); /* the task in quotes, cut */
 
 /* Tell a notice line of the runtime as one sentence for the person; nothing where that has been
  * said. */
 void tell_notice(struct buf *out, const char *line);
-/* A result.json. */
+/* Tell a result.json. */
 void tell_result(struct buf *out, const char *json);
 /* Tell the part of a result.json that is asked for. */
 void tell_about(struct buf *out, const char *json, enum topic topic);
@@ -28,21 +28,21 @@ unsigned tell_known(struct buf *out, const char *rows, char id[24]);
 void tell_noted(struct buf *out, const char *json); /* what memory_write returned */
 /* Tell what a run with these tools can change or send; NULL: unknown. */
 void tell_reach(struct buf *out, const json_t *tools);
-/* A row of list_subagents, by what is asked of it. */
+/* Tell a row of list_subagents, by what is asked of the run. */
 void tell_run(struct buf *out, const json_t *run, enum topic topic);
-/* A quote that waits, by what is asked of it. */
 struct tell_quote { /* a proposal of this conversation */
 	const char *id, *task, *role;
 	const json_t *quote; /* as spawn_subagent returned it */
-	const json_t *runs;  /* of a group; or NULL */
+	const json_t *runs;  /* the runs of a group's quote; else NULL */
 	unsigned nruns, number;
 	bool open;
 };
-void tell_tasks(struct buf *out, const struct tell_quote *q); /* of all its runs, in quotes */
+void tell_tasks(struct buf *out, const struct tell_quote *q); /* all its tasks, in quotes */
+/* Tell a quote that waits, by what is asked of it. */
 void tell_quote(struct buf *out, const struct tell_quote *q, enum topic topic);
-/* Small talk, and requests that cannot be met: "" for other topics. */
+/* Answer small talk, and requests that cannot be met; nothing for other topics. */
 void tell_small(struct buf *out, enum topic topic);
-/* What subagent_status and ava_status return. */
+/* Tell what subagent_status returns, and what ava_status does. */
 void tell_status(struct buf *out, const json_t *status);
 void tell_today(struct buf *out, const json_t *us);
 

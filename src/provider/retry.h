@@ -19,45 +19,45 @@
 #include "provider/stream.h"
 
 struct retry_policy {
-	int64_t base_ms, cap_ms; /* of our own waits */
-	int64_t told_max_ms;     /* a longer wait asked for by the service: RETRY_TOO_LONG */
-	int64_t park_ms;         /* a longer wait is better spent without a slot */
-	int64_t horizon_ms;      /* from the first failure of a call */
-	unsigned broken_max;     /* replies cut or not understood: each may have been billed */
+	int64_t base_ms, cap_ms; /* bounds of waits that the service did not ask for */
+	int64_t told_max_ms; /* longest wait that the service may ask for, else RETRY_TOO_LONG */
+	int64_t park_ms;     /* a longer wait is spent without a slot, where the caller can */
+	int64_t horizon_ms;  /* longest time from the first failure of a call to the last attempt */
+	unsigned broken_max; /* most replies cut or not understood: each may have been billed */
 };
 extern const struct retry_policy retry_default; /* 500, 60,000, 600,000, 120,000, 1,800,000, 5 */
 /* For a conversation, where a person waits: a minute at most. */
 extern const struct retry_policy retry_talk;
 
-struct retry {            /* of one call; all zero before its first failure */
-	int64_t since_ms; /* monotonic, at the first failure */
+struct retry {            /* failures of one call; all zero before the first */
+	int64_t since_ms; /* time of the first failure, monotonic */
 	int64_t last_ms;  /* the last wait of our own choice */
 	uint16_t failures, broken;
 };
 
 struct retry_failure {
 	enum reply_class cls;
-	int status; /* of HTTP; 0: no response */
+	int status; /* status of HTTP; 0: no response */
 	/* Headers of the response, borrowed; NULL: absent. */
 	const char *should_retry, *after_ms, *after, *date;
-	int64_t reset_ms; /* until the used-up limit is reset, by other headers; 0: unknown */
+	int64_t reset_ms; /* ms until the used-up limit resets, as other headers say; 0: unknown */
 	bool never;       /* waiting would not help */
 };
 
 struct retry_when {
 	int64_t mono_ms, wall_ms;
-	int64_t deadline_ms; /* of the run, monotonic; INT64_MAX: none */
+	int64_t deadline_ms; /* end of the run's time, monotonic; INT64_MAX: none */
 	uint64_t chance;     /* random bits */
 };
 
 enum retry_verdict {
-	RETRY_AGAIN,    /* after wait_ms */
+	RETRY_AGAIN,    /* try again after wait_ms */
 	RETRY_FINAL,    /* another attempt would fail the same way */
 	RETRY_TOLD_NOT, /* x-should-retry: false */
-	RETRY_TOO_LONG, /* the service asks for a wait over told_max_ms: wait_ms */
-	RETRY_LATE,     /* the run's time would be over: wait_ms */
-	RETRY_HORIZON,  /* tried for long enough */
-	RETRY_BROKEN,   /* broken_max replies broke */
+	RETRY_TOO_LONG, /* the service asks for a wait (wait_ms) over told_max_ms */
+	RETRY_LATE,     /* the run's time would be over after the wait (wait_ms) */
+	RETRY_HORIZON,  /* the call was tried until horizon_ms */
+	RETRY_BROKEN,   /* broken_max replies broke off */
 };
 
 struct retry_plan {
@@ -130,24 +130,24 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
  * with the same new head goes ahead; the others wait for its first bytes, at
  * most `GATE_LEAD_MS`, so that they read the cache instead of writing it. */
 
-#define GATE_MAX        10000u /* under way at most */
-#define GATE_CLOSED_MS  60000  /* at most, whatever one caller was told; then one probe */
-#define GATE_LEAST      4u     /* lowest limit after a cut; also the least step */
-#define GATE_FORGET_MS  300000 /* without an overload for so long, the limit ends */
-#define GATE_SPREAD_MS  2000   /* time over which held calls are let go */
+#define GATE_MAX        10000u /* most calls under way */
+#define GATE_CLOSED_MS  60000  /* longest time that a gate is closed, whatever a service says */
+#define GATE_LEAST      4u     /* the lowest limit after a cut, and the least step */
+#define GATE_FORGET_MS  300000 /* after so long without an overload there is no limit */
+#define GATE_SPREAD_MS  2000   /* time over which waiting calls are let through */
 #define GATE_REFUSAL    16u    /* good replies that offset one refusal: 6 in 100 are tolerated */
 #define GATE_CREDIT     (8 * GATE_REFUSAL)
 #define GATE_ALONE_MS   100    /* the longest wait after a refusal that was no storm */
 #define GATE_LEAD_MS    10000  /* longest wait for the first call of a head */
 #define GATE_WARM_MS    270000 /* a head used so recently is in the cache (5 min) */
-#define GATE_HEADS      64     /* remembered at a time */
+#define GATE_HEADS      64     /* most heads that are remembered */
 #define CIRCUIT_TRIES   5
 #define CIRCUIT_MS      30000 /* doubled each time, up to: */
 #define CIRCUIT_MOST_MS 300000
 
-struct gate_circuit {              /* one a provider; zero is closed */
+struct gate_circuit {              /* one for each provider; all zero: closed */
 	int64_t until_ms, open_ms; /* when to probe; how long it was opened for */
-	unsigned refusals;         /* in a row */
+	unsigned refusals;         /* number of refusals in a row */
 	bool open, probing;
 	enum reply_class cls; /* class of the last refusal */
 };
@@ -162,7 +162,7 @@ struct gate_ticket {
 	uint32_t epoch;
 	uint8_t place; /* enum gate_place */
 	bool leads, probe, circuit_probe, began;
-	bool refused; /* given back by gate_next without a permit: the circuit is open */
+	bool refused; /* gate_next gave it back without a permit: the circuit is open */
 };
 
 struct gate_head {
@@ -177,12 +177,13 @@ struct call_gate {
 	struct gate_circuit *circuit; /* shared by the gates of a provider */
 	struct list queue;
 	unsigned queued, follow, held; /* tickets waiting, waiting for a leader, with a permit */
-	unsigned most;                 /* upper bound of tickets inside, set by the caller */
-	unsigned limit, credit, step, round; /* good replies in this round */
-	unsigned patience, in_a_row; /* credit for refusals, in good replies; refusals in a row */
+	unsigned most;                 /* most tickets inside, set by the caller */
+	unsigned limit, credit, step, round; /* round: good replies in this round */
+	/* patience: credit for refusals, in good replies; in_a_row: refusals in a row */
+	unsigned patience, in_a_row;
 	uint32_t epoch; /* counts cuts: a call begun before a cut fails by the same overload */
 	bool closed, probing, paced;
-	int64_t cut_ms;  /* time of the last overload */
+	int64_t cut_ms;  /* when the last overload came */
 	int64_t open_ms; /* when a closed gate lets its probe through */
 	int64_t pace_ms; /* when the next call may go */
 	struct gate_head heads[GATE_HEADS];

@@ -53,17 +53,17 @@ const char *reply_class_word(enum reply_class c);
 struct reply_error {
 	enum reply_class cls;
 	char text[200];      /* a sentence; valid UTF-8, one line */
-	char field[64];      /* our parameter that a 400 names; "" none */
-	char request_id[80]; /* from the body; the header is the caller's; "" */
+	char field[64];      /* our parameter that a 400 names; "": none */
+	char request_id[80]; /* from the body: the caller reads the header; "": none */
 	/* Tokens that the sentence tells; 0: none. */
 	int64_t window;     /* the most that the model or the account takes of one request */
 	int64_t prompt;     /* the service's count of this request */
 	int64_t output_max; /* most output that may be asked for */
-	bool guessed;       /* which of two numbers is window, which prompt, is a guess */
-	bool never;         /* larger than a limit that waiting does not raise */
-	char after[64];     /* wait or date, as a header or a sentence says it; "" */
-	char limit[16];     /* the used-up limit: "weekly"; "" */
-	struct usage usage; /* of a half reply, estimated; all 0: no part of it came */
+	bool guessed;       /* which of two numbers is `window` and which `prompt` is a guess */
+	bool never;         /* the request is larger than a limit that waiting does not raise */
+	char after[64];     /* the wait or date that a header or a sentence names; "": none */
+	char limit[16];     /* name of the used-up limit: "weekly"; "": not named */
+	struct usage usage; /* usage of a half reply, estimated; all 0: no part of it came */
 };
 
 /* Write the limit that a text speaks of into e->limit. */
@@ -101,9 +101,9 @@ int64_t stream_rest_ms(const struct stream *s);
 int64_t stream_written(const struct stream *s);
 /* The end of the body, set before stream_end; BODY_BROKEN unless set. */
 enum body_end {
-	BODY_BROKEN, /* cut amid a chunk or its length, by a reset, or by ava */
-	BODY_CLOSED, /* in good order, but only the connection's end says so */
-	BODY_WHOLE,  /* as HTTP says */
+	BODY_BROKEN, /* it was cut amid a chunk or its length, by a reset, or by ava */
+	BODY_CLOSED, /* it ended in good order, but only the connection's end says so */
+	BODY_WHOLE,  /* it is whole, as HTTP tells */
 };
 void stream_body_end(struct stream *s, enum body_end how);
 /* Report text as it comes, for people; set before feeding. */

@@ -15,8 +15,8 @@
 struct model;
 struct sse;
 
-#define STREAM_LINE_MAX (8u << 20) /* bytes of one event */
-#define STREAM_BODY_MAX (8u << 20) /* bytes kept of a body that is no stream */
+#define STREAM_LINE_MAX (8u << 20) /* most bytes of one event */
+#define STREAM_BODY_MAX (8u << 20) /* most bytes kept of a body that is no stream */
 #define STREAM_TAG_MAX  32u
 #define CALL_ARGS_MAX   (256u << 10) /* bytes, see struct turn_call */
 #define CALL_NAME_MAX   128u         /* bytes, inside this program */
@@ -40,10 +40,10 @@ enum part_kind { PART_TEXT, PART_THINKING, PART_CALL, PART_OTHER, PART_THOUGHT }
 
 /* The state of the first text (stream_thought.c). */
 enum lead {
-	LEAD_OVER,  /* the beginning is decided: text */
+	LEAD_OVER,  /* the beginning is decided: it is text */
 	LEAD_BEGIN, /* blanks came, or bytes that may become a mark of thinking */
-	LEAD_LED,   /* the same behind thinking */
-	LEAD_QUIET, /* a possible call written as text: not shown as it comes */
+	LEAD_LED,   /* as LEAD_BEGIN, behind thinking */
+	LEAD_QUIET, /* it may be a call written as text: not shown as it comes */
 };
 struct thought;
 /* How bytes compare with a mark. */
@@ -51,22 +51,24 @@ enum fit { FIT_NOT, FIT_MAYBE, FIT_WHOLE };
 
 struct part {
 	enum part_kind kind;
-	enum delta_kind of; /* PART_OTHER, responses: kind of its pieces; DELTA_NONE: none came */
-	int64_t index;      /* the service's; -1: none */
-	char *id, *name;    /* of a call; NULL: not yet */
-	struct buf text;    /* pieces of text, thinking or arguments */
-	const char *key;    /* chat completions: the member that `text` came in; NULL: none */
-	json_t *object;     /* reasoning_details as it began, all of a call; responses: the item */
-	uint32_t told;      /* bytes of a text that were shown */
-	uint32_t look_at;   /* length of text at which stream_repeat looks again */
-	uint32_t held_at;   /* length at which a held-back text is looked at again */
-	const struct thought *in; /* the first text: kind of thinking that is open */
-	uint8_t lead;             /* of a text: enum lead */
-	bool named_now;           /* chat completions: this chunk brought its name */
+	/* PART_OTHER, responses: kind of the part's pieces; DELTA_NONE: none came */
+	enum delta_kind of;
+	int64_t index;   /* the part's index at the service; -1: none */
+	char *id, *name; /* id and name of a call; NULL: not yet here */
+	struct buf text; /* pieces of text, thinking or arguments */
+	const char *key; /* chat completions: the member that `text` came in; NULL: none */
+	/* reasoning_details as it began, or all of a call; responses: the item */
+	json_t *object;
+	uint32_t told;            /* bytes of a text that were shown */
+	uint32_t look_at;         /* length of text at which stream_repeat looks again */
+	uint32_t held_at;         /* length at which a held-back text is looked at again */
+	const struct thought *in; /* in the first text: the kind of thinking now open */
+	uint8_t lead;             /* enum lead: the state of a text */
+	bool named_now;           /* chat completions: the present chunk brought the call's name */
 	bool ended;               /* Messages: content_block_stop came */
 	struct buf start;         /* Messages: the block at its start, clean JSON */
-	struct buf sign;          /* Messages: replaced by each signature_delta */
-	struct buf cited;         /* Messages: JSON values joined by commas */
+	struct buf sign;          /* Messages: the signature; each signature_delta replaces it */
+	struct buf cited;         /* Messages: citations, JSON values joined by commas */
 };
 static_assert(TURN_MAX_BYTES <= UINT32_MAX, "no text of a reply is longer");
 
@@ -80,14 +82,14 @@ struct arriving {
 	struct usage usage; /* Messages: input without the cache's tokens */
 	bool measured;
 	char id[80], stop[40];
-	char *served; /* the model that answered; NULL: not told */
+	char *served; /* the model that answered; NULL: the service did not say */
 };
 
 struct stream_ops {
 	/* Chat completions, responses: [DONE] is an end mark, input includes the cache's tokens. */
 	bool chat;
 	bool items; /* responses: a reply is a line for each of its items */
-	/* The part of a piece; *p stays NULL: drop the piece. 0 or a code. */
+	/* Find the part that a piece belongs to; *p stays NULL: drop the piece. 0 or a code. */
 	int (*place)(struct stream *s, enum delta_kind kind, int64_t index, struct part **p);
 	/* Take an event that is no error and no hot piece, or a whole reply instead; given as text
 	 * and as a tree. */
@@ -95,7 +97,7 @@ struct stream_ops {
 	/* Write the rest of the assistant line, behind its role; or all lines of a reply of items,
 	 * joined by \n. 0 or a code. */
 	int (*line)(const struct stream *s, const struct turn *t, struct jw *w);
-	bool (*id_char)(unsigned char c); /* may stand in the id of a call */
+	bool (*id_char)(unsigned char c); /* may the character stand in the id of a call? */
 };
 
 enum stream_mode { STREAM_UNKNOWN, STREAM_EVENTS, STREAM_BODY };
@@ -110,17 +112,18 @@ struct stream {
 	struct arriving *reply;    /* NULL before the first event */
 	struct reply_error *fault; /* NULL: none, or no memory for it */
 	struct sse *sse;           /* NULL until bytes came; freed with the stream */
-	struct buf body;           /* STREAM_BODY */
+	struct buf body;           /* the body in STREAM_BODY */
 	int64_t payload;           /* bytes of text, thinking and arguments */
 	int64_t payload_max;
-	int64_t sent;              /* bytes of the request; 0: unknown */
-	int code;                  /* < 0: hopeless */
-	uint8_t mode, nfirst, end; /* stream_mode; bytes of `first`; body_end */
-	bool done;                 /* the end mark arrived */
-	bool broken_off;           /* by us, since the reply repeats itself */
-	bool ending;               /* the body is over: half an event is no fault */
-	bool progress;             /* in the current feed */
-	char first[7];             /* bytes that decide the mode */
+	int64_t sent; /* bytes of the request; 0: unknown */
+	int code;     /* < 0: the code after which the stream is of no use */
+	/* mode: enum stream_mode; nfirst: bytes in `first`; end: enum body_end */
+	uint8_t mode, nfirst, end;
+	bool done;       /* the end mark arrived */
+	bool broken_off; /* we broke the stream off, since the reply repeats itself */
+	bool ending;     /* the body is over: half an event is no fault */
+	bool progress;   /* a real event came in the current feed */
+	char first[7];   /* bytes that decide the mode */
 	char tag[STREAM_TAG_MAX + 1];
 };
 static_assert(sizeof(struct stream) <= STREAM_BYTES_MAX, "one waits for each call");
@@ -143,7 +146,8 @@ int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const ch
 /* Number of tokens under the first of `keys` (NULL ends them) that holds one, as a number or as
  * text; -1: none that is possible. */
 int64_t stream_count(const json_t *usage, const char *const *keys);
-/* Set the service's id or stop reason. NULL changes nothing, and a refusal is never replaced. */
+/* Set the message's id, or its stop reason, as the service has it. NULL changes nothing, and a
+ * refusal is never replaced. */
 void stream_id(struct arriving *r, const char *id);
 void stream_stop(struct arriving *r, const char *reason);
 /* Set the model that answers, as the service names it; the first counts. */
@@ -203,7 +207,7 @@ int stream_args(struct turn *t, struct turn_call *c, const struct tool *tool, co
  * and are read by json_read_others. */
 struct delta {
 	enum delta_kind kind;
-	unsigned index;    /* index of the block, or of the call; 0 for text of a chunk */
+	unsigned index;    /* index of the block, or of the call; text of a chunk: 0 */
 	struct slice text; /* raw, borrowed from the event */
 	bool escapes;      /* `text` holds escapes */
 };

@@ -76,26 +76,26 @@ enum wire_block_type { WIRE_TEXT, WIRE_TOOL_USE, WIRE_TOOL_RESULT, WIRE_OTHER };
 
 struct wire_block {
 	enum wire_block_type type;
-	struct slice id;    /* id of a tool_use, or the one that a tool_result answers; raw */
-	struct slice name;  /* tool_use; raw */
-	struct slice input; /* tool_use; JSON, or a raw string that holds it: */
+	struct slice id;    /* id of a tool_use, or of the one that a tool_result answers; raw */
+	struct slice name;  /* name of a tool_use; raw */
+	struct slice input; /* arguments of a tool_use; JSON, or a raw string that holds it: */
 	bool input_string;
-	struct slice text; /* raw; a tool_result's content, or the first text in it */
+	struct slice text; /* a text, a tool_result's content, or the first text in that; raw */
 	bool is_error;
 };
 
 struct wire_reader {
 	struct jscan w;
-	enum wire_role role;     /* of the current message */
+	enum wire_role role;     /* role of the current message */
 	unsigned messages;       /* messages begun; the current one is messages - 1 */
 	unsigned blocks;         /* blocks begun in the current message */
-	bool in_body;            /* a "]" ends the messages; else the end of the text */
-	bool open;               /* inside a message */
+	bool in_body;            /* a "]" ends the messages, not the end of the text */
+	bool open;               /* the reader is inside a message */
 	bool ended;              /* the message's content was read to its end */
 	bool item;               /* the message is an item of responses */
-	bool goes_on;            /* continues the reply of the item before */
-	bool chat;               /* a message of chat completions, or an item; then: */
-	struct wire_block whole; /* its text or result, or the item itself */
+	bool goes_on;            /* the item continues the reply of the item before */
+	bool chat;               /* a message of chat completions, or an item; then also: */
+	struct wire_block whole; /* the message's text or result, or the item itself */
 	struct jscan parts;      /* calls of the message, or texts of the item */
 	bool held;               /* `whole` was not returned yet */
 };
