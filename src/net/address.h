@@ -19,12 +19,12 @@ enum address_kind {
 
 enum address_kind address_judge(const struct sockaddr *sa);
 
-#define ADDRESS_URL_MAX 4096 /* bytes of a URL */
+#define ADDRESS_URL_MAX 4096 /* most bytes of a URL */
 
 struct address_url {
 	struct Curl_URL *handle; /* fetched as it is, so that no text is parsed twice */
-	char *text;              /* without fragment, as libcurl writes it */
-	char *host;              /* small letters, no brackets, no dot at its end */
+	char *text;              /* the URL without fragment, as libcurl writes it */
+	char *host;              /* the host in small letters, no brackets, no dot at its end */
 	uint16_t port;
 	bool tls;
 };

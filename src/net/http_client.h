@@ -51,9 +51,9 @@ struct http_pool *http_pool_new(struct http_client *c, const struct http_pool_op
 void http_pool_free(struct http_pool *p);
 
 struct http_pool_stats {
-	unsigned calls, waiting; /* started and not over; of these not yet in libcurl */
-	unsigned connections;    /* open sockets, with idle ones */
-	uint64_t opened;         /* since the pool was made */
+	unsigned calls, waiting; /* started and not over; waiting: not yet in libcurl */
+	unsigned connections;    /* open sockets, idle ones too */
+	uint64_t opened;         /* connections opened since the pool was made */
 };
 void http_pool_stats(const struct http_pool *p, struct http_pool_stats *out);
 
@@ -65,10 +65,11 @@ struct http_timers {
 	int64_t connect_ms, first_ms, idle_ms, total_ms; /* 5,000 120,000 60,000 1,800,000 */
 };
 
-#define HTTP_HEADERS_MAX  (64 * 1024)        /* bytes of a response's headers */
-#define HTTP_RESPONSE_MAX (64 * 1024 * 1024) /* bytes of a response's body */
+#define HTTP_HEADERS_MAX  (64 * 1024)        /* most bytes of a response's headers */
+#define HTTP_RESPONSE_MAX (64 * 1024 * 1024) /* most bytes of a response's body */
 
-/* The caller's; zero unused fields. Lives until `done` is called or http_call_stop returned. */
+/* A call, the caller's; unused fields are zero. It lives until `done` is called or http_call_stop
+ * returned. */
 struct http_call {
 	const char *path;           /* "/v1/messages", after the pool's base_url; copied */
 	const char *method;         /* NULL: "POST"; else "GET" or "POST" */
@@ -81,7 +82,8 @@ struct http_call {
 	/* Bytes of the body. Returns whether they are progress. NULL: the bytes go into
 	 * `answer`. */
 	bool (*data)(struct http_call *c, const char *s, size_t n);
-	/* *Borrowed*; buf_check tells whether all fitted. NULL: drop the body. */
+	/* Gets the body; *borrowed*; buf_check tells whether it fitted. NULL: the body is dropped.
+	 * */
 	struct buf *answer;
 	/* Exactly once, unless stopped. 0: the whole response arrived, whatever
 	 * its status; libcurl 7.88 says that of some reset HTTP/2 streams too, so
@@ -93,16 +95,16 @@ struct http_call {
 	void (*done)(struct http_call *c, int rv, const struct ava_error *err);
 	void *user;
 	/* Results, not set by the caller: */
-	int status;                  /* 0 until `head` */
+	int status;                  /* status of HTTP; 0 until `head` */
 	bool framed;                 /* in `done`: the body's own end came (a chunk or a length) */
 	struct http_call_impl *impl; /* NULL: not started, or over */
-	const char *kept;            /* see http_call_header */
+	const char *kept;            /* the headers that http_call_header gives */
 };
 
 /* On error nothing was started, `body` is still the caller's and `done` is not
  * called: AVA_EINVAL (a header or path with a control character), AVA_ENOMEM. */
 int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *err);
-/* Close the stream; no callback follows. Nothing for a call that is not running. */
+/* Stop the call; no callback follows. Does nothing for a call that is not running. */
 void http_call_stop(struct http_call *c);
 /* In `data`: the body is about to end; silence is allowed for `ms` only from now on. */
 void http_call_ends(struct http_call *c, int64_t ms);

@@ -14,15 +14,15 @@
  * A call under way holds one, too, so there are no more spares than there were calls at once. */
 #define HTTP_SPARES 256
 
-#define HTTP_MULTI_CALLS  128   /* without multiplexing */
-#define HTTP_STREAMS      100   /* streams of a multiplexed connection */
+#define HTTP_MULTI_CALLS  128   /* most calls of a multi without multiplexing */
+#define HTTP_STREAMS      100   /* most streams of a multiplexed connection */
 #define HTTP_UPLOAD_BYTES 16384 /* CURLOPT_UPLOAD_BUFFERSIZE: libcurl's least */
 
 struct http_sock;
 
 struct http_client {
 	struct os_loop *loop;
-	struct http_sock **socks; /* by descriptor; NULL: not libcurl's */
+	struct http_sock **socks; /* the sockets by descriptor; NULL: not libcurl's */
 	size_t nsocks;
 	unsigned pools;
 	bool curl; /* libcurl was started */
@@ -38,12 +38,12 @@ struct http_pool {
 	struct list waiting; /* http_call_impl.node, oldest first */
 	struct list multis;  /* http_multi.node */
 	unsigned ncalls, nwaiting;
-	struct os_timer *idle;  /* drops connections and handles */
+	struct os_timer *idle;  /* drops connections and handles when no call came for idle_ms */
 	struct os_timer *again; /* runs the pump in the next turn */
 	CURL *spares[HTTP_SPARES];
 	unsigned nspares;
 	struct os_task pump;
-	unsigned inside; /* callbacks of its calls may be running */
+	unsigned inside; /* > 0: callbacks of the pool's calls may be running */
 	bool dying;      /* http_pool_free was called from inside */
 	unsigned connections;
 	uint64_t opened;
@@ -62,22 +62,22 @@ struct http_multi {
 	struct list dead;   /* stopped while libcurl ran; removed right after */
 	struct list unsent; /* http_call_impl.unsent */
 	struct list socks;  /* http_sock.node: connections by their local port */
-	unsigned ncalls;    /* calls in both lists */
-	unsigned nsent;     /* calls past HTTP_DIALING */
-	unsigned ndialled;  /* calls with a connection under way */
+	unsigned ncalls;    /* number of calls in `calls` and `dead` */
+	unsigned nsent;     /* number of calls past HTTP_DIALING */
+	unsigned ndialled;  /* number of calls with a connection under way */
 	unsigned nsocks;
-	unsigned cap; /* connections allowed in libcurl */
+	unsigned cap; /* most connections allowed in libcurl */
 	unsigned inside;
-	bool retired; /* takes no new calls; freed after its last */
+	bool retired; /* takes no new calls; freed after the last one */
 	struct os_timer *tune;
-	bool tuning;        /* the timer `tune` runs; then: */
-	unsigned tune_sent; /* nsent when it was set: unchanged means stuck */
+	bool tuning;        /* the timer `tune` runs; then also: */
+	unsigned tune_sent; /* nsent when `tune` was set: when unchanged, calls are stuck */
 };
 
 enum http_phase {
 	HTTP_WAITING, /* in the pool's queue */
 	HTTP_DIALING, /* in libcurl; the request cannot be written yet */
-	HTTP_SENT,    /* no progress yet */
+	HTTP_SENT,    /* the request is sent, no progress yet */
 	HTTP_FLOWING,
 };
 
@@ -88,27 +88,27 @@ struct http_call_impl {
 	CURL *easy;
 	struct list node; /* pool->waiting, multi->calls or multi->dead */
 	struct os_timer *timer;
-	int64_t timer_at; /* when it fires; a later deadline is found then */
+	int64_t timer_at; /* when `timer` fires; it finds a later deadline then */
 	enum http_phase phase;
 	int64_t phase_at; /* deadline of the phase */
 	int64_t hold_at;  /* the request is kept for a repetition until then; 0: not kept */
 	int64_t total_at;
 	struct http_timers timers; /* with defaults filled in */
 	struct buf body;
-	size_t sent; /* bytes of the body that libcurl has */
+	size_t sent; /* bytes of the request's body that libcurl has */
 	size_t body_len;
-	struct curl_slist *headers; /* one block with the strings; NULL: wiped */
+	struct curl_slist *headers; /* the list and its strings in one block; NULL: wiped */
 	size_t headers_size;
 	struct curl_slist *resolve; /* addresses for libcurl; NULL: names are looked up */
-	char *url;                  /* until handed to libcurl */
-	void *upload;               /* libcurl's buffer while it holds the body's end */
+	char *url;                  /* the URL until it is handed to libcurl */
+	void *upload;               /* libcurl's upload buffer while that holds the body's end */
 	struct list unsent;         /* multi->unsent while `upload` is set */
 	bool get, heads_over, dialled;
-	bool moved; /* to another multi, once */
-	int fd;     /* socket opened last for the call */
+	bool moved; /* the call was moved to another multi, which is done once */
+	int fd;     /* the socket opened last for the call */
 	int fault;  /* enum of http_call.c: why the call was broken off; 0: it was not */
 	size_t head_bytes, data_bytes;
-	struct buf kept; /* "name\0value\0"..., see http_call_header */
+	struct buf kept; /* headers for http_call_header: "name\0value\0"... */
 	char text[CURL_ERROR_SIZE];
 };
 

@@ -22,11 +22,12 @@ struct http_request {       /* read only; valid until it is answered or gone */
 	const char *path;   /* decoded, without the query; %00 stays undecoded */
 	const char *body;   /* NUL-terminated; "" when none */
 	size_t body_len;
-	bool has_peer; /* its user is known; over TCP (uid_t)-1 once the other end is closed */
+	/* the peer's user is known; over TCP (uid_t)-1 once its end is closed */
+	bool has_peer;
 	uid_t peer_uid;
 	pid_t peer_pid;                     /* Unix sockets only */
-	const unsigned char *target_sha256; /* TCP: of the raw target; NULL: no memory */
-	void *user;                         /* the handler's own; NULL at first */
+	const unsigned char *target_sha256; /* TCP: hash of the raw target; NULL: no memory */
+	void *user;                         /* for the handler; NULL at first */
 };
 
 /* Called once per complete request. It must lead to exactly one of
@@ -35,13 +36,13 @@ struct http_request {       /* read only; valid until it is answered or gone */
 typedef void (*http_handler_fn)(struct http_request *req, void *user);
 
 struct http_server_options {      /* 0: the default */
-	size_t body_max;          /* 2 MB; above: 413 */
-	unsigned connections_max; /* 1,200; further ones wait to be accepted */
+	size_t body_max;          /* 2 MB: most bytes of a request's body; above: 413 */
+	unsigned connections_max; /* 1,200: most connections; further ones wait to be accepted */
 	int64_t idle_ms;          /* 60,000: a connection without progress is closed */
-	int64_t heartbeat_ms;     /* 15,000 */
+	int64_t heartbeat_ms;     /* 15,000: silence after which a stream gets a heartbeat */
 };
 
-/* `listen_fd` is *taken* also on error, and closed by http_server_stop.
+/* Serve connections to `listen_fd`, which is *taken* also on error, and closed by http_server_stop.
  * NULL with err. `options` is read during the call; NULL: all defaults. */
 struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
 				    const struct http_server_options *options,
@@ -92,8 +93,8 @@ void http_reply_with(struct http_request *req, const struct http_answer *answer)
 
 /* ---- streams (SSE, long listings). A stream copies what is written into a
  * queue that is empty, and takes no memory, while nothing waits. */
-#define HTTP_STREAM_HIGH (32 * 1024)       /* bytes waiting: stop writing */
-#define HTTP_STREAM_MAX  (8 * 1024 * 1024) /* bytes waiting at the very most */
+#define HTTP_STREAM_HIGH (32 * 1024)       /* bytes waiting at which the writer shall stop */
+#define HTTP_STREAM_MAX  (8 * 1024 * 1024) /* most bytes that may wait */
 
 struct http_stream_hooks {
 	/* After a write returned 1: the queue is short again. May be NULL. */
@@ -104,8 +105,8 @@ struct http_stream_hooks {
 	bool heartbeat; /* SSE: send a comment after 15 s without bytes */
 };
 
-/* `head`, then its body if any. `req` is given up either way; NULL: out of
- * memory (the connection is closed, no hook is called). */
+/* Send `head`, then its body if any, and keep the stream open. `req` is given up either way; NULL:
+ * out of memory (the connection is closed, no hook is called). */
 struct http_stream *http_stream_start(struct http_request *req, const struct http_answer *head,
 				      const struct http_stream_hooks *hooks);
 /* Write whole frames: a heartbeat may come between two writes.

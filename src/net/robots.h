@@ -7,7 +7,7 @@
 
 struct robots; /* the rules for one robot; immutable */
 
-#define ROBOTS_MAX (512u << 10) /* bytes that are read */
+#define ROBOTS_MAX (512u << 10) /* most bytes of a robots.txt that are read */
 
 /* The rules of `text` for `agent` ("ava"), else those for everybody. NULL: out of memory. Other
  * lines than rules are skipped, as the RFC wants it. */

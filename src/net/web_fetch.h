@@ -67,9 +67,9 @@ const char *web_fetch_class(enum web_fetch_fault fault); /* static, as is the ne
 const char *web_fetch_sentence(enum web_fetch_fault fault);
 
 struct web_fetch_limits {   /* 0: the default */
-	int64_t connect_ms; /* 5,000: name, TCP, TLS */
+	int64_t connect_ms; /* 5,000: for name, TCP and TLS */
 	int64_t total_ms;   /* 30,000: one URL from its turn on, with redirects */
-	int64_t slow_s;     /* 15: seconds under 1 KB/s */
+	int64_t slow_s;     /* 15: seconds that it may stay under 1 KB/s */
 	size_t head_max;    /* 64 KB of headers */
 };
 
@@ -77,9 +77,9 @@ struct fetcher_options {
 	const char *const *inside; /* "host:port" of services that may be fetched although they are
 				      not public; *copied*; NULL ends it; or NULL */
 	bool robots;               /* keep to robots.txt */
-	unsigned parallel;         /* at once; 0: 64 */
-	unsigned per_host;         /* at one host; 0: 4 */
-	int64_t host_gap_ms;       /* between two starts at one host */
+	unsigned parallel;         /* most fetches at once; 0: 64 */
+	unsigned per_host;         /* most fetches at once at one host; 0: 4 */
+	int64_t host_gap_ms;       /* least time between two starts at one host */
 	const char *ca_file;       /* NULL: as http_client.h finds it */
 	struct web_fetch_limits limits;
 	/* For tests: addresses of names, rows as of CURLOPT_RESOLVE; *copied*; NULL: look names
@@ -91,30 +91,31 @@ struct fetcher_options {
  * with err: AVA_ENOMEM, AVA_EINVAL (an entry of `inside`). */
 struct fetcher *fetcher_new(struct http_client *client, struct os_loop *loop,
 			    const struct fetcher_options *o, struct ava_error *err);
-void fetcher_free(struct fetcher *f); /* every fetch is done or stopped; NULL is fine */
+void fetcher_free(struct fetcher *f); /* after every fetch is done or stopped; NULL is fine */
 
-/* The caller's; zero unused fields; lives until `done` is called or web_fetch_stop returned. */
+/* A fetch, the caller's; unused fields are zero. It lives until `done` is called or web_fetch_stop
+ * returned. */
 struct web_fetch {
 	const char *url;          /* *copied* */
 	const char *accept;       /* NULL: anything; not sent to other hosts; *copied* */
-	const char *language;     /* Accept-Language, likewise */
+	const char *language;     /* header Accept-Language, likewise */
 	const char *const *types; /* content types taken: "text/" a beginning, "+xml" an end, else
 				   * the word; NULL ends it; NULL: all. *Borrowed*. */
-	size_t body_max;          /* bytes, unpacked; 0: 2 MB */
+	size_t body_max;          /* most bytes of the body, unpacked; 0: 2 MB */
 	const char *big_type;     /* a type that may have big_max bytes; NULL: none; *borrowed* */
 	size_t big_max;
-	int64_t wait_ms; /* wait and fetch together; 0: 60,000 */
+	int64_t wait_ms; /* longest time of wait and fetch together; 0: 60,000 */
 	void (*done)(struct web_fetch *f);
 	void *user;
 	/* Results, from `done` on: */
 	enum web_fetch_fault fault;
-	int status;       /* of HTTP, of any class with FETCH_OK */
+	int status;       /* status of HTTP; with FETCH_OK too it may be one of an error */
 	char *final_url;  /* malloc'd; URL of the body or of the failure; NULL: nowhere */
-	char type[80];    /* "text/html", small letters; "": none */
-	char charset[40]; /* the server's word; "" */
+	char type[80];    /* content type in small letters, "text/html"; "": none */
+	char charset[40]; /* charset as the server names it; "": none */
 	struct buf body;  /* the caller's to buf_fini; with FETCH_TOO_LARGE the beginning */
 	/* Private: */
-	bool plain; /* fetches robots.txt itself, without its rules */
+	bool plain; /* the fetch is of robots.txt itself, whose rules do not hold for it */
 	/* Redirects so far, time of its first turn (0: not yet), and cookies to send back: kept
 	 * while the fetch goes on. */
 	int hops;

@@ -13,17 +13,17 @@
 
 struct robots;
 
-#define FETCH_OWN_MAX 64 /* public addresses of this machine */
+#define FETCH_OWN_MAX 64 /* most public addresses of this machine */
 
 enum host_rules { RULES_NONE, RULES_ASKED, RULES_HAVE };
 
 struct web_fetch_host {
-	struct list node; /* fetcher->hosts, the last used first */
+	struct list node; /* in fetcher->hosts, where the last used is first */
 	struct fetcher *fetcher;
 	struct address_url root;
 	struct list waiting; /* web_fetch_impl.node */
 	unsigned running;
-	int64_t next_at; /* earliest next start */
+	int64_t next_at; /* when the next fetch may start */
 	enum host_rules rules;
 	enum web_fetch_fault robots_fault; /* why nothing of the host may be fetched */
 	struct robots *robots;             /* NULL with RULES_HAVE: everything is allowed */
@@ -36,10 +36,10 @@ struct fetcher {
 	CURLM *curl; /* NULL: not needed now */
 	struct os_timer *timer, *again, *idle;
 	struct list socks, hosts;
-	struct list running; /* web_fetch_impl.node: inside libcurl */
+	struct list running; /* web_fetch_impl.node of fetches inside libcurl */
 	struct os_task pump;
 	unsigned nrunning, nhosts, ncalls;
-	unsigned inside; /* libcurl is on the stack */
+	unsigned inside; /* > 0: libcurl is on the stack */
 	bool robots;
 	unsigned parallel, per_host;
 	int64_t gap_ms;
@@ -55,15 +55,15 @@ struct fetcher {
 struct web_fetch_impl {
 	struct web_fetch *fetch;
 	struct fetcher *fetcher;
-	struct web_fetch_host *host; /* NULL: between two hosts */
+	struct web_fetch_host *host; /* NULL: the fetch is between two hosts */
 	struct list node;            /* host->waiting or fetcher->running */
 	struct address_url url;
-	CURL *easy; /* NULL: waiting */
+	CURL *easy; /* NULL: the fetch waits */
 	struct os_timer *timer;
 	struct curl_slist *headers;
 	char *accept, *language;
 	bool listed;  /* a person allowed this host and port */
-	bool blocked; /* an address was refused */
+	bool blocked; /* an address of the host was refused */
 	bool encoded, heads_over;
 	enum web_fetch_fault fault;
 	size_t head_bytes, body_max;
