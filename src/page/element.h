@@ -11,10 +11,10 @@ enum tag {
 	TAG_INLINE, /* shown as if the tag were absent */
 	TAG_BLOCK,  /* on lines of its own; the first of the blocks */
 	TAG_P,
-	TAG_H1, /* to 6, in order */
+	TAG_H1, /* TAG_H1 to TAG_H6, in order */
 	TAG_H6 = TAG_H1 + 5,
 	TAG_UL,
-	TAG_OL, /* number: its first */
+	TAG_OL, /* node.number: the list's first number */
 	TAG_LI,
 	TAG_DT,
 	TAG_DD,
@@ -27,10 +27,10 @@ enum tag {
 	TAG_TR,
 	TAG_ARTICLE,
 	TAG_MAIN, /* the last of the blocks */
-	TAG_TD,   /* number: columns, number2: rows */
+	TAG_TD,   /* node.number: columns that it spans; number2: rows */
 	TAG_TH,
-	TAG_A,   /* text: where it leads */
-	TAG_IMG, /* text: the alternative text */
+	TAG_A,   /* node text: where the link leads */
+	TAG_IMG, /* node text: the alternative text */
 	TAG_BR,
 	TAG_CODE,
 	TAG_STRONG,
@@ -42,8 +42,8 @@ enum tag {
 
 /* Marks from the page's own words about an element. */
 enum mark {
-	MARK_HIDDEN = 1,        /* invisible; never a node */
-	MARK_NOSCRIPT = 1 << 1, /* visible without scripts only */
+	MARK_HIDDEN = 1,        /* the element is invisible; never a node */
+	MARK_NOSCRIPT = 1 << 1, /* the element shows only without scripts */
 	MARK_NAV = 1 << 2,      /* links to other pages, and the page's furniture */
 	MARK_ASIDE = 1 << 3,
 	MARK_COMMENTS = 1 << 4,
@@ -51,10 +51,10 @@ enum mark {
 	MARK_UNSAID = 1 << 6,    /* aria-hidden, or white where nothing around it has a colour */
 	MARK_BODY = 1 << 7,      /* the article's text, by its class or itemprop */
 	MARK_LAYOUT = 1 << 8,    /* a table used for layout */
-	MARK_LINENO = 1 << 9,    /* line number of code; never a node */
+	MARK_LINENO = 1 << 9,    /* a line number of code; never a node */
 	MARK_LIT = 1 << 10,      /* the element or an ancestor has a background of its own */
-	MARK_LINKED = 1 << 11,   /* within a link; page/pick.c */
-	MARK_LEFT_OUT = 1 << 12, /* not the main text; page/pick.c */
+	MARK_LINKED = 1 << 11,   /* the element is within a link; set by page/pick.c */
+	MARK_LEFT_OUT = 1 << 12, /* not of the main text; set by page/pick.c */
 	MARK_PALE = 1 << 13,     /* white text: visible only on MARK_LIT */
 };
 
@@ -62,7 +62,7 @@ static inline bool tag_is_block(enum tag tag)
 {
 	return tag >= TAG_BLOCK && tag <= TAG_MAIN;
 }
-/* The tag by a name in small letters; unknown: TAG_INLINE. */
+/* The tag of a name in small letters; an unknown name: TAG_INLINE. */
 enum tag element_tag(const char *name);
 
 /* Remember in `hidden` the classes and ids that a style element's `.name { display: none }` hides,
@@ -74,7 +74,8 @@ void element_style(struct buf *hidden, const char *css, size_t len);
 unsigned element_of(const struct buf *hidden, enum tag tag, const char *name,
 		    const char *const *atts);
 const char *element_get(const char *const *atts, const char *name); /* NULL: no such attribute */
-/* The language of code out of a class ("language-c", "highlight-source-c"); its length. */
+/* Find the language of code in its classes ("language-c", "highlight-source-c"); returns its
+ * length, 0: none. */
 size_t element_language(const char *classes, const char **language);
 
 #endif

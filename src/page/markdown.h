@@ -10,7 +10,7 @@ struct tree;
 
 struct markdown {
 	const char *base;    /* links are resolved against it; "": none */
-	size_t links, words; /* counts of the output */
+	size_t links, words; /* numbers of links and words in the output */
 	bool full;           /* `out` has no more room: the end is missing */
 };
 

@@ -14,7 +14,7 @@ struct buf;
 #define OUT_SPANS  16
 
 struct out_level {
-	char first[12], rest[12]; /* prefix of its first line, and of the others */
+	char first[12], rest[12]; /* prefix of the level's first line, and of its other lines */
 	bool used;
 };
 
@@ -22,18 +22,18 @@ enum out_span { SPAN_STRONG, SPAN_EM, SPAN_DEL, SPAN_LINK, SPAN_NONE };
 
 struct out {
 	struct buf *to;
-	size_t begin; /* of to->len */
+	size_t begin; /* to->len at the beginning */
 	struct out_level levels[OUT_LEVELS];
-	size_t depth; /* levels, counting those beyond OUT_LEVELS */
+	size_t depth; /* number of levels, those beyond OUT_LEVELS too */
 	struct {
 		enum out_span kind;
 		bool written;
 	} spans[OUT_SPANS];
-	size_t n_spans;        /* spans, counting those beyond OUT_SPANS */
-	unsigned breaks;       /* owed: 1: a line end; 2: and an empty line */
-	bool space;            /* owed, unless the line ends first */
-	unsigned inline_depth; /* in a heading, a link, a cell: a break is a space there */
-	unsigned cells;        /* in a table: | is escaped */
+	size_t n_spans;  /* number of spans, those beyond OUT_SPANS too */
+	unsigned breaks; /* breaks owed before the next text: 1: a line end; 2: an empty line too */
+	bool space;      /* a space is owed, unless the line ends first */
+	unsigned inline_depth; /* > 0: in a heading, a link, a cell, where a break is a space */
+	unsigned cells;        /* > 0: in a table, where | is escaped */
 	enum { LINE_FRESH, LINE_DIGITS, LINE_TEXT } line;
 	uint32_t before; /* the last written character; ' ' between words */
 	size_t words;
@@ -43,7 +43,7 @@ void out_init(struct out *o, struct buf *to);
 /* Write text of the page: one space for any blanks, characters that are not text dropped, the rest
  * escaped. */
 void out_text(struct out *o, const char *s, size_t len);
-void out_break(struct out *o, unsigned breaks); /* a space, within a line */
+void out_break(struct out *o, unsigned breaks); /* within a line (inline_depth) a space */
 void out_space(struct out *o);
 /* Write owed breaks and spaces, then the sign as it is. */
 void out_sign(struct out *o, const char *sign);

@@ -9,13 +9,13 @@
 
 struct ava_error;
 
-#define PAGE_BYTES_MAX 10485760 /* of a body, and of the Markdown by default */
+#define PAGE_BYTES_MAX 10485760 /* most bytes of a body, and of the Markdown by default */
 
 struct page_in {
 	const char *base;    /* the page's own URL; NULL: unknown */
-	const char *type;    /* MIME, parameters allowed; NULL: detect it */
-	const char *charset; /* the server's word; NULL: none */
-	size_t max;          /* bytes of the Markdown */
+	const char *type;    /* MIME type, parameters allowed; NULL: detect it */
+	const char *charset; /* charset as the server names it; NULL: none */
+	size_t max;          /* most bytes of the Markdown */
 	bool source;         /* give the source, as text of a known charset */
 };
 
@@ -23,7 +23,7 @@ struct page {
 	struct buf title, date, lang; /* one line each; empty: not in the page */
 	struct buf refresh;           /* URL that the page soon leads to by itself; or empty */
 	const char *charset;
-	struct buf text; /* may be empty when `refresh` is set */
+	struct buf text; /* the Markdown; may be empty when `refresh` is set */
 	size_t links, words;
 	bool truncated; /* the end of the page, or of the Markdown, is missing */
 };

@@ -12,12 +12,12 @@
 
 struct ava_error;
 
-#define TREE_DEPTH_MAX 512 /* depth of nodes; deeper text counts as the 512th ancestor's */
+#define TREE_DEPTH_MAX 512 /* most depth of nodes; deeper text belongs to the 512th ancestor */
 
 struct node {
-	uint32_t end;     /* the first node behind it and its descendants */
-	uint32_t parent;  /* the first node, the page, is its own parent */
-	uint32_t at, len; /* in tree.text: a text, or an element's one value */
+	uint32_t end;     /* index of the first node behind this one and its descendants */
+	uint32_t parent;  /* index; the first node, the page, is its own parent */
+	uint32_t at, len; /* place in tree.text of a text, or of an element's one value */
 	uint16_t number, number2;
 	uint16_t marks;
 	uint8_t tag;
@@ -29,8 +29,8 @@ struct tree {
 	struct buf text;
 	struct buf title, og_title, lang, base; /* as in the source; title may have newlines */
 	struct buf refresh;                     /* content of the first meta of that name */
-	struct buf dates[3];                    /* of meta, of JSON-LD, of the first time element */
-	const char *cut; /* why the end of the page is missing; NULL: complete */
+	struct buf dates[3]; /* dates: of meta, of JSON-LD, of the first time element */
+	const char *cut;     /* why the end of the page is missing; NULL: complete */
 };
 
 /* Parse UTF-8 without NUL. On error (AVA_ENOMEM, with a sentence) there is nothing to free. */
