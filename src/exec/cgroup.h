@@ -12,7 +12,9 @@
 #define CGROUP_MEMORY    "4294967296"
 
 struct cgroup {
-	int dir, procs; /* -1: none. A process enters by writing "0" to `procs` */
+	/* the group's folder, and its file cgroup.procs: a process enters by writing "0" there; -1:
+	 * none */
+	int dir, procs;
 	char name[48];
 };
 #define CGROUP_NONE                                                                                \
@@ -29,7 +31,7 @@ void cgroup_close(void);
 /* "processes, memory, kill", "kill", or "none: …". */
 const char *cgroup_what(void);
 
-void cgroup_make(struct cgroup *g); /* stays CGROUP_NONE where there can be none */
+void cgroup_make(struct cgroup *g); /* *g stays CGROUP_NONE where there can be no group */
 void cgroup_kill(const struct cgroup *g);
 /* Kill what is left in the group, and remove it. */
 void cgroup_remove(struct cgroup *g);

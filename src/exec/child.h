@@ -24,22 +24,23 @@ struct ava_error;
 struct exec_child;
 
 struct exec_options {
-	const char *const *argv; /* argv[0]: the path of the program, no search; NULL at its end */
-	const char *const *env;  /* all of its environment */
-	const void *input;       /* *copied* */
+	const char *const *argv; /* argv[0]: the program's path, not searched for; NULL ends it */
+	const char *const *env;  /* the child's whole environment; NULL ends it */
+	const void *input;       /* the child's input at 0; *copied* */
 	size_t input_len;
 	/* Talk: the child reads what exec_say sends, writes to 1 come here, and its output is what
 	 * it writes to 2. NULL: no talk. */
 	void (*said)(const char *bytes, size_t len, void *user);
-	size_t unread_max;  /* bytes that may wait to be read by it */
+	size_t unread_max;  /* most bytes that may wait for the child to read them */
 	int64_t timeout_ms; /* 0: no limit */
-	size_t output_max;  /* most bytes it may write; more ends it */
-	size_t keep;        /* bytes kept of the beginning of its output */
-	size_t keep_tail;   /* bytes kept of its end */
-	/* Output as it comes, and 0 bytes at its end; calls exec_keep. NULL: all is kept. */
+	size_t output_max;  /* most bytes that the child may write; more ends it */
+	size_t keep;        /* bytes kept of the beginning of the output */
+	size_t keep_tail;   /* bytes kept of the output's end */
+	/* Gets output as it comes, 0 bytes at its end; calls exec_keep for what is to stay. NULL:
+	 * all is kept. */
 	void (*output)(const char *bytes, size_t len, void *user);
-	/* argv is of exec/sandbox.h: 3 is a pipe that tells which rules hold, 4, where it is open,
-	 * the control group. */
+	/* argv is made by exec/sandbox.h: descriptor 3 is a pipe that tells which rules hold; 4,
+	 * where it is open, the control group. */
 	bool sandboxed;
 };
 
@@ -48,13 +49,13 @@ enum exec_how { EXEC_EXITED, EXEC_SIGNALLED, EXEC_TIMEOUT, EXEC_OUTPUT, EXEC_STO
 struct exec_end {
 	enum exec_how how;
 	int code;           /* exit status, or the signal */
-	const char *output; /* *borrowed* during the call */
+	const char *output; /* beginning of the output; *borrowed* during the call */
 	size_t output_len;
-	const char *tail; /* likewise, the end of the output behind `output` */
+	const char *tail; /* end of the output, behind `output`; likewise */
 	size_t tail_len;
 	uint64_t written; /* bytes offered to be kept; the middle may be left out */
 	const char *told; /* in a sandbox: text from descriptor 3; else "" */
-	bool left;        /* killed, but not gone a second later: a dead disk holds it */
+	bool left; /* the child was killed, but not gone a second later: a dead disk holds it */
 };
 typedef void (*exec_done_fn)(const struct exec_end *end, void *user);
 
@@ -62,7 +63,8 @@ typedef void (*exec_done_fn)(const struct exec_end *end, void *user);
  * AVA_ENOENT, AVA_EDENIED (no such program, or no right), AVA_EIO, AVA_ENOMEM. */
 int exec_start(struct exec_child **child, struct os_loop *loop, const struct exec_options *o,
 	       exec_done_fn done, void *user, struct ava_error *err);
-/* Keep bytes as its output, as far as `keep` and `keep_tail` reach. From inside of `output`. */
+/* Keep bytes as the child's output, as far as `keep` and `keep_tail` reach. Called from inside of
+ * `output`. */
 void exec_keep(struct exec_child *child, const char *bytes, size_t len);
 /* Send text to a child with a talk. AVA_ETOOBIG: it does not read, AVA_ENOMEM; then nothing was
  * sent. */

@@ -9,10 +9,10 @@
 
 struct repository {
 	char tree[PATH_MAX];   /* top of the work tree; "": no repository */
-	char folder[PATH_MAX]; /* git's, canonical, to be shown read-only; "": none outside */
-	char file[PATH_MAX];   /* the `.git` file above that leads to it, likewise */
+	char folder[PATH_MAX]; /* git's folder, canonical, shown read-only; "": none outside */
+	char file[PATH_MAX];   /* the `.git` file above that leads to `folder`, likewise */
 	bool refused;          /* git's folder is outside, and may not be shown */
-	bool part;             /* the history is of more than the folder */
+	bool part;             /* the history is of more than this folder */
 };
 
 /* `folder` is canonical, or "". Nothing below `keep_out` (as of struct sandbox) is shown. A few

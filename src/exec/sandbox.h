@@ -23,17 +23,19 @@ struct sandbox {
 	/* Without bubblewrap, where a person has set sandbox.required to 0: the command starts in
 	 * `work` with the person's own rights to read; only Landlock and seccomp hold it. */
 	bool bare;
-	const char *work;    /* on this machine; made by the caller, mode 0700; NULL: an empty
-			      * folder that nothing can be written to */
-	const char *tool;    /* a program of ours on this machine, at SANDBOX_TOOL inside;
-			      * NULL: none */
-	const char *project; /* canonical; "": none */
-	const char *copy;    /* the writable copy shown in its place; NULL: itself, read-only */
+	/* path of the work folder on this machine; made by the caller, mode 0700; NULL: an empty
+	 * folder that nothing can be written to */
+	const char *work;
+	/* path on this machine of a program of ours, shown at SANDBOX_TOOL; NULL: none */
+	const char *tool;
+	const char *project; /* path of the project, canonical; "": none */
+	/* the writable copy shown in place of the project; NULL: itself, read-only */
+	const char *copy;
 	const char *const *keep_out; /* folders shown empty; NULL ends them, NULL: none */
 	/* Further folders and files that a person named, under their own paths: to read, and to
 	 * write too; NULL ends a list, NULL: none. */
 	const char *const *reads, *const *writes;
-	bool network;            /* this machine's network; else none */
+	bool network;            /* true: this machine's network; false: none */
 	const char *start;       /* where the command starts, by its path inside */
 	const char *const *argv; /* the command, by its path inside; NULL at its end */
 	/* Variables added to sandbox_env, of which they replace those of the same name; NULL ends
