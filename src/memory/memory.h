@@ -24,7 +24,7 @@ void memory_op_free(struct memory_op *op);
 
 /* `root` is *copied*; nothing is opened. NULL: no memory. */
 struct memory *memory_new(struct os_loop *loop, const char *root);
-/* Waiting ops are done first, and answered. Loop thread; NULL is fine. */
+/* Free `m`; waiting ops are done first, and answered. Loop thread; NULL is fine. */
 void memory_free(struct memory *m);
 /* *Takes* `op`. Its errors, each with a sentence: AVA_EINVAL, AVA_ENOENT (no such row),
  * AVA_ETOOBIG (a text, or too many rows), AVA_EBUSY (too much at once, or another program holds

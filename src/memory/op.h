@@ -12,20 +12,20 @@
 #include "base/list.h"
 
 #define MEMORY_FILE     "memory.db"
-#define MEMORY_TEXT_MAX 1000 /* bytes of a text */
-#define MEMORY_TAGS_MAX 200  /* bytes of all tags of a row, a blank between two */
+#define MEMORY_TEXT_MAX 1000 /* most bytes of a text */
+#define MEMORY_TAGS_MAX 200  /* most bytes of all tags of a row, a blank between two */
 #define MEMORY_ROWS_MAX 10000
 #define MEMORY_ID_LEN   24
 
 /* Strings in answers are never NULL; in requests NULL means unset. */
 struct memory_row {
 	const char *id;   /* "M-19c0de"; never reused */
-	const char *user; /* its owner: nobody else finds it */
-	const char *kind; /* person, project, fact */
-	const char *cwd;  /* the folder it is about, with those below; "": everywhere */
+	const char *user; /* the owner of the row: nobody else finds it */
+	const char *kind; /* "person", "project" or "fact" */
+	const char *cwd;  /* the folder that it is about, with those below; "": everywhere */
 	const char *text, *tags;
-	const char *how;     /* said, confirmed, added or edited: always by the person */
-	const char *session; /* conversation it came from; "" */
+	const char *how;     /* how the person gave it: said, confirmed, added, edited */
+	const char *session; /* conversation that it came from; "": none */
 	int pinned;          /* 1 or 0; in a change -1: unchanged */
 	int64_t created_ms, updated_ms;
 	char hash[HASH_HEX_LEN + 1]; /* of the text and a salt, which is deleted with the row */
@@ -44,7 +44,7 @@ enum memory_what {
 enum memory_outcome { MEMORY_ADDED, MEMORY_CHANGED, MEMORY_KNOWN };
 
 struct memory_due {
-	int64_t n; /* increasing */
+	int64_t n; /* number of the report, increasing */
 	const char *id, *user, *session, *change, *hash;
 };
 
@@ -52,15 +52,16 @@ struct memory_due {
 struct memory_op {
 	enum memory_what what;
 	struct memory_row row; /* FIND and RECALL: user, cwd, kind */
-	const char
-		*words; /* REMOVE: NULL, or what a person was asked: the row's text stands in it */
+	/* FIND, RECALL: words to look for; REMOVE: what a person was asked, in which the row's text
+	 * must stand; NULL: none. */
+	const char *words;
 	const char *const *ids;
 	size_t nids;
 	bool all;      /* REMOVE: everything; FIND: of every folder, not of row.cwd alone */
-	bool corrects; /* WRITE: row.id only if its text shares half of its words */
+	bool corrects; /* WRITE: change row.id only if the texts share half of their words */
 	size_t limit, bytes;
 	int64_t told;
-	const void *stop; /* atomic_bool: true, the answer is not needed any more; or NULL */
+	const void *stop; /* an atomic_bool: true: the answer is not needed any more; or NULL */
 	/* Called on the loop, once, never during the call; the op is the callback's then. */
 	void (*done)(struct memory_op *op);
 	void *user;
@@ -69,12 +70,12 @@ struct memory_op {
 	int rv;
 	struct ava_error err;
 	enum memory_outcome outcome;
-	struct memory_row *rows; /* WRITE: the row, then nearly equal ones */
+	struct memory_row *rows; /* WRITE: the row, then rows nearly equal to it */
 	size_t nrows;
 	struct memory_due *due;
 	size_t ndue;
 	struct arena mem;
-	struct list node; /* the memory's */
+	struct list node; /* in a list of the memory's */
 };
 
 #endif
