@@ -72,11 +72,10 @@ struct find {
 	unsigned nlines, cap;
 	struct found_file files[FILES_MAX];
 	unsigned nfiles;
-	unsigned searches, reads,
-		failed;   /* answered calls that succeeded; `failed`: of both kinds */
-	unsigned matches; /* lines that searches returned */
-	bool stopped;     /* a search ended before it had seen all files */
-	bool more;        /* some matches were not returned or listed */
+	unsigned searches, reads, failed; /* answered calls; failed: of both kinds */
+	unsigned matches;                 /* lines that searches returned */
+	bool stopped;                     /* a search ended before it had seen all files */
+	bool more;                        /* some matches were not returned or listed */
 
 	const char *search_name; /* name of the search tool; NULL: none offered */
 	const json_t *search, *read;
