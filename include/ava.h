@@ -152,7 +152,7 @@ struct ava_log_head { /* the newest seal; a copy kept elsewhere shows a later cu
 
 enum ava_finding_kind {
 	AVA_BROKEN,   /* differs from the sealed content */
-	AVA_UNSEALED, /* behind the newest seal: cannot be checked yet */
+	AVA_UNSEALED, /* written after the newest seal: cannot be checked yet */
 	AVA_NOTE      /* information, nothing is wrong */
 };
 
@@ -208,12 +208,12 @@ struct ava_options {
 	 * "XDG_CONFIG_HOME=/etc" (for ava/config.yaml below it). NULL: nothing is
 	 * set, so no file of the user is read and the model is offline. *copied* */
 	const char *const *env;
-	int process_env; /* embedded. 1: the process' environment, instead of `env` */
+	int process_env; /* embedded; 1: use the process' environment instead of `env` */
 	/* Embedded: the model of runs that name none ("offline:FILE.jsonl" plays a script).
 	 * NULL: the first with a key, else offline. *copied* */
 	const char *model;
 	const char *user_id; /* embedded: the user; NULL: the login. *copied* */
-	int no_start;        /* connected. 1: do not start a daemon when none serves */
+	int no_start;        /* connected; 1: do not start a daemon when none serves */
 	/* Embedded: gets the lines of avad.log, one at a time, without a newline; called by any
 	 * call on the runtime, and must not call the runtime; the line is *borrowed until log
 	 * returns*. */
@@ -265,7 +265,7 @@ struct ava_proposal_id {
 	char text[24]; /* "P-9e4c1d" */
 };
 
-#define AVA_FREE_ONLY (-1) /* as max_cost_microusd: models that cost nothing, only */
+#define AVA_FREE_ONLY (-1) /* value of max_cost_microusd: only models that cost nothing */
 
 struct ava_spawn {        /* strings: NULL: the default; read during the call only */
 	const char *task; /* must not be empty */
@@ -273,10 +273,10 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *context, *model, *preset;
 	const char *cwd;     /* absolute; default: the run sees no files */
 	const char *session; /* the conversation that the run belongs to; default: one of its own */
-	const char *request_id;    /* the same id is the same run, also after a crash */
+	const char *request_id;    /* the same id gives the same run again, also after a crash */
 	const char *confirm;       /* "always", "over_cents:N", "never"; default: the setting */
 	int64_t timeout_ms;        /* time of work; 0: the role's; else over 0, as the next three */
-	int64_t max_cost_microusd; /* or AVA_FREE_ONLY */
+	int64_t max_cost_microusd; /* most that the run may cost, or AVA_FREE_ONLY */
 	int64_t max_tokens, max_iterations;
 	int extended_thinking;    /* 1: on; -1: off; 0: by role and preset */
 	const char *const *tools; /* the only tools of the role that it gets; NULL: all */
@@ -288,7 +288,7 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
 	const char *on_limit;      /* "ask": at a limit wait for a yes to go on; default: "stop" */
 	const char *on_quota;      /* "park", "ask", "fail"; default: as role and config say */
-	const char *rationale;     /* why, shown with the quote; NULL: the role's purpose */
+	const char *rationale;     /* why it is needed, for the quote; NULL: the role's purpose */
 };
 
 struct ava_spawn_group {              /* several runs, one quote, one answer */
@@ -298,8 +298,8 @@ struct ava_spawn_group {              /* several runs, one quote, one answer */
 	const char *cwd;                            /* folder of runs that name none */
 	int64_t timeout_ms,
 		max_cost_microusd; /* limits of all runs together; 0: no limit; or AVA_FREE_ONLY */
-	int chain;                 /* 1: one after another, each with the results before it */
-	int share;                 /* 1: each may read the others' results */
+	int chain;                 /* 1: the runs go one after another, each with earlier results */
+	int share;                 /* 1: each run may read the others' results */
 };
 
 enum ava_proposal_state { AVA_PENDING, AVA_CONFIRMED, AVA_REJECTED, AVA_EXPIRED };
@@ -322,13 +322,13 @@ struct ava_run {
 	const char *id, *trace; /* "S-7f3a2b", "brave-otter" */
 	const char *role, *task, *model, *session, *user, *origin, *cwd;
 	enum ava_status status;
-	const char *stop_reason;       /* "" until it ends */
+	const char *stop_reason;       /* "" until the run ends */
 	const char *activity;          /* "Reading https://…" */
 	const char *last_tool;         /* the run's last call of a tool, made at last_tool_ms */
 	int64_t started_ms, ended_ms;  /* 0: not yet */
 	int64_t last_tool_ms;          /* 0: no tool was called */
 	int64_t elapsed_ms;            /* time of work, without waits in queues or for people */
-	int64_t tokens, cost_microusd; /* of all the calls so far */
+	int64_t tokens, cost_microusd; /* used by all calls so far */
 	int64_t iteration;             /* calls of the model so far */
 	int64_t timeout_ms, max_cost_microusd; /* limits of the run, as the next two */
 	int64_t max_tokens, max_iterations;
@@ -338,7 +338,7 @@ struct ava_run {
 struct ava_group {
 	int running, chain;
 	unsigned size, ended, succeeded; /* numbers of runs */
-	int64_t tokens, cost_microusd;   /* of all of them, so far */
+	int64_t tokens, cost_microusd;   /* used by all runs so far */
 	const struct ava_run *runs; /* in the group's order; of a chain those that have begun */
 	size_t nruns;
 };
@@ -394,7 +394,7 @@ struct ava_resume {        /* what the new run gets; NULL and 0: as the ended on
 	int64_t from; /* 0: go on from the run's end; N: fork before the N-th call of the model */
 	const char *checkpoint; /* or fork before the call that follows this one; NULL: no */
 	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
-	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations; /* likewise */
+	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations; /* as there */
 };
 
 /* Quote a run that goes on from where an ended one stopped: a new id, a new budget, the same
@@ -419,7 +419,7 @@ struct ava_difference {
 struct ava_replay {
 	int identical;      /* 1: nothing differs, as far as the record goes */
 	int complete;       /* 1: the record has the run's end */
-	const char *reason; /* why it is incomplete; "" */
+	const char *reason; /* why the record is incomplete; "": it is not */
 	uint64_t events;    /* replayed events of the record */
 	int64_t calls;      /* replayed calls of the model */
 	int64_t found;      /* number of differences, the first of which are: */
@@ -449,12 +449,12 @@ struct ava_result {
 	const char *summary, *error;
 	const char *output; /* JSON; "null": none */
 	double confidence;  /* 0 to 1; -1: none */
-	int partial;        /* 1: a limit came first; this is all there was */
+	int partial;        /* 1: the run was stopped before it was done */
 	int unverified;     /* 1: taken from the model's last text: nothing was submitted */
 	int64_t tokens, cost_microusd, duration_ms, iterations;
 	size_t citations; /* number of citations that passed the check */
 	const char *json; /* the whole result (doc/api.yaml, RunResult) */
-	size_t len;       /* of json, which ends with NUL too */
+	size_t len;       /* length of `json`, which ends with NUL too */
 };
 
 /* AVA_ETIMEOUT: the run has not ended; AVA_ENOENT. */
@@ -489,10 +489,10 @@ AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *
 /* ---- Events: read through a cursor that owns no queue. Events older than the newest come from the
  * files, so none is missing however rarely the cursor is read. doc/events.json has all types. */
 
-#define AVA_NOW UINT64_MAX /* as `after`: only later events */
+#define AVA_NOW UINT64_MAX /* value of `after`: only later events */
 
 struct ava_event {    /* borrowed until the next call on its cursor, or the callback's end */
-	uint64_t lsn; /* the cursor: increasing, unique in the root */
+	uint64_t lsn; /* number of the event: increasing, unique in the root */
 	uint64_t seq; /* counts the lines of its file */
 	int64_t time_ms;
 	const char *type;  /* "ToolCall" */
@@ -527,7 +527,7 @@ AVA_API void ava_events_close(struct ava_events *events); /* NULL is allowed */
 /* ---- Callbacks: the same events, called in ava_runtime_process only. They may
  * use the runtime, also ava_unwatch, but neither process nor free it. */
 
-struct ava_text { /* of a conversation, while it grows; never stored, may be missed */
+struct ava_text { /* text of a conversation while it grows; never stored, may be missed */
 	const char *session;
 	enum ava_text_kind { AVA_TEXT, AVA_THINKING, AVA_TURN } kind;
 	const char *text; /* AVA_TURN: "busy" or "idle" */
@@ -554,7 +554,7 @@ struct ava_callbacks { /* each may be NULL */
 
 struct ava_watch; /* opaque */
 
-/* As ava_events_open. `callbacks` is *copied*, `user` is passed to each. */
+/* Errors as of ava_events_open. `callbacks` is *copied*, `user` is passed to each. */
 AVA_API int ava_watch(struct ava_runtime *rt, const struct ava_events_query *query,
 		      const struct ava_callbacks *callbacks, void *user, struct ava_watch **watch,
 		      struct ava_error *err);
@@ -652,13 +652,13 @@ AVA_API int ava_trace_events(struct ava_trace *trace, const char *types, int64_t
 /* ---- Checkpoints as values: the state of a run when ava_checkpoint named it. Like traces they
  * need neither daemon nor runtime. Format: doc/TRACE.md. */
 
-struct ava_checkpoint { /* its pointers live until ava_checkpoint_free */
+struct ava_checkpoint { /* the pointers live until ava_checkpoint_free */
 	const char *name, *run, *trace_id;
-	int64_t time_ms;         /* when the name was given */
+	int64_t time_ms;         /* when the checkpoint was named */
 	int64_t call;            /* number of the model call that a fork from here begins with */
 	struct ava_trace *trace; /* the run's events up to the event Checkpoint itself */
 	const char *state;       /* the run's messages, byte for byte (doc/MESSAGES.md) */
-	size_t state_len;        /* of state, which ends with NUL too */
+	size_t state_len;        /* length of `state`, which ends with NUL too */
 };
 
 /* Read from a run, live or ended; `root` and `run` as in ava_trace_read. AVA_ENOENT: no such run
@@ -682,7 +682,7 @@ struct ava_session_id {
 };
 
 struct ava_session_options { /* read during the call only */
-	const char *cwd;     /* absolute, exists; NULL: no files */
+	const char *cwd;     /* folder, absolute, exists; NULL: no files */
 	const char *model;   /* NULL: the default of Ava */
 };
 
