@@ -13,7 +13,7 @@ struct arena {
 
 void arena_init(struct arena *a, size_t max);
 void arena_fini(struct arena *a);
-/* Zeroed, aligned for any type; NULL: out of memory or over max. */
+/* `size` zeroed bytes, aligned for any type; NULL: out of memory or over max. */
 void *arena_get(struct arena *a, size_t size);
 /* NUL-terminated copy; NULL as above. */
 char *arena_copy(struct arena *a, const char *s, size_t len);

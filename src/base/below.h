@@ -18,7 +18,7 @@ struct ava_error;
  * or an empty part. */
 int below_open_parent(int root_fd, const char *path, bool make, const char **name);
 
-/* A regular file, whole, *data owned (free). AVA_ENOENT; AVA_EDENIED: a link, or no regular
+/* Read a whole regular file; *data is owned (free). AVA_ENOENT; AVA_EDENIED: a link, or no regular
  * file; AVA_ETOOBIG; the sentences name `path`. */
 int below_read(int root_fd, const char *path, size_t max, char **data, size_t *len, struct stat *st,
 	       struct ava_error *err);

@@ -20,18 +20,18 @@ struct buf {
 
 void buf_init(struct buf *b, size_t max);
 void buf_fini(struct buf *b);
-void buf_reset(struct buf *b); /* empty; keeps the memory */
+void buf_reset(struct buf *b); /* make it empty; keeps the memory */
 
-/* 0, AVA_ENOMEM or AVA_ETOOBIG. */
+/* Append to the buffer: 0, AVA_ENOMEM or AVA_ETOOBIG. */
 int buf_add(struct buf *b, const void *data, size_t len);
 int buf_adds(struct buf *b, const char *s);
 int buf_addc(struct buf *b, char c);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap);
-/* Room for `len` more bytes; returns where they go, NULL when they do not fit. The caller adds
+/* Make room for `len` more bytes; returns where they go, NULL when they do not fit. The caller adds
  * the used number to b->len (and keeps data[len] = 0). */
 char *buf_reserve(struct buf *b, size_t len);
-void buf_drop(struct buf *b, size_t len); /* remove from the front */
+void buf_drop(struct buf *b, size_t len); /* remove `len` bytes from the front */
 
 /* 0, or the error of the first append that failed. */
 int buf_check(const struct buf *b);

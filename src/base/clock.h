@@ -11,7 +11,7 @@ int64_t clock_wall_ms(void); /* since 1970, UTC */
 
 #define CLOCK_ISO_LEN 24 /* "2026-11-21T08:00:00.123Z" without the NUL */
 void clock_iso(int64_t wall_ms, char out[CLOCK_ISO_LEN + 1]);
-/* Exactly the form above; -1 for any other. */
+/* Parse exactly the form of clock_iso; -1 for any other. */
 int64_t clock_parse_iso(const char *s, size_t len);
 int clock_days_in(int y, int month); /* 1 to 12 */
 /* Local calendar date "2026-11-21". */

@@ -11,8 +11,8 @@
 /* Do the i-th piece, on one of CREW_THREADS threads. False: begin no more pieces. */
 typedef bool (*crew_fn)(size_t i, unsigned thread, void *user);
 
-/* Pieces 0 to n - 1, begun in that order; returns when all begun ones are done. Without a second
- * thread the caller's does them all. */
+/* Have pieces 0 to n - 1 done, begun in that order; returns when all begun ones are done. Without a
+ * second thread the caller's does them all. */
 void crew_run(size_t n, crew_fn fn, void *user);
 
 #endif

@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t len); /* start with 0 */
-/* The same by table only, as crc32c does without SSE4.2. */
+/* crc32c by table only, as it is done without SSE4.2. */
 uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
 
-/* `len` bytes as 2 * len lower-case digits and a NUL. */
+/* Write `len` bytes as 2 * len lower-case hex digits and a NUL. */
 void hash_hex(const unsigned char *bytes, size_t len, char *out);
 
 /* Parse 2 * len digits as hash_hex writes them; false for any other text, and for NULL. */

@@ -27,7 +27,7 @@ struct session_id id_session(void);    /* UUID version 4, lower case */
 void id_short(char prefix, bool (*taken)(const char *id, void *user), void *user, char out[24]);
 void id_trace_name(bool (*taken)(const char *name, void *user), void *user, struct trace_name *out);
 
-/* "S-" and 6 to 20 lower-case hex digits. */
+/* Is the text "S-" ("P-" for a proposal) and 6 to 20 lower-case hex digits? */
 bool id_is_run(const char *s);
 bool id_is_proposal(const char *s);
 

@@ -16,14 +16,15 @@ struct ava_error;
 /* Names of the keys that this version asks for; NULL ends the list. */
 extern const char *const keys_known[];
 
-/* Read the file; none is fine. Values read before are wiped. The file must belong to us and be
- * closed to others: AVA_EDENIED with the chmod to do; AVA_EINVAL with file and line. */
+/* Read the file of keys; a missing one is fine. Values read before are wiped. The file must belong
+ * to us and be closed to others: AVA_EDENIED with the chmod to do; AVA_EINVAL with file and
+ * line. */
 int keys_load(struct ava_error *err);
 void keys_wipe(void);
 
-/* Borrowed until keys_load or keys_wipe; NULL: unset or "". */
+/* The value of a key; borrowed until keys_load or keys_wipe; NULL: unset or "". */
 const char *keys_get(const char *name);
-/* "file" or "environment"; NULL: unset. */
+/* Where the value comes from: "file" or "environment"; NULL: unset. */
 const char *keys_source(const char *name);
 /* The i-th name and value of the file; NULL behind the last. */
 const char *keys_file(size_t i, const char **value);
@@ -39,7 +40,8 @@ int keys_check(const char *name, const char *value, struct ava_error *err);
 #define KEYS_SALT_LEN 32
 #define KEYS_MARK_LEN 16
 const char *keys_salt(void); /* 32 hex digits; constant in this process */
-/* 16 hex digits, "" when the name is unset; false: `salt` is malformed. */
+/* The hash of a name's value with `salt`: 16 hex digits, "" when the name is unset; false: `salt`
+ * is malformed. */
 bool keys_mark(const char *salt, const char *name, char out[KEYS_MARK_LEN + 1]);
 
 #endif

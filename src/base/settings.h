@@ -37,7 +37,7 @@ struct ava_error;
 	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)                           \
 	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)                              \
 	X(seals_every_s, "seals.every", 10, 1, 3600)                                               \
-	/* 0: where no sandbox can be made, commands run without one */                            \
+	/* 1: a sandbox is required; 0: where none can be made, commands run without one */        \
 	X(sandbox_required, "sandbox.required", 1, 0, 1)                                           \
 	X(retention_days, "retention.days", 0, 0, 36500)                                           \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
@@ -90,8 +90,8 @@ struct settings {
 #define X(field, key, def, min, max) int64_t field;
 	SETTINGS(X)
 #undef X
-	/* `confirm`: a person is asked about a quote above this, or of unknown cost; or one of
-	 * the two below. */
+	/* Setting `confirm`: a person is asked about a quote above this, or of unknown cost; or
+	 * SETTINGS_CONFIRM_ALWAYS or _NEVER. */
 	int64_t confirm_over_cents;
 	enum settings_quota on_quota; /* `models.on_quota` */
 };
@@ -116,23 +116,23 @@ void settings_variable(const struct settings_key *k, char out[64]); /* "AVA_RUNS
 /* Override *s from the environment. 0 or AVA_EINVAL naming the variable, its value and the
  * range. */
 int settings_environment(struct settings *s, struct ava_error *err);
-/* "always", "over_cents:N", "never". AVA_EINVAL, with a sentence that begins
- * with `name`. */
+/* Parse "always", "over_cents:N" or "never". AVA_EINVAL, with a sentence that begins with
+ * `name`. */
 int settings_confirm(const char *name, const char *text, int64_t *out, struct ava_error *err);
-/* "park", "ask", "fail". AVA_EINVAL, as above. */
+/* Parse "park", "ask" or "fail". AVA_EINVAL, with a sentence that begins with `name`. */
 int settings_quota(const char *name, const char *text, enum settings_quota *out,
 		   struct ava_error *err);
 /* Set *s to the defaults, then override it from the environment. */
 int settings_load(struct settings *s, struct ava_error *err);
 
-/* $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute. AVA_EINVAL when no
- * home is known or the path is not absolute. */
+/* The data root: $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute.
+ * AVA_EINVAL when no home is known or the path is not absolute. */
 int settings_data_root(char *out, size_t size, struct ava_error *err);
 /* Is the folder open at `fd`, the data root `root`, ours, and closed to writing by others?
  * Otherwise its content may be anybody's. AVA_EDENIED with what to do. */
 int settings_check_root(int fd, const char *root, struct ava_error *err);
-/* $XDG_CONFIG_HOME/ava/<file>, else ~/.config/ava/<file>; absolute. AVA_ENOENT
- * when no home is known, AVA_EINVAL as above. */
+/* The path of a configuration file: $XDG_CONFIG_HOME/ava/<file>, else ~/.config/ava/<file>;
+ * absolute. AVA_ENOENT when no home is known, AVA_EINVAL when it is not absolute. */
 int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err);
 /* Read a configuration file whole, as sys_read_file. Its content may be run, or say where keys are
  * sent: so AVA_EDENIED when others could have written or placed it. AVA_ENOENT: no file. */

@@ -16,11 +16,11 @@ struct strmap {
 void strmap_init(struct strmap *m);
 void strmap_fini(struct strmap *m);
 void *strmap_get(const struct strmap *m, const char *key);
-/* 0, AVA_ENOMEM; AVA_EEXIST when the key is there (nothing changes). `value`
- * is not NULL. */
+/* Add `key`: 0, AVA_ENOMEM; AVA_EEXIST when the key is there (nothing changes). `value` is not
+ * NULL. */
 int strmap_put(struct strmap *m, const char *key, void *value);
 void *strmap_del(struct strmap *m, const char *key); /* the removed value, or NULL */
-/* Walk: start with *at = 0; NULL at the end. Do not put while walking. */
+/* Walk the values: start with *at = 0; NULL at the end. Do not put while walking. */
 void *strmap_next(const struct strmap *m, size_t *at);
 
 /* Set of 64-bit fingerprints: "has this name been used", 8 bytes a name. A

@@ -29,8 +29,8 @@ struct sys_ops {
 	int (*unlinkat)(int dirfd, const char *path, int flags);
 	int (*mkdirat)(int dirfd, const char *path, mode_t mode);
 	int (*flock)(int fd, int operation);
-	/* Names in a directory without "." and "..": called once per name;
-	 * returns -1 or 0. */
+	/* List a directory: `name` is called once for each name but "." and ".."; returns -1 or
+	 * 0. */
 	int (*list)(int dirfd, const char *path, void (*name)(const char *name, void *user),
 		    void *user);
 	/* Write the dirty pages of a range and wait. Nothing becomes durable by it, but an error
@@ -41,8 +41,8 @@ struct sys_ops {
 extern const struct sys_ops sys_real;
 extern const struct sys_ops *sys; /* &sys_real outside of tests */
 
-/* Loops over EINTR and short transfers. 0 or -1 with errno; a read that ends
- * early fails with ENODATA. */
+/* Write or read all `len` bytes, over EINTR and short transfers. 0 or -1 with errno; a read that
+ * ends early fails with ENODATA. */
 int sys_write_all(int fd, const void *buf, size_t len, off_t at);
 int sys_read_all(int fd, void *buf, size_t len, off_t at);
 /* Read as many bytes as the file has, up to `len`; -1 and errno. */

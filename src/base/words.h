@@ -42,9 +42,9 @@ struct words_limit {
 	const char *key;    /* the limit's name in the limits of a run's JSON */
 	const char *option; /* the option of `ava resume` that sets the limit */
 };
-/* The limit of a terminal status, or of a limit's key; NULL: none. */
+/* The limit that a terminal status or a limit's key stands for; NULL: none. */
 const struct words_limit *words_limit(const char *name);
-/* "10 min", "$0.50", "100k tokens", "20 replies". */
+/* An amount of a limit for people: "10 min", "$0.50", "100k tokens", "20 replies". */
 struct format words_amount(enum words_limit_kind kind, int64_t n);
 
 /* Mark in front of a line of a run, with a blank behind it; "" without UTF-8. */
@@ -125,7 +125,7 @@ bool words_imitates(const char *line);
 		: strcmp(class, "answer") == 0 ? "Nothing was started"                             \
 					       : "Ava cannot answer",                              \
 		why
-/* Behind Ava's text when an event keeps only its beginning. */
+/* Stands behind Ava's text when an event keeps only the text's beginning. */
 #define WORDS_CUT "(cut: all of it stands in the conversation's file)"
 #define WORDS_UNREADABLE(n, first)                                                                 \
 	"%lld line%s of this conversation's file cannot be read and %s left out; the first: %s",   \
@@ -162,7 +162,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_RESULT_OF(run, what, end) "%s: %s%s%s", run, what, WORDS_BEHIND(end)
 #define WORDS_HAS_ENDED(run, how)       "%s has ended: %s", run, how
 
-/* In place of a summary that the model did not give. */
+/* Stand in place of a summary that the model did not give. */
 #define WORDS_LIMIT_SUMMARY(what, replies)                                                         \
 	WORDS_STOPPED_AT "%s after %s, without a result.", what, replies
 #define WORDS_CANCELLED_SUMMARY "Cancelled before it had a result."
