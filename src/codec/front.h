@@ -14,9 +14,9 @@ struct ava_error;
 enum front_key { FRONT_UNKNOWN, FRONT_FIELD, FRONT_TEXT };
 typedef enum front_key (*front_key_fn)(const char *key, size_t len);
 
-struct front {             /* zeroed before it is read */
+struct front {             /* zeroed before front_read */
 	struct yaml *yaml; /* its line numbers are the file's; the root may be no mapping */
-	const char *body;  /* without blanks around it; borrowed from `text` */
+	const char *body;  /* the text behind the front matter, without blanks around; in `text` */
 	size_t body_len;
 	unsigned line, end_line; /* lines of the two fences "---" */
 	struct buf text;         /* the file: UTF-8 without NUL, lines end with \n */

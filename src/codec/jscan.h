@@ -41,9 +41,9 @@ bool jscan_array(struct jscan *w);
 /* Next member or item; false at the closing bracket, which is consumed. */
 bool jscan_key(struct jscan *w, struct slice *key);
 bool jscan_item(struct jscan *w);
-/* A string, raw: without its quotes, escapes unresolved. */
+/* Take a string, raw: without its quotes, escapes unresolved. */
 bool jscan_string(struct jscan *w, struct slice *raw);
-/* Any value; `raw` may be NULL. */
+/* Skip any value; `raw` may be NULL. */
 bool jscan_skip(struct jscan *w, struct slice *raw);
 /* Skip to behind the closing bracket of the next value, whose inside may be damaged or deep. */
 bool jscan_pass(struct jscan *w);
@@ -58,13 +58,13 @@ struct slice jscan_member(const char *s, size_t len, const char *name);
 /* The first member of that name in a foreign object that may be damaged inside a value, or cut
  * off behind it; text before its bracket is skipped. */
 struct slice jscan_first(const char *s, size_t len, const char *name);
-/* Would JavaScript's own parser accept the text? To ask before writing a file that programs in it
+/* Would JavaScript's own parser accept the text? Asked before writing a file that such programs
  * read too. */
 bool jscan_is_json(const char *s, size_t len);
 bool slice_is(struct slice s, const char *word);
 /* Does the line begin with `with`? Lines that ava writes begin with their kind. */
 bool jscan_begins(const char *s, size_t len, const char *with);
-/* A whole number of at most 18 digits; otherwise `fallback`. */
+/* The value of a whole number of at most 18 digits; otherwise `fallback`. */
 long slice_number(struct slice s, long fallback);
 /* The length of the escape at `s`, a backslash, and its character in *cp, a lone surrogate as
  * such; 0: no JSON escape. */
@@ -72,13 +72,13 @@ size_t jscan_escape(const char *s, const char *end, uint32_t *cp);
 /* Would a strict reader take this string? JSON's escapes for characters, valid UTF-8, nothing
  * below U+0020. *escapes: it has escapes. */
 bool jscan_sound(struct slice raw, bool *escapes);
-/* Escapes resolved into `out` (room for raw.len bytes); returns the length.
- * Lone surrogates and \u0000 become U+FFFD. */
+/* Write a raw string with its escapes resolved to `out` (room for raw.len bytes); returns the
+ * length. Lone surrogates and \u0000 become U+FFFD. */
 size_t jscan_unescape(struct slice raw, char *out);
-/* The same, appended to `out`. 0, AVA_ENOMEM, AVA_ETOOBIG. */
+/* As jscan_unescape, appended to `out`. 0, AVA_ENOMEM, AVA_ETOOBIG. */
 int jscan_text(struct buf *out, struct slice raw);
-/* The same for an unsound string: bytes that are no character become U+FFFD, too. AVA_EINVAL: an
- * escape that JSON does not have. */
+/* As jscan_text, for an unsound string: bytes that are no character become U+FFFD, too. AVA_EINVAL:
+ * an escape that JSON does not have. */
 int jscan_mended(struct buf *out, struct slice raw);
 
 /* ---- lines of a JSONL file: whole ones only, a torn tail is told apart */
@@ -87,7 +87,7 @@ int jscan_mended(struct buf *out, struct slice raw);
  * 1; 0 at the end; -1 when the rest has no \n (a torn tail: *line and *line_len show it, *at is
  * not moved). */
 int jsonl_next(const char *data, size_t len, size_t *at, const char **line, size_t *line_len);
-/* Number of whole lines. */
+/* Number of whole lines in `data`. */
 uint32_t jsonl_count(const char *data, size_t len);
 
 #endif

@@ -34,20 +34,19 @@ void jw_null(struct jw *w, const char *key);
 /* Fixed point: 23500 with 4 decimals prints 2.35; at least one decimal
  * ("0.0"), no trailing zeros. Money: micro-USD as cents = 4 decimals. */
 void jw_fixed(struct jw *w, const char *key, int64_t n, int decimals);
-/* Bytes that are JSON already. */
+/* Write bytes that are JSON already. */
 void jw_raw(struct jw *w, const char *key, const char *json, size_t len);
-/* String cut to `max_chars` code points with "cut":true written after it as a
- * key of the same object when something was left out. */
+/* Write a string cut to `max_chars` code points, and "cut":true after it as a key of the same
+ * object when something was left out. */
 void jw_preview(struct jw *w, const char *key, const char *s, size_t len, size_t max_chars);
 
-/* Quoted and escaped. Input that is not valid UTF-8 is written with U+FFFD
- * for each bad byte, and so is NUL, which many readers refuse; U+2028/2029,
- * DEL and C0 controls are escaped (\n \r \t \b \f, else \u00NN), so that the
- * output is one line for every reader. */
+/* Append a string, quoted and escaped. Input that is not valid UTF-8 is written with U+FFFD for
+ * each bad byte, and so is NUL, which many readers refuse; U+2028/2029, DEL and C0 controls are
+ * escaped (\n \r \t \b \f, else \u00NN), so that the output is one line for every reader. */
 int json_escape(struct buf *out, const char *s, size_t len);
 /* Length of the leading run that json_escape copies unchanged. */
 size_t json_plain(const char *s, size_t len);
-/* The bare numbers of jw_int and jw_fixed. */
+/* Append a number as jw_int and jw_fixed write it. */
 int json_add_int(struct buf *out, int64_t n);
 int json_add_fixed(struct buf *out, int64_t n, int decimals);
 
@@ -64,30 +63,29 @@ json_t *json_parse(const char *s, size_t len, struct ava_error *err);
  * is no JSON, which the caller counts and reports. */
 #define JSON_OTHERS_DEPTH (JSON_DEPTH_MAX - 8)
 json_t *json_read_others(const char *s, size_t len, struct ava_error *err);
-/* The same for text that needs no repair, so that every JSON reader reads the same; else, and
- * maybe for sound text too, NULL. */
+/* As json_read_others, for text that needs no repair, so that every JSON reader reads the same;
+ * else, and maybe for sound text too, NULL. */
 json_t *json_read_plain(const char *s, size_t len);
 /* The same, but for depth and duplicate keys, for text of a model: also in a fence or a tag,
  * with surplus closing brackets, raw line ends and backslashes in strings, 'quotes', True, False
  * and None, a comma before a bracket. Nothing missing is added. */
 json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err);
 
-/* Borrowed; NULL / fallback when absent or of another type. */
+/* The value of a member, borrowed; NULL or `fallback` when absent or of another type. */
 const char *json_get_str(const json_t *o, const char *key);
-const char *json_str(const json_t *o, const char *key); /* the same; "" for NULL */
-/* "object", "string", …, as JSON Schema calls it; "number" has a fraction. */
+const char *json_str(const json_t *o, const char *key); /* as json_get_str, but "" for NULL */
+/* The type of a value as JSON Schema calls it: "object", "string", …; "number" has a fraction. */
 const char *json_type_name(const json_t *v);
 int64_t json_get_int(const json_t *o, const char *key, int64_t fallback);
 bool json_get_bool(const json_t *o, const char *key, bool fallback);
-/* A text for people, terminal controls made visible (utf8_terminal): a new reference, NULL for
+/* A text for people, terminal controls made visible (utf8_terminal): a new reference; NULL for
  * NULL, without memory and beyond 8 MB. */
 json_t *json_shown(const char *text);
 /* Decimal number to fixed point (2.35 with 4 decimals: 23500). */
 int64_t json_get_fixed(const json_t *o, const char *key, int decimals, int64_t fallback);
-/* Compact, keys in insertion order, strings as json_escape writes them,
- * reals with as few digits (from 15 on) as read back the same: 0.1, not
- * 0.10000000000000001; appended to `out`.
- * AVA_ETOOBIG also when nested deeper than JSON_DEPTH_MAX. */
+/* Append a value: compact, keys in insertion order, strings as json_escape writes them, reals with
+ * as few digits (from 15 on) as read back the same: 0.1, not 0.10000000000000001. AVA_ETOOBIG also
+ * when nested deeper than JSON_DEPTH_MAX. */
 int json_dump(struct buf *out, const json_t *v);
 
 #endif

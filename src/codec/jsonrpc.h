@@ -20,7 +20,7 @@ enum rpc_kind {
 	RPC_RESPONSE, /* id, and either result or error */
 };
 
-struct rpc { /* all borrowed of doc */
+struct rpc { /* all pointers are borrowed from `doc` */
 	json_t *doc;
 	enum rpc_kind kind;
 	const char *method;
@@ -37,8 +37,8 @@ int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err)
 /* Fill *m as rpc_read does for text that is no JSON, or for a line that rpc_line_add calls too
  * long. */
 void rpc_unread(struct rpc *m, const char *text, size_t len);
-/* Add to a line; returns whether it is longer than `line` may be: then its beginning and its end
- * are kept, since one of them may hold the id. */
+/* Add bytes to a line; returns whether it is longer than `line` may be: then the line's beginning
+ * and end are kept, since one of them may hold the id. */
 bool rpc_line_add(struct buf *line, bool too_long, const char *bytes, size_t len);
 void rpc_fini(struct rpc *m);
 bool rpc_same_id(const json_t *a, const json_t *b);

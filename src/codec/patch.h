@@ -14,9 +14,9 @@
 struct ava_error;
 struct buf;
 
-#define PATCH_MAX       (8u << 20) /* bytes of a patch */
-#define PATCH_FILE_MAX  (5u << 20) /* bytes of a file in it */
-#define PATCH_LINES_MAX 200000     /* lines of a file in it */
+#define PATCH_MAX       (8u << 20) /* most bytes of a patch */
+#define PATCH_FILE_MAX  (5u << 20) /* most bytes of a file in a patch */
+#define PATCH_LINES_MAX 200000     /* most lines of a file in a patch */
 #define PATCH_FILES_MAX 5000
 #define PATCH_ID_LEN    40
 
@@ -29,14 +29,14 @@ struct patch_side {
 
 /* Why no patch can hold the file: not text, or over the bounds above. NULL: it can. */
 const char *patch_unfit(const char *data, size_t len);
-/* A relative path without ".", "..", empty parts and characters that a patch cannot name. */
+/* Is it a relative path without ".", "..", empty parts and characters that a patch cannot name? */
 bool patch_path_ok(const char *path);
-/* Files that control programs of the person when they next run in that folder (hooks, settings
- * of editors, shells and agents, files loaded into environments): never written, at any depth.
- * The name in the list that `path` matches (static), or NULL. */
+/* The name (static) in a list of files that `path` matches, or NULL. They control programs of the
+ * person when these next run in that folder (hooks, settings of editors, shells and agents, files
+ * loaded into environments): never written, at any depth. */
 const char *patch_protected(const char *path);
-/* Files that programs and agents obey where they find them, though a project may well have them:
- * dot files, files in dot folders, and instructions for agents. */
+/* Is it a file that programs and agents obey where they find it, though a project may well have it:
+ * a dot file, a file in a dot folder, instructions for agents? */
 bool patch_obeyed(const char *path);
 
 /* Append the patch from `old` to `now`. 1: done, 0: no difference, or AVA_ENOMEM, AVA_ETOOBIG.
@@ -55,7 +55,7 @@ struct patch_file {
 };
 
 struct patch {
-	char *text; /* owned; paths end in it */
+	char *text; /* owned; each path in it ends with a NUL */
 	struct patch_file *files;
 	size_t n, cap;
 };

@@ -20,16 +20,16 @@ int redact_add(struct redact *r, const char *secret);
 /* Append `s` to `out` with each secret as "[redacted]". Returns the number of
  * replacements, or a negative code. `r` NULL: no secrets are known. */
 int redact_text(const struct redact *r, struct buf *out, const char *s, size_t len);
-/* The same; *at, a place in `s`, becomes that place in what was appended. */
+/* As redact_text; *at, a place in `s`, becomes that place in what was appended. */
 int redact_around(const struct redact *r, struct buf *out, const char *s, size_t len, size_t *at);
-/* The same for JSON text: each string (names of members too) is looked at by
- * itself, in its own characters, and everything between them is copied, so
- * that the outcome is JSON again. AVA_EINVAL: `s` is no JSON. */
+/* As redact_text, for JSON text: each string (names of members too) is looked at by itself, in its
+ * own characters, and everything between strings is copied, so that the outcome is JSON again.
+ * AVA_EINVAL: `s` is no JSON. */
 int redact_json(const struct redact *r, struct buf *out, const char *s, size_t len);
 
 /* A growing text, shown while it grows. */
 struct redact_live {
-	struct buf raw; /* from the beginning of a line on */
+	struct buf raw; /* the text from the beginning of a line on */
 	size_t shown;   /* redacted bytes of `raw` that were given so far */
 };
 void redact_live_init(struct redact_live *l);

@@ -11,9 +11,9 @@
 struct ava_error;
 
 #define SCHEMA_BYTES_MAX  65536
-#define SCHEMA_DEPTH_MAX  32     /* of the schema, and of references in a row */
-#define SCHEMA_STEPS_MAX  100000 /* schemas applied to values in one check */
-#define SCHEMA_ERRORS_MAX 8      /* errors reported at most */
+#define SCHEMA_DEPTH_MAX  32     /* most levels of a schema, and most references in a row */
+#define SCHEMA_STEPS_MAX  100000 /* most schemas applied to values in one check */
+#define SCHEMA_ERRORS_MAX 8      /* most errors that are reported */
 
 /* Is the schema usable? AVA_EINVAL: `err` names the unknown keyword, or the invalid value, and
  * its place. */

@@ -13,7 +13,7 @@
 #define SCREEN_HELD 65536 /* longest line that can be written over, bytes */
 
 struct screen {
-	/* `stays`: whole lines; else one line that will be replaced. */
+	/* Called with text to show. `stays`: whole lines; else one line that will be replaced. */
 	void (*shown)(const char *text, size_t len, bool stays, void *user);
 	void *user;
 	/* Private: */
@@ -22,7 +22,7 @@ struct screen {
 	size_t raw, bad; /* bytes of the present line as received, and those that are no text */
 	uint64_t binary; /* bytes of binary lines before `held` */
 	int state;
-	bool returned; /* the line ends in \r so far */
+	bool returned; /* the present line ends in \r so far */
 	int need;      /* bytes that a character begun still misses */
 	char last;
 };

@@ -29,8 +29,8 @@ struct sse {
 
 void sse_init(struct sse *s, size_t max_frame);
 void sse_fini(struct sse *s);
-/* 0, the non-zero value of a callback (the remaining bytes are skipped), or AVA_ETOOBIG /
- * AVA_ENOMEM, after which the stream must not be fed. */
+/* Read bytes of a stream. 0, the non-zero value of a callback (the remaining bytes are skipped), or
+ * AVA_ETOOBIG / AVA_ENOMEM, after which the stream must not be fed. */
 int sse_feed(struct sse *s, const char *data, size_t len);
 /* The body ended: a last frame without its blank line counts after all. As sse_feed. */
 int sse_end(struct sse *s);

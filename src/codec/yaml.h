@@ -21,8 +21,8 @@ struct yaml_node { /* borrowed until yaml_free */
 	enum yaml_kind kind;
 	bool plain;       /* a scalar without quotes */
 	const char *text; /* a scalar's text, NUL-terminated, holds no other NUL */
-	size_t len;       /* of text */
-	unsigned line;    /* of the value, from 1; of an alias: its target's line */
+	size_t len;       /* length of `text` */
+	unsigned line;    /* the value's line, from 1; of an alias: the target's line */
 	const char *key;  /* the value's key in a mapping; else NULL */
 	unsigned key_line;
 	const struct yaml_node *first, *next;
@@ -42,22 +42,22 @@ int yaml_parse(struct yaml **out, const char *name, const char *text, size_t len
 void yaml_free(struct yaml *y); /* NULL is fine */
 const struct yaml_node *yaml_root(const struct yaml *y);
 
-/* "name:line: <sentence>"; returns `code`. `line` 0: without one. */
+/* Set err to "name:line: <sentence>"; returns `code`. `line` 0: without a line. */
 int yaml_error(const struct yaml *y, unsigned line, int code, struct ava_error *err,
 	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* The value of a key; NULL: absent, or `map` is not a mapping. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
-/* Plain null, ~ or nothing at all. */
+/* Is the value plain null, ~ or nothing at all? */
 bool yaml_is_null(const struct yaml_node *n);
 
-/* Each AVA_EINVAL names line, key and the expected value. */
+/* Read a value; an AVA_EINVAL names line, key and the expected value. */
 int yaml_int(const struct yaml *y, const struct yaml_node *n, int64_t min, int64_t max,
 	     int64_t *out, struct ava_error *err);
-/* A scalar of 1 to `max` bytes that is not null. */
+/* Read a scalar of 1 to `max` bytes that is not null. */
 int yaml_string(const struct yaml *y, const struct yaml_node *n, size_t max, const char **out,
 		struct ava_error *err);
-/* "a mapping", "a list", "\"text\"": for sentences; good until the next call. */
+/* What the value is, for sentences: "a mapping", "a list", "\"text\""; good until the next call. */
 const char *yaml_shown(const struct yaml_node *n);
 
 #endif
