@@ -38,7 +38,7 @@ enum event_kind {
 };
 /* clang-format on */
 
-/* The bit of a kind in a set of kinds, as in a catalog row's "types". */
+/* The bit of a kind in a set of kinds, as a catalog row's "types" is one. */
 static inline uint64_t event_bit(enum event_kind kind)
 {
 	return UINT64_C(1) << kind;
@@ -46,8 +46,8 @@ static inline uint64_t event_bit(enum event_kind kind)
 
 const char *event_kind_name(enum event_kind kind);
 int event_kind_from(const char *name, size_t len); /* -1: none such */
-/* A bit for each type in a list: "error", "tool", "infer,cost": a name, an alias or a prefix, in
- * any case. */
+/* Set a bit in *mask for each type in a list ("error", "tool", "infer,cost"): a name, an alias or a
+ * prefix, in any case. */
 int event_types(const char *types, uint64_t *mask, struct ava_error *err);
 
 #define EVENT_PREVIEW_CHARS 2000

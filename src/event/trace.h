@@ -19,7 +19,7 @@
 
 struct trace_event {
 	struct ava_event shown;         /* its strings are in ava_trace.mem */
-	int kind;                       /* enum event_kind; -1: a newer one */
+	int kind;                       /* enum event_kind; -1: a kind newer than this program */
 	const char *content, *metadata; /* parts of shown.json */
 	size_t content_len, metadata_len;
 };
@@ -40,7 +40,7 @@ int trace_answer(struct ava_trace *t, const struct buf *out, const char **json, 
 		 struct ava_error *err);
 /* All events, of copies only one, in their order; freed by the caller (free). NULL: no memory. */
 const struct trace_event **trace_once(const struct ava_trace *t, size_t *n);
-/* Content and metadata, new references, either NULL when memory ran out. */
+/* Content and metadata of an event, new references, either NULL when memory ran out. */
 json_t *trace_content(const struct trace_event *e);
 json_t *trace_metadata(const struct trace_event *e);
 
@@ -57,11 +57,11 @@ struct trace_span {
 	size_t parent;                   /* index of the run's span; of a run: its own */
 };
 
-/* In the order of their starts, a run before its calls; freed by the caller (free). NULL: no
- * memory. */
+/* The spans in the order of their starts, a run before its calls; freed by the caller (free). NULL:
+ * no memory. */
 struct trace_span *trace_spans(const struct ava_trace *t, size_t *n);
-/* Start in wall clock ms. Calls of a turn are written together but begin later: a tool's start
- * is its result's time less its duration. */
+/* The start of a span, wall clock ms. Calls of a turn are written together but begin later: a
+ * tool's start is its result's time less its duration. */
 int64_t trace_span_start(const struct trace_span *one);
 
 /* ---- otlp.c: a trace as requests to a collector */

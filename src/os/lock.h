@@ -11,7 +11,7 @@ struct ava_error;
 #define LOCK_NAME "ava.lock"
 
 struct lock {
-	int fd; /* the folder; -1: not held */
+	int fd; /* descriptor of the folder; -1: the lock is not held */
 };
 #define LOCK_CLOSED                                                                                \
 	{                                                                                          \
@@ -25,8 +25,8 @@ int lock_take(struct lock *l, int rootfd, struct ava_error *err);
 bool lock_held(const struct lock *l);
 void lock_drop(struct lock *l); /* accepts a closed lock */
 
-/* ava.sock of the root, for the holder of its lock alone: an existing socket was left by a dead
- * daemon. *fd is non-blocking, mode 0600. */
+/* Listen on ava.sock of the root, for the holder of its lock alone: an existing socket was left by
+ * a dead daemon. *fd is non-blocking, mode 0600. */
 int lock_listen(const struct lock *l, int rootfd, int *fd, struct ava_error *err);
 
 #endif

@@ -21,9 +21,9 @@ void os_loop_run(struct os_loop *l); /* until os_loop_stop */
 void os_loop_stop(struct os_loop *l);
 /* One turn: waits at most `timeout_ms` (-1: until something happens). */
 void os_loop_step(struct os_loop *l, int timeout_ms);
-/* For use in another loop: call step (with 0) when `fd` is readable, and at the latest after
- * os_loop_timeout ms (-1: only then), asked anew after each step and every other use of the
- * loop. */
+/* For use in another loop: call os_loop_step (with 0) when the descriptor is readable, and at the
+ * latest after os_loop_timeout ms (-1: only then), asked anew after each step and every other use
+ * of the loop. */
 int os_loop_fd(const struct os_loop *l);
 int os_loop_timeout(const struct os_loop *l);
 
@@ -35,11 +35,12 @@ struct os_task {
 	bool queued;
 };
 void os_task_init(struct os_task *t, void (*run)(struct os_task *t));
-/* At the end of this loop turn (loop thread only); queued twice runs once.
- * A task deferred by a deferred task runs in the same drain. */
+/* Run the task at the end of this loop turn (loop thread only); queued twice it runs once. A task
+ * deferred by a deferred task runs in the same turn. */
 void os_defer(struct os_loop *l, struct os_task *t);
 void os_defer_cancel(struct os_loop *l, struct os_task *t);
-/* From any thread; wakes the loop. Queued twice before it ran: runs once. */
+/* Run the task on the loop, which wakes for it; from any thread. Queued twice before it ran, it
+ * runs once. */
 void os_post(struct os_loop *l, struct os_task *t);
 
 /* ---- work on a pool thread, then `done` on the loop (also after cancel). */
@@ -57,10 +58,10 @@ struct os_work {
 /* Make the pool's threads, with the signals that are blocked now, and wait for them. Call before
  * other work: otherwise the first work makes them, and ends the process when it cannot. */
 int os_pool_start(struct os_loop *l, struct ava_error *err);
-/* Cannot fail; `w` is *borrowed until done*. */
+/* Start work on the pool, which cannot fail; `w` is *borrowed until done*. */
 void os_work_start(struct os_loop *l, struct os_work *w);
-/* The same for work on files of others, which may lie on a disk that does not answer: it never
- * holds all threads, and waits while too much of it is running. */
+/* As os_work_start, for work on files of others, which may lie on a disk that does not answer: such
+ * work never holds all threads, and waits while too much of it is running. */
 void os_work_start_foreign(struct os_loop *l, struct os_work *w);
 
 /* ---- timers: one shot, monotonic. NULL: out of memory. */
@@ -89,7 +90,8 @@ struct os_signal *os_signal_new(struct os_loop *l, int signo, void (*fire)(int s
 				void *user);
 void os_signal_free(struct os_signal *s);
 
-/* Loop gaps over 20 ms since start (watchdog), for doctor and health. */
+/* Number of gaps over 20 ms between turns of the loop since start (watchdog), for doctor and
+ * health. */
 uint64_t os_loop_gaps(const struct os_loop *l);
 
 #endif
