@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* After a write below the root failed with errno `error`. True: a piece was given up, so try
- * again. errno is `error` afterwards. */
+/* To call after a write below the root failed with errno `error`. True: a piece was given up, so
+ * try again. errno is `error` afterwards. */
 bool ballast_give(int rootfd, int error);
 /* On a full disk give up pieces until a start has room for its socket and its log. */
 void ballast_ease(int rootfd);

@@ -54,14 +54,14 @@ int catalog_encode(struct buf *out, const struct catalog_row *row);
 int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct ava_error *err);
 void catalog_row_fini(struct catalog_row *row);
 
-/* Part `part` of the catalog of a root, open for reading. AVA_ENOENT: no such file;
+/* Open part `part` of the catalog of a root for reading: a descriptor. AVA_ENOENT: no such file;
  * AVA_ECORRUPT: not a regular file, see `err`. */
 int catalog_open(int rootfd, unsigned part, struct ava_error *err);
 
-/* Each row of the catalog of a root, in all its parts; only lines that contain `must`, if not
- * NULL. `row` NULL: the line is no row. To keep a row, copy the struct and zero the original. A
- * nonzero return of `fn` ends the walk and is returned, without a sentence. A missing catalog
- * has no rows. AVA_ECORRUPT, after the rows: the newest part is no regular file. */
+/* Give each row of the catalog of a root, in all its parts, to `fn`; only lines that contain
+ * `must`, if not NULL. `row` NULL: the line is no row. To keep a row, copy the struct and zero the
+ * original. A nonzero return of `fn` ends the walk and is returned, without a sentence. A missing
+ * catalog has no rows. AVA_ECORRUPT, after the rows: the newest part is no regular file. */
 typedef int (*catalog_fn)(struct catalog_row *row, void *user);
 int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err);
 

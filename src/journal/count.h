@@ -10,7 +10,7 @@
 enum count_by { COUNT_ALL, COUNT_TYPE, COUNT_AGENT, COUNT_MODEL, COUNT_ROLE, COUNT_DAY };
 
 struct count_row {
-	char *key; /* owned; "" where there is none */
+	char *key; /* what the row counts, by enum count_by; owned; "": none */
 	uint64_t events;
 	uint64_t input_tokens, output_tokens; /* sums over InferEnd events, as the next two */
 	uint64_t cost_microusd;
@@ -18,7 +18,7 @@ struct count_row {
 };
 
 struct count {
-	struct count_row *rows; /* owned; most events first, days in order */
+	struct count_row *rows; /* owned; the row with most events first; days in order */
 	size_t n;
 };
 
@@ -33,8 +33,8 @@ struct count_watch { /* NULL callbacks: not called */
 	void *user;
 };
 
-/* `q` without follow. On error *out is empty. What ava_log_open and
- * ava_log_next may return, AVA_ECORRUPT aside. */
+/* Count the events that fit `q`, which does not follow. On error *out is empty. Returns what
+ * ava_log_open and ava_log_next may, AVA_ECORRUPT aside. */
 int count_events(struct count *out, const struct ava_log_query *q, enum count_by by,
 		 const struct count_watch *watch, struct ava_error *err);
 void count_fini(struct count *c);

@@ -14,7 +14,7 @@ struct ava_error;
 #define FILES_NAME_MAX 200 /* longest component of a path; leaves room for suffixes */
 #define FILES_BUF      (FILES_PATH_MAX + 64) /* holds a path with any suffix */
 
-/* Relative, [A-Za-z0-9._/-], no empty, "." or ".." component. */
+/* Is the path relative, of [A-Za-z0-9._/-], without an empty, "." or ".." component? */
 bool files_path_ok(const char *path);
 
 /* The file of part `part` of `path`: `path` itself for 1, then "x.2.jsonl" for "x.jsonl" ("x.2"
@@ -23,21 +23,22 @@ const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF]
 /* Is `path` in a folder that was linked or mounted from another file system, which syncfs on
  * ours does not reach? 1, 0, or -1 and errno. */
 int files_apart(int rootfd, const char *path);
-/* Is the name that of a later part: x.2.jsonl, begun when a recovery left x.jsonl as it was? */
+/* Does the path name a later part: x.2.jsonl, begun when a recovery left x.jsonl as it was? */
 bool files_is_part(const char *path);
-/* For qsort, of names of daily logs: "2026-11-21.10.jsonl" stands behind "2026-11-21.2.jsonl". */
+/* Compare names of daily logs, for qsort: "2026-11-21.10.jsonl" stands behind
+ * "2026-11-21.2.jsonl". */
 int files_by_day(const void *a, const void *b);
 
 /* Make a folder of ours (0700) when it is missing; anything else under its name is put aside. */
 int files_mkdir(int rootfd, const char *dir);
-/* A regular file, but not a sparse one of gigabytes with hardly any data, which would take hours
- * to read. */
+/* Is it a regular file, but not a sparse one of gigabytes with hardly any data, which would take
+ * hours to read? */
 bool files_is_file(const struct stat *st);
 /* Did a read fail (`why`) because of the file itself? False: because of the disk. */
 bool files_is_foreign(int rootfd, const char *name, int why);
-/* Open; with O_CREAT missing folders are made and the file is 0600. Never follows a link at the
- * end, never waits for a fifo (ENXIO, also for a file that is all hole). A mode that
- * closes a file of ours to us is mended. */
+/* Open a file; with O_CREAT missing folders are made and the file is 0600. Never follows a link at
+ * the end, never waits for a fifo (ENXIO, also for a file that is all hole). A mode that closes a
+ * file of ours to us is mended. */
 int files_open(int rootfd, const char *path, int flags);
 /* fsync each folder of `path`, the root included, so that its name is durable. */
 int files_sync_parents(int rootfd, const char *path);
@@ -50,8 +51,8 @@ int files_replace(int rootfd, const char *path, const void *bytes, size_t len, b
 /* Remove the temporary file of a files_replace that a crash cut. Best effort. */
 void files_drop_temp(int rootfd, const char *path);
 
-/* First of `path`, `path`.2 … that has exactly these bytes, or is free and gets them (durably);
- * its name goes to `out`. Doing it twice leaves one copy. */
+/* Keep these bytes in the first of `path`, `path`.2 … that has exactly them, or is free and gets
+ * them (durably); its name goes to `out`. Doing it twice leaves one copy. */
 int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char out[FILES_BUF]);
 
 /* Is the content of `path` exactly these bytes? 1, 0, or -1. */
@@ -60,7 +61,7 @@ int files_equal(int rootfd, const char *path, const void *bytes, size_t len);
  * look fine in memory. The temporary file of a cut replacement is removed. */
 int files_rewrite(int rootfd, const char *path, const void *bytes, size_t len);
 
-/* Best effort; keeps errno. */
+/* Close *fd where it is open, and set it to -1; keeps errno. */
 void files_close(int *fd);
 
 /* Could `data` be what a power cut leaves of `ours`: its beginning, some bytes read as zeros? */
@@ -72,7 +73,7 @@ struct files_names {
 };
 int files_names_add(struct files_names *l, const char *name); /* *copied*; 0, AVA_ENOMEM */
 void files_names_fini(struct files_names *l);
-/* Names in `dir` that end in `ending`; sorted. A missing folder has none. 0 or a code. */
+/* List the names in `dir` that end in `ending`; sorted. A missing folder has none. 0 or a code. */
 int files_list(struct files_names *l, int rootfd, const char *dir, const char *ending,
 	       struct ava_error *err);
 
@@ -92,8 +93,8 @@ struct loglines {
 
 void loglines_init(struct loglines *l, int fd, uint64_t from, uint64_t end);
 void loglines_fini(struct loglines *l);
-/* 1: a line with its newline, at l->offset - len; NULL when it is longer than
- * LOGLINES_MAX. 0: the end; or AVA_EIO, AVA_ENOMEM. */
+/* Read the next line. 1: *line is it with its newline, at l->offset - len; NULL when it is longer
+ * than LOGLINES_MAX. 0: the end; or AVA_EIO, AVA_ENOMEM. */
 int loglines_next(struct loglines *l, const char **line, size_t *len);
 
 #endif

@@ -13,8 +13,8 @@
 struct helper {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, done;
-	/* under `lock` */
-	struct view *all;    /* every view; pushed by the owner, unlinked by this thread */
+	/* these are used under `lock` alone */
+	struct view *all;    /* every view; the owner adds them, the thread unlinks them */
 	struct view *forget; /* complete views that the helper offers the owner to forget */
 	struct view *dead;   /* views that the owner gave back, in no map any more, to be freed */
 	/* asked of the thread: to end, to fill segments, to make a checkpoint */
@@ -26,7 +26,7 @@ struct helper {
 	int rootfd, walfd;
 	uint64_t checkpoint_bytes;
 	unsigned ballast_mb;
-	int64_t checkpoint_ms; /* 0: only on request */
+	int64_t checkpoint_ms; /* ms between checkpoints; 0: only on request */
 	struct segments *segments;
 	struct writer *writer;
 	const _Atomic uint64_t *next_lsn;
@@ -47,17 +47,18 @@ struct helper {
 void helper_init(struct helper *h);
 void helper_fini(struct helper *h); /* frees every view */
 int helper_start(struct helper *h);
-/* After the writer has stopped: a last checkpoint, marked clean when nothing was left over. */
+/* Stop the thread, after the writer has stopped, and make a last checkpoint, marked clean when
+ * nothing was left over. */
 void helper_stop(struct helper *h);
 
-/* Owner: add a new view; take the forgettable ones (linked by `next`); give back one that is in
- * no map any more. */
+/* For the owner: add a new view; take the forgettable ones (linked by `forget_next`); give back one
+ * that is in no map any more. */
 void helper_add(struct helper *h, struct view *v);
 struct view *helper_take_forget(struct helper *h);
 void helper_bury(struct helper *h, struct view *v);
 
-/* struct writer.progress. A journal that finds no room for a segment gets a checkpoint, which
- * releases finished ones. */
+/* The function for writer.progress. A journal that finds no room for a segment gets a checkpoint,
+ * which releases finished ones. */
 void helper_progress(uint64_t bytes, void *helper);
 /* Any thread: begin a checkpoint now; returns when it is done. */
 int helper_checkpoint(struct helper *h, struct ava_error *err);

@@ -15,10 +15,10 @@ struct ava_error;
 #define INDEX_HEAD   "logs/index/feed" /* files, ids, chunks, and rows that fill no chunk yet */
 #define INDEX_RUNS   "logs/subagents"
 #define INDEX_DAYS   "logs/ava"
-#define INDEX_CHUNK  8192u /* rows of a chunk */
+#define INDEX_CHUNK  8192u /* most rows of a chunk */
 #define INDEX_OTHER  62    /* kind of an event whose name is unknown */
 #define INDEX_BROKEN 63    /* a line that is no event; its lsn is the previous line's */
-#define INDEX_LINE   ((size_t)64 << 20) /* bytes of the longest line */
+#define INDEX_LINE   ((size_t)64 << 20) /* bytes of the longest line that gets a row */
 _Static_assert(EVENT_NKINDS <= INDEX_OTHER, "a bit for each kind");
 
 /* Kinds whose event may stand both in a run's log and in the day's, with one lsn. */
@@ -89,7 +89,7 @@ struct log_index {
 	struct index_who *whos;
 	struct index_chunk *chunks;
 	void **columns; /* INDEX_NCOLUMNS for each chunk; NULL: not read yet */
-	char *strings;  /* each: length (2 bytes), bytes, 0 */
+	char *strings;  /* for each string: its length (2 bytes), its bytes, 0 */
 	size_t nfiles, files_cap, nwhos, whos_cap, nchunks, chunks_cap, nstrings, strings_cap;
 	struct index_row *rows;          /* rows that are in no chunk of the file yet */
 	size_t nrows, rows_cap, chunked; /* rows[0..chunked) are in chunks of memory */
@@ -114,18 +114,18 @@ struct log_index {
 	size_t ntorn;
 };
 
-/* The feed of the root, brought up to date with the logs, in memory; stored when much was
- * missing and the root can be written. With `anew` the stored index is ignored and replaced. 0
+/* Open the index of the root, brought up to date with the logs, in memory; it is stored when much
+ * was missing and the root can be written. With `anew` the stored index is ignored and replaced. 0
  * or a code. */
 int index_open(struct log_index **out, int rootfd, enum index_scope scope, const char *run,
 	       bool anew, struct ava_error *err);
 void index_close(struct log_index *f); /* NULL is allowed */
 
-/* Append chunks of rows for lines written since. `file`: only of this one; -1: of all that may
- * have changed. AVA_ECORRUPT: a file was cut; the next call goes on. Only for a feed that
- * follows. */
+/* Append chunks of rows for lines written since the last look. `file`: only those of this file; -1:
+ * of all that may have changed. AVA_ECORRUPT: a file was cut; the next call goes on. Only for an
+ * index that follows. */
 int index_look(struct log_index *f, long file, struct ava_error *err);
-/* No row is needed any more: the next rows make chunk 0. */
+/* Forget the rows so far, which nobody needs any more: the next rows make chunk 0. */
 void index_consumed(struct log_index *f);
 long index_find_file(struct log_index *f, const char *path); /* -1: no such file */
 
@@ -139,11 +139,11 @@ void index_release(struct log_index *f, size_t chunk);
  * the index is sound at any moment. At most one at once. */
 void index_keep(const char *root);
 
-/* The stored feed contradicts the logs: the next question makes it anew. */
+/* Forget the stored index, which contradicts the logs: the next question makes it anew. */
 void index_forget(int rootfd);
 
-/* Between index.c and index_look.c. */
-int index_init(struct log_index *f, struct ava_error *err); /* empty */
+/* These are shared by index.c and index_look.c alone. */
+int index_init(struct log_index *f, struct ava_error *err); /* make *f an empty index */
 void index_reset(struct log_index *f);
 bool index_load(struct log_index *f);  /* false: nothing usable */
 void index_store(struct log_index *f); /* best effort */
@@ -152,7 +152,7 @@ bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t 
 		   uint64_t offset);
 /* Make chunks in memory of rows that are in no chunk yet. */
 int index_chunk_rows(struct log_index *f, struct ava_error *err);
-/* The file of this path, added if need be; -1: no memory. */
+/* The number of the file with this path, added if need be; -1: no memory. */
 long index_file_add(struct log_index *f, const char *path, unsigned flags);
 
 static inline const char *index_string(const struct log_index *f, uint32_t at)

@@ -45,7 +45,7 @@ struct journal_op {
 	 * `id` is there. */
 	const void *bytes;
 	size_t len;
-	const char *id; /* ENTRY only; *copied* */
+	const char *id; /* the entry's id, for JOURNAL_ENTRY only; *copied* */
 };
 
 struct journal_options {
@@ -56,7 +56,7 @@ struct journal_options {
 	int64_t checkpoint_ms;     /* and after so many ms: 30,000; 0: by journal_checkpoint only */
 	unsigned ballast_mb;       /* room to reserve on the disk (ballast.h); 0: none */
 	size_t fd_cache;           /* most files of views kept open; 0: as RLIMIT_NOFILE allows */
-	/* journal_drain has work. Called on the journal's thread: pass it to the owner (os_post,
+	/* Called on the journal's thread when journal_drain has work: wake the owner (os_post,
 	 * eventfd). */
 	void (*notify)(void *user);
 	void *user;
@@ -78,21 +78,22 @@ struct journal_recovery {
  * root (ava.lock). AVA_EFORMAT when FORMAT names a newer one. */
 int journal_open(struct journal **j, const struct journal_options *o, struct journal_recovery *rec,
 		 struct ava_error *err);
-/* Flush, apply, checkpoint, stop the threads. Callbacks not yet drained run
+/* Close the journal: flush, apply, checkpoint, stop the threads. Callbacks not yet drained run
  * here, on the calling thread. */
 void journal_close(struct journal *j);
 
-/* Take `n` lsn for the bytes of the next commit; returns the first. Unused ones are burned. */
+/* Take `n` lsn for the bytes of the next commit; returns the first. Those not used are never given
+ * again. */
 uint64_t journal_lsn(struct journal *j, unsigned n);
 
-/* rv 0: durable and readable; AVA_EUNKNOWN, AVA_EFULL or AVA_EIO (the latter
- * two: certainly not done). Exactly once, from journal_drain. */
+/* The answer to a commit, exactly once, from journal_drain. rv 0: durable and readable;
+ * AVA_EUNKNOWN, AVA_EFULL or AVA_EIO (the latter two: certainly not done). */
 typedef void (*journal_done_fn)(int rv, void *user);
 
-/* All or nothing. 0: queued, `done` (may be NULL) follows. Negative: nothing
- * was queued and `done` is never called: AVA_EINVAL (a path), AVA_ENOMEM,
- * AVA_EFULL / AVA_EIO (the journal refuses new work; journal_health says why),
- * AVA_EBUSY (over 256 MB waiting for the disk). */
+/* Commit operations, all or none of them. 0: queued, `done` (may be NULL) follows. Negative:
+ * nothing was queued and `done` is never called: AVA_EINVAL (a path), AVA_ENOMEM, AVA_EFULL /
+ * AVA_EIO (the journal refuses new work; journal_health says why), AVA_EBUSY (over 256 MB waiting
+ * for the disk). */
 int journal_commit(struct journal *j, const struct journal_op *ops, unsigned n,
 		   enum journal_level level, journal_done_fn done, void *user);
 
@@ -104,7 +105,7 @@ int journal_sync(struct journal *j);
 /* Start a checkpoint now; returns when it is done. Not on the loop. */
 int journal_checkpoint(struct journal *j, struct ava_error *err);
 
-/* 0 and "" when well, else the code and one clear sentence. Owner thread. */
+/* How the journal is: 0 and "" when well, else the code and one clear sentence. Owner thread. */
 int journal_health(struct journal *j, struct ava_error *err);
 /* 0 while new work is taken: a single unwritable file, unless the disk is full, is reported by
  * journal_health and holds up nothing else. */

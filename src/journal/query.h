@@ -14,33 +14,33 @@
  * ignored unless the text has a capital letter. */
 struct query_regex; /* opaque: PCRE2 */
 
-#define QUERY_TEXT_MAX 4096 /* bytes of a text or an expression */
+#define QUERY_TEXT_MAX 4096 /* most bytes of a text or an expression */
 
 struct query_text {
 	/* The literal as a line has it, JSON escapes and all; or a text that each match of
 	 * `regex` contains; owned; NULL: none. */
 	char *needle;
-	size_t len;     /* of the needle */
+	size_t len;     /* length of `needle` */
 	size_t rare[2]; /* where the needle's two rarest bytes stand, the first before the second */
-	bool literal;   /* asked for as a literal: a hit within a key does not count */
+	bool literal;   /* the text was asked for as a literal: a hit within a key does not count */
 	bool fold;      /* ASCII letters of both cases are the same */
 	struct query_regex *regex; /* owned; NULL: none */
 };
 
-/* NULL, NULL: everything matches. With both, both must. AVA_EINVAL (too long,
- * or not an expression: `err` says where), AVA_ENOMEM. */
+/* Compile a literal and an expression: with both, both must match; NULL, NULL: everything matches.
+ * AVA_EINVAL (too long, or not an expression: `err` says where), AVA_ENOMEM. */
 int query_text_init(struct query_text *t, const char *literal, const char *regex,
 		    struct ava_error *err);
 void query_text_fini(struct query_text *t); /* accepts a zeroed one */
 
-/* Where the needle stands first; NULL: nowhere. Only when there is a needle. */
+/* The first place of the needle in `s`; NULL: nowhere. Only when there is a needle. */
 const char *query_text_find(const struct query_text *t, const char *s, size_t len);
 
-/* Milliseconds since 1970; relative times count from `now_ms`. AVA_EINVAL: `err` names the
- * accepted forms. */
+/* Parse a time, to milliseconds since 1970; relative times count from `now_ms`. AVA_EINVAL: `err`
+ * names the accepted forms. */
 int query_time(const char *text, int64_t now_ms, int64_t *out, struct ava_error *err);
 
-#define QUERY_ID_MAX 256 /* bytes of an id, escaped */
+#define QUERY_ID_MAX 256 /* most bytes of an id, escaped */
 
 struct query_id { /* an id as a line has it between the quotes; len 0: any id */
 	char text[QUERY_ID_MAX];
@@ -57,7 +57,8 @@ struct query {
 
 #define QUERY_ALL ((struct query){.since_ms = INT64_MIN, .until_ms = INT64_MAX})
 
-/* Times of `asked` are relative to `now_ms`. On error *q is QUERY_ALL. AVA_EINVAL, AVA_ENOMEM. */
+/* Compile a question; times in it are relative to `now_ms`. On error *q is QUERY_ALL. AVA_EINVAL,
+ * AVA_ENOMEM. */
 int query_init(struct query *q, const struct ava_log_query *asked, int64_t now_ms,
 	       struct ava_error *err);
 void query_fini(struct query *q);
@@ -69,7 +70,8 @@ enum query_answer {
 	QUERY_COSTLY = 2, /* the expression costs too much on the line */
 };
 
-/* `thread`: number within a crew, whose threads ask one query at once. */
+/* Does the line fit the query? `thread`: number within a crew, whose threads ask one query at
+ * once. */
 enum query_answer query_line(const struct query *q, unsigned thread, const char *line, size_t len,
 			     struct event_view *view);
 

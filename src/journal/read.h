@@ -21,7 +21,7 @@ int read_select(struct ava_log *log, size_t chunk, uint16_t rows[INDEX_CHUNK], s
 int read_anew(struct ava_log *log, struct ava_error *err);
 struct log_index *read_index(struct ava_log *log);
 const struct query *read_query(const struct ava_log *log);
-/* The row of the event that ava_log_next gave. */
+/* Tell the row of the event that ava_log_next gave. */
 void read_row(const struct ava_log *log, size_t *chunk, size_t *row);
 /* Report the damage of a broken row; AVA_ECORRUPT. */
 int read_broken(struct ava_log *log, size_t chunk, size_t row, struct ava_error *err);

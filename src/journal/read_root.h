@@ -11,11 +11,11 @@
  * another code. */
 int read_open_root(const char *path, struct ava_error *err);
 
-/* The run with trace name `name`, from catalog.jsonl of the root open at `rootfd`. 0,
- * AVA_ENOENT, or a code for an unreadable catalog. */
+/* Find the run with trace name `name` in catalog.jsonl of the root open at `rootfd`. 0, AVA_ENOENT,
+ * or a code for an unreadable catalog. */
 int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err);
 
-/* AVA_EFORMAT when the root's FORMAT is newer than this program, AVA_ECORRUPT when it is
+/* Check the root's FORMAT: AVA_EFORMAT when it is newer than this program, AVA_ECORRUPT when it is
  * malformed; 0 also without one. */
 int read_check_format(int rootfd, struct ava_error *err);
 

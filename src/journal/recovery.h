@@ -27,8 +27,8 @@ struct recovery {
 	size_t nsegments;
 };
 
-/* Both are open folders: the root and wal/. 0 or a code; on error nothing needed was lost and
- * recovery can run again. */
+/* Recover the root; rootfd and walfd are open folders: the root and wal/. 0 or a code; on error
+ * nothing needed was lost and recovery can run again. */
 int recovery_run(int rootfd, int walfd, struct recovery *out, struct ava_error *err);
 void recovery_fini(struct recovery *r);
 

@@ -32,7 +32,7 @@ struct redo_file {
 	bool known;           /* the checkpoint lists the file, with: */
 	uint64_t base, inode; /* base: synced bytes, which the redo does not touch */
 	bool touched;
-	uint64_t inode_now, size_now; /* as left by the redo; inode 0: to be looked up */
+	uint64_t inode_now, size_now; /* the file as the redo left it; inode 0: to be looked up */
 };
 
 struct redo {
@@ -56,12 +56,12 @@ void redo_fini(struct redo *r);
 /* Collect a batch's operations; `segment` is open until redo_fini. 0, AVA_ENOMEM, AVA_ECORRUPT. */
 int redo_batch(struct redo *r, int segment, const struct wal_batch *b,
 	       const unsigned char *payload);
-/* Bring every file up and make it durable. `c` may be empty. */
+/* Bring every file up to the journal and make it durable. `c` may be empty. */
 int redo_run(struct redo *r, const struct checkpoint *c, struct ava_error *err);
 
 void redo_problem(struct redo *r, const char *path, const char *problem, uint64_t lost,
 		  const char *continues_in);
-/* Views as the redo left them, for the next checkpoint. */
+/* Append the views as the redo left them, for the next checkpoint. */
 void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *out);
 
 #endif

@@ -32,7 +32,8 @@ void seal_list_fini(struct seal_list *l);
  * JSON object: the last Seal has it as `"pruned"`, and is written even without new bytes. */
 int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pruned,
 		 struct seal_list *out, struct ava_error *err);
-/* After all contents are committed, the last into this daily log: note it in seals/last. */
+/* To call after all contents are committed, the last into this daily log: notes that one in
+ * seals/last. */
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err);
 
 #endif

@@ -13,11 +13,11 @@ struct ava_error;
 #define SEAL_HASH       32
 #define SEAL_KEY        32
 #define SEAL_SIG        64
-#define SEAL_MARK_CHARS 6 /* hex digits a mark has in "lines" */
+#define SEAL_MARK_CHARS 6 /* hex digits of a mark in "lines" */
 
 /* Paths below the data root. */
-#define SEAL_KEY_PATH    "seals/key"    /* the seed, 0600 */
-#define SEAL_PUBLIC_PATH "seals/public" /* every key that ever sealed here */
+#define SEAL_KEY_PATH    "seals/key"    /* seed of the private key, mode 0600 */
+#define SEAL_PUBLIC_PATH "seals/public" /* public keys: every one that ever sealed here */
 #define SEAL_LAST_PATH   "seals/last"   /* the newest Seal, outside of the sealed files */
 
 struct seal {
@@ -41,7 +41,7 @@ struct seal_item {
 	size_t nmarks;
 	unsigned char head[SEAL_HASH];
 };
-/* Item `i` of the seal: 1; 0: no such item; AVA_ECORRUPT. */
+/* Read item `i` of the seal: 1; 0: no such item; AVA_ECORRUPT. */
 int seal_item(const struct seal *s, size_t i, struct seal_item *item);
 uint32_t seal_mark(const struct seal_item *item, size_t i);
 
@@ -54,7 +54,7 @@ struct seal_last {
 	unsigned char hash[SEAL_HASH], head[SEAL_HASH];
 	char path[200]; /* a daily log; its first `size` bytes have `head` */
 };
-/* 0, AVA_ENOENT, AVA_ECORRUPT or the error of reading. */
+/* Read seals/last: 0, AVA_ENOENT, AVA_ECORRUPT or the error of reading. */
 int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err);
 int seal_last_write(int rootfd, const struct seal_last *last);
 
@@ -69,10 +69,10 @@ struct seal_newest {
 	unsigned char hash[SEAL_HASH];
 	char day[16]; /* date of the Seal's daily log: "2026-11-21"; "": not known */
 };
-/* From the daily logs, and from seals/last when that has a later one. */
+/* Find the newest Seal in the daily logs, or in seals/last when that has a later one. */
 int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *err);
 
-/* The last Seal of this log: 1; 0: none; or a code. */
+/* Find the last Seal of this log: 1; 0: none; or a code. */
 int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err);
 
 #endif

@@ -15,8 +15,8 @@
 
 #define SEGMENTS_SPARE 16          /* most spare segments kept */
 #define SEGMENTS_AHEAD 2           /* number of filled spares wanted */
-#define SEGMENTS_FRESH "fresh.tmp" /* in wal/: a file being made */
-#define SEGMENTS_NAME  24          /* "0000000000000001.seg" */
+#define SEGMENTS_FRESH "fresh.tmp" /* name in wal/ of a segment being made */
+#define SEGMENTS_NAME  24          /* bytes of a name: "0000000000000001.seg" */
 
 struct segments_live {
 	uint64_t seq;
@@ -40,10 +40,10 @@ void segments_name(uint64_t seq, char out[SEGMENTS_NAME]);
 /* The number in a file name; 0: not a segment's name. */
 uint64_t segments_number(const char *name);
 
-/* `next_seq` is above every number in the folder. */
+/* Begin with a folder in which every number is below `next_seq`. */
 int segments_init(struct segments *s, int walfd, uint64_t bytes, uint64_t next_seq);
 void segments_fini(struct segments *s);
-/* No segment is begun below `seq`. */
+/* From now on no segment is begun below `seq`. */
 void segments_above(struct segments *s, uint64_t seq);
 /* At start, in ascending order: first segments in use, needed or not (a release follows), then
  * spares. Only a segment with a good header may become a spare: its old number there shows that
@@ -82,14 +82,14 @@ struct log {
 	uint64_t unsynced_first;          /* lsn of the first batch of this flush; 0: none */
 };
 
-/* `good`: where recovery ended. */
+/* Begin behind the log that recovery found good: `good` is where that ends, `lsn` the next lsn. */
 int log_init(struct log *l, struct segments *pool, struct wal_pos good, uint64_t lsn);
 void log_fini(struct log *l);
 
-/* The longest batch a segment takes. */
+/* Bytes of the longest batch that a segment takes. */
 size_t log_room(uint64_t segment_bytes);
 
-/* Go on in another segment; nothing may be waiting in the buffer. -1, errno. */
+/* Go on in another segment; nothing may be waiting in the buffer. 0, or -1 and errno. */
 int log_begin(struct log *l);
 /* Is a better segment ready, or this one too full for `len` more bytes? */
 bool log_should_roll(const struct log *l, size_t len);
@@ -118,10 +118,10 @@ void log_mark(struct log *l);
 /* Name of the blob of the n-th operation of the batch whose first lsn is `lsn`. */
 void blob_name(uint64_t lsn, unsigned n, char out[BLOB_NAME]);
 
-/* Durable on return, its name too. -1 and errno: nothing is left. */
+/* Write a blob: durable on return, its name too. -1 and errno: nothing is left. */
 int blob_write(int walfd, uint64_t lsn, unsigned n, const void *bytes, size_t len,
 	       unsigned char hash[WAL_HASH]);
-/* Memory is the caller's (free()). -1 and errno; EBADMSG when size or hash differ. */
+/* Read a blob; *bytes is the caller's (free()). -1 and errno; EBADMSG when size or hash differ. */
 int blob_read(int walfd, uint64_t lsn, unsigned n, uint64_t len, const unsigned char hash[WAL_HASH],
 	      unsigned char **bytes);
 /* Remove blobs with an lsn below `before`. Returns how many remain; -1 and errno. */

@@ -22,13 +22,13 @@ struct op {
 	struct op *next; /* the next in the view's queue, until applied */
 	struct commit *commit;
 	struct view *view;
-	const unsigned char *bytes; /* all its bytes, also when a blob holds them */
+	const unsigned char *bytes; /* all bytes of the operation, also when a blob holds them */
 	size_t len;
 	uint64_t offset;    /* where the bytes go in the view; set when laid down */
 	const char *id;     /* the entry's id for JOURNAL_ENTRY; NUL-terminated */
 	uint32_t at;        /* where the operation's head stands in commit->batch */
 	uint8_t kind;       /* enum journal_op_kind */
-	bool blob, creates; /* creates: the view did not exist before it */
+	bool blob, creates; /* creates: the view did not exist before the operation */
 };
 
 /* One allocation: the struct, its operations, its batch, its longer bytes. */
@@ -43,14 +43,14 @@ struct commit {
 	bool now;
 	size_t memory;        /* size of the allocation, counted for the queue's limit */
 	size_t batch_len;     /* length of `batch`, head and padding counted */
-	struct wal_pos pos;   /* where it was laid down */
-	uint64_t before;      /* bytes laid down before it since start */
-	uint64_t whole;       /* the same with the bytes of blobs */
+	struct wal_pos pos;   /* where the commit was laid down */
+	uint64_t before;      /* bytes laid down before the commit, since start */
+	uint64_t whole;       /* the same, with the bytes of blobs */
 	unsigned char *batch; /* as in the segment, but for the head, offsets and hashes */
 	struct op ops[];
 };
 
-/* First and last of a queue; `last` is undefined while it is empty. */
+/* A queue of commits: the first and the last; `last` is undefined while it is empty. */
 struct commit_queue {
 	struct commit *first, *last;
 };
@@ -103,15 +103,15 @@ struct view {
 	bool looked, apart, gone; /* helper: `apart` known; on another file system; to be freed */
 	uint64_t noted, synced;   /* helper: the file's size at this checkpoint, at the last one */
 	unsigned refs;            /* owner: number of operations whose commits are not drained */
-	enum view_use use;        /* constant, as path */
+	enum view_use use;        /* constant, as is `path` */
 
 	_Atomic uint64_t size, inode; /* size: applied bytes; inode 0: not known */
 	_Atomic unsigned part;        /* number of the part that is written; 0: not looked at yet */
 	_Atomic int mark;             /* enum view_mark */
-	_Atomic bool fresh;           /* its name may not be durable yet */
+	_Atomic bool fresh;           /* the file's name may not be durable yet */
 	_Atomic bool dropped;         /* no more operations are expected */
-	_Atomic bool left;            /* no sync of its file covers, or reports, all its bytes */
-	_Atomic int kept; /* descriptor kept for syncing a file that is closed; -1: none */
+	_Atomic bool left; /* no sync of the file covers, or reports errors of, all its bytes */
+	_Atomic int kept;  /* descriptor kept for syncing a file that is closed; -1: none */
 
 	bool on_disk;          /* the file exists */
 	bool held, touched;    /* in apply.held; in apply.touched */
@@ -143,7 +143,7 @@ struct view_set {
 	struct iovec iov[VIEW_IOV];
 };
 
-/* `cap` 0: from RLIMIT_NOFILE, raised to its hard limit. */
+/* `cap`: most descriptors kept open; 0: as RLIMIT_NOFILE, raised to its hard limit, allows. */
 int view_set_init(struct view_set *s, int rootfd, size_t cap);
 void view_set_fini(struct view_set *s); /* closes descriptors; views stay */
 
@@ -156,15 +156,15 @@ int view_lay(struct view_set *s, struct op *op);
 /* Take back `op`, the newest laid down of its view. */
 void view_unlay(struct op *op);
 
-/* The helper: take the descriptor for syncing a closed file. The kernel reports an error of
- * writing back only to descriptors open since then; a file opened afresh may miss it once its
- * inode left memory. The caller's; -1: it is open, or unchanged. */
+/* For the helper: take the descriptor kept for syncing a closed file. The kernel reports an error
+ * of writing back only to descriptors open since then; a file opened afresh may miss it once its
+ * inode left memory. The caller owns it; -1: the file is open, or unchanged. */
 int view_take_kept(struct view_set *s, struct view *v);
-/* The helper: the view's sync is done. */
+/* For the helper: note that the view's sync is done. */
 void view_synced(struct view_set *s, struct view *v);
 
 void view_queue(struct op *op);
-/* Apply the queue. 0, or -1 and errno: the rest stays queued. */
+/* Apply the view's queue. 0, or -1 and errno: the rest stays queued. */
 int view_run(struct view_set *s, struct view *v);
 
 /* The view cannot be written, though the disk is not full, and holds up the journal: move its

@@ -17,7 +17,7 @@
 #define WAL_OP_HEAD    24
 #define WAL_HASH       32             /* length of the SHA-256 of bytes that stand in a blob */
 #define WAL_INLINE_MAX (64 * 1024)    /* longer bytes go to a blob */
-#define WAL_GAP        WAL_BATCH_HEAD /* zero bytes that follow every flush */
+#define WAL_GAP        WAL_BATCH_HEAD /* number of zero bytes that follow every flush */
 
 /* Stands for the inode that a PUT replaces, when the PUT follows another one that is not applied
  * yet. */
@@ -56,7 +56,7 @@ struct wal_batch {
 
 /* Write the head before a payload that is in place, with the checksum. */
 void wal_batch_put(unsigned char *batch, const struct wal_batch *b);
-/* Is a whole batch at `at` of a segment of which `len` bytes are known? */
+/* Is there a whole batch at `at` of a segment of which `len` bytes are known? Fills *b. */
 bool wal_batch_get(const unsigned char *segment, size_t len, uint64_t at, uint32_t salt,
 		   struct wal_batch *b);
 /* The salt of a batch at `at`; for a segment without a header. */
@@ -72,17 +72,17 @@ struct wal_op {
 	size_t path_len;
 	const char *id;
 	size_t id_len;
-	const unsigned char *bytes; /* `len` of them, or WAL_HASH with `blob` */
+	const unsigned char *bytes; /* the operation's `len` bytes, or WAL_HASH bytes with `blob` */
 	uint64_t len, offset;
 };
 
 size_t wal_op_size(size_t path_len, size_t id_len, size_t len, bool blob);
-/* Returns the end of the operation. */
+/* Write an operation at `p`; returns its end. */
 unsigned char *wal_op_put(unsigned char *p, const struct wal_op *op);
 /* Fill in the fields known only when the batch is laid down. */
 void wal_op_place(unsigned char *op, unsigned part, uint64_t offset);
-/* Next operation of a payload: 1; 0 at its end; -1 when it is malformed, which despite a good
- * checksum another version's writer can cause. */
+/* Read the next operation of a payload: 1; 0 at its end; -1 when it is malformed, which despite a
+ * good checksum another version's writer can cause. */
 int wal_op_next(const unsigned char **p, const unsigned char *end, struct wal_op *op);
 
 /* ---- The file wal/checkpoint: how far the journal is in the views and synced, and the state of
@@ -99,7 +99,7 @@ struct checkpoint_view {
 };
 
 struct checkpoint {
-	bool clean;         /* everything was answered and applied, nothing followed */
+	bool clean;         /* at the end everything was answered and applied */
 	struct wal_pos pos; /* recovery begins here */
 	uint64_t lsn;       /* the next lsn to give */
 	struct checkpoint_view *views;
@@ -107,14 +107,16 @@ struct checkpoint {
 	char *text; /* owned */
 };
 
-/* Append a head, any number of views, an end. Returns buf_check(out) at the end. */
+/* Write a checkpoint to `out`: a head, any number of views, an end, which returns
+ * buf_check(out). */
 void checkpoint_head(struct buf *out, bool clean, struct wal_pos pos, uint64_t lsn);
 void checkpoint_add(struct buf *out, const struct checkpoint_view *v);
 int checkpoint_end(struct buf *out);
 /* Replace the checkpoint file, durably. -1 and errno. */
 int checkpoint_write(int rootfd, const struct buf *text);
 
-/* 0; AVA_ENOENT; AVA_ECORRUPT; AVA_ENOMEM; AVA_EIO. *c owns memory on 0. */
+/* Read the checkpoint file. 0; AVA_ENOENT; AVA_ECORRUPT; AVA_ENOMEM; AVA_EIO. *c owns memory on
+ * 0. */
 int checkpoint_read(int rootfd, struct checkpoint *c, struct ava_error *err);
 void checkpoint_fini(struct checkpoint *c);
 

@@ -26,7 +26,7 @@ struct apply {
 	uint64_t held_commits;
 };
 
-/* Shared by owner and thread; all under `lock`. */
+/* Fields shared by owner and thread, used under `lock` alone. */
 struct writer_shared {
 	struct commit_queue in; /* commits on their way from the owner to the thread */
 	size_t in_bytes;
@@ -44,7 +44,7 @@ struct writer_shared {
 	uint64_t released;             /* bytes laid down that the last checkpoint released */
 	uint64_t commits, flushes, held_commits;
 	size_t held_bytes;
-	int segment_error; /* errno: no segment can be synced */
+	int segment_error; /* errno while no segment can be synced; 0: none */
 	int held_error;    /* errno of the first held view */
 	char held_path[128];
 	struct ava_error lasting; /* error of the helper's that stays until the next start */
@@ -58,7 +58,7 @@ struct writer {
 	pthread_cond_t ready; /* wakes a waiting owner */
 	struct writer_shared shared;
 
-	/* set before writer_start */
+	/* these are set before writer_start */
 	int walfd;
 	int64_t pace_us;
 	uint64_t wal_max; /* most bytes that may wait for a checkpoint */
@@ -82,19 +82,20 @@ struct writer {
 	uint64_t bytes, whole, commits, flushes; /* bytes laid down; whole: with those of blobs */
 };
 
-/* `good`: where recovery ended. On error nothing is left to fini. */
+/* `good`: where the log that recovery found good ends; `lsn`: the next lsn. On error nothing is
+ * left to fini. */
 int writer_init(struct writer *w, int rootfd, size_t fd_cache, struct segments *pool,
 		struct wal_pos good, uint64_t lsn);
 void writer_fini(struct writer *w);
 int writer_start(struct writer *w);
-/* Flush the queue; commits that the disk refuses are answered too. */
+/* Flush the queue and stop the thread; commits that the disk refuses are answered too. */
 void writer_stop(struct writer *w);
 
-/* Owner. *c* is *taken* on 0; else the code with which new work is refused. */
+/* For the owner: queue `c`, which is *taken* on 0; else the code with which new work is refused. */
 int writer_put(struct writer *w, struct commit *c);
-/* Owner: commits answered since the last call. */
+/* For the owner: take the commits answered since the last call. */
 struct commit *writer_take(struct writer *w);
-/* Owner: wait until a commit is answered; true: the disk takes no more. */
+/* For the owner: wait until a commit is answered; true: the disk takes no more. */
 bool writer_wait(struct writer *w);
 
 /* Recompute refuse and health. Under lock, after a change of their inputs. */
