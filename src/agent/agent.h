@@ -15,7 +15,7 @@
 #include "agent/ask.h" /* its arrivals too */
 #include "agent/machine.h"
 
-/* `request_bytes` = head and first lines of the first request. */
+/* `request_bytes`: bytes of the first request's head and first lines. */
 void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
 		void *world, int64_t request_bytes);
 void agent_fini(struct agent *a);
@@ -24,14 +24,15 @@ void agent_run(struct agent *a);
 
 /* Arrivals: the world reports what came. Each only stores it; agent_run is called afterwards. */
 void agent_on_slot(struct agent *a);
-/* rv 0: `t` *taken*. rv < 0: t is NULL, `class` and `sentence` *copied*. */
+/* The reply came. rv 0: `t` *taken*. rv < 0: the call failed, t is NULL, class and sentence are
+ * *copied*. */
 void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
 		    const char *sentence);
 /* The attempt failed: where limits allow, the next agent_run calls io->infer again for the same
  * iteration. */
 void agent_on_again(struct agent *a);
-/* Like agent_on_again, but the request was too large: again with less, or the end with class and
- * sentence (*copied*). */
+/* As agent_on_again, but the request was too large: another attempt with less, or the end with
+ * class and sentence (*copied*). */
 void agent_on_refused(struct agent *a, const struct agent_told *told, const char *error_class,
 		      const char *sentence);
 void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d);

@@ -10,7 +10,7 @@ bool ask_needed(const struct agent *a, const struct turn_call *c);
 /* The number of calls that a person must be asked about, and the first of them in *first. */
 unsigned ask_open(const struct agent *a, unsigned *first);
 
-/* Give the question to the world. 0, AVA_ENOMEM, or the world's code. */
+/* Give the question of this call to the world. 0, AVA_ENOMEM, or the world's code. */
 int ask_start(struct agent *a, unsigned call);
 /* Ask about the limit or quota in a->over, and poll for the answer: 0 and *how, 1: nobody has
  * answered yet, or a code as above. */

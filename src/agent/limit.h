@@ -16,10 +16,10 @@
  * agent_resource). Time is left to the deadline. */
 int limit_reserve(const struct agent *a, int64_t *max_output);
 
-/* The most that the next call costs with that output; 0 when the price is unknown: money does
- * not bound the run then. */
+/* The most that the next call costs with `max_output`; 0 when the price is unknown: then money does
+ * not bound the run. */
 int64_t limit_call_cost(const struct agent *a, int64_t max_output);
-/* Tokens of output of a call that costs that much; negative: the call's input alone costs more. */
+/* Tokens of output of a call that costs `microusd`; negative: the call's input alone costs more. */
 int64_t limit_output_for(const struct agent *a, int64_t microusd);
 /* Tokens of the model's window: as the service told, else as the spec has it. */
 int64_t limit_window(const struct agent *a);
@@ -49,7 +49,7 @@ void limit_settle(struct agent *a, struct usage *u);
 
 /* Is every price zero? */
 bool price_free(const struct agent_price *p);
-/* Like limit_settle, for an attempt without a reply: nothing was measured. */
+/* As limit_settle, for an attempt without a reply: nothing was measured. */
 void limit_charge(struct agent *a, struct usage *u);
 
 /* Resources of which the next call's input, as far as known, will have used 80 %, and that the
@@ -57,7 +57,7 @@ void limit_charge(struct agent *a, struct usage *u);
  * costs its whole input again. */
 unsigned limit_near(const struct agent *a, int64_t now_ms);
 
-/* The sentence for a resource. */
+/* Write the sentence that tells the model about a resource. */
 #define LIMIT_TEXT 160
 void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms,
 		    char out[LIMIT_TEXT]);
@@ -85,9 +85,9 @@ struct agent_shared {
 	bool last; /* the rest of the money pays for the next call only */
 };
 
-/* Ask the world; all zero when it has no such limits. */
+/* Ask the world for the shared limits; all zero when it has none. */
 void shared_ask(struct agent *a, struct agent_shared *out);
-/* The sentence for one share. */
+/* Write the sentence that tells the model about one share. */
 void shared_sentence(const struct agent *a, const struct agent_shared *s, enum agent_share share,
 		     char *out, size_t size);
 /* Are 80 % of `limit` used? */
@@ -116,11 +116,11 @@ struct agent_compacted {
 #define COMPACT_HALVINGS 3   /* refusals as too large in a row, after each of which room is made */
 #define COMPACT_KEEP     8   /* lines at the conversation's end that stay if possible */
 #define COMPACT_LEAST    400 /* smallest result worth a marker, bytes */
-#define COMPACT_MARKER   240 /* most bytes of a marker */
-#define COMPACT_LEDGER   10  /* calls that the summary of a span names */
+#define COMPACT_MARKER   240 /* most bytes of a marker in place of a result */
+#define COMPACT_LEDGER   10  /* most calls that the summary of a removed span names */
 
-/* Make room before the next call? At 80 % of the window, counting the estimated input and the
- * reserved output, or when the service said that the request is too large. */
+/* Must room be made before the next call? Yes at 80 % of the window, counting the estimated input
+ * and the reserved output, or when the service said that the request is too large. */
 bool compact_due(const struct agent *a, struct agent_compact *out);
 /* Room was made (or could not be): adjust the estimate of the next input. */
 void compact_done(struct agent *a, const struct agent_compacted *d);
@@ -144,9 +144,9 @@ struct compact_result {
 struct compact_plan {
 	int64_t need;  /* bytes to make free */
 	int64_t must;  /* those of `need` without which the request cannot be sent at all */
-	bool newest;   /* unread results may be shortened for `must` */
+	bool newest;   /* results not yet read may be shortened to make `must` free */
 	size_t fold;   /* out: lines 1 to fold - 1 become part of the first; 0: none do */
-	int64_t freed; /* out, estimated; 0: nothing can go */
+	int64_t freed; /* out: estimated bytes made free; 0: nothing can go */
 };
 
 /* Results that were read go first, the oldest before others; when that is not enough, a span of

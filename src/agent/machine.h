@@ -47,7 +47,7 @@ struct agent_spec {
 	bool can_force; /* the dialect can force a tool */
 	bool resumed;   /* the run's conversation begins with that of another run */
 	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
-	const char *task;          /* shown again in notices; NULL: no reminder */
+	const char *task;          /* the task, shown again in notices; NULL: no reminder */
 	/* Tools of which each call needs a person's yes. */
 	const struct tool *const *ask_before;
 	unsigned nask_before;
@@ -55,10 +55,10 @@ struct agent_spec {
 
 /* Tokens named in a refusal; 0: not named. */
 struct agent_told {
-	int64_t window;     /* most of request and reply together */
-	int64_t prompt;     /* counted for the request, with or without its output */
-	int64_t output_max; /* most output that may be requested */
-	int64_t asked;      /* output that the refused request asked for */
+	int64_t window;     /* most tokens of request and reply together */
+	int64_t prompt;     /* tokens counted for the request, with or without its output */
+	int64_t output_max; /* most tokens of output that may be requested */
+	int64_t asked;      /* tokens of output that the refused request asked for */
 	bool cap;           /* the output that was asked for was too much by itself */
 };
 
@@ -97,7 +97,7 @@ struct agent_end {
 	const char *exhausted;   /* the used-up resource, for an event Exhausted; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
 	const char *error_class; /* class for an event Error; NULL: none */
-	/* The submitted output, or the best there is. */
+	/* The submitted output, or the best that the run has instead. */
 	const char *output; /* JSON text; NULL: null */
 	size_t output_len;
 	const char *summary; /* NULL: none; the world may use the last text it knows */
@@ -113,18 +113,18 @@ struct agent_ask {
 	bool approval;
 	const char *question; /* NULL for an approval: the call itself is the question */
 	const char *choices;  /* JSON array of strings; NULL: none */
-	const char *fallback; /* taken when nobody answers; NULL: none */
-	int64_t timeout_ms;   /* until the answer; INT64_MAX: as long as the world allows */
+	const char *fallback; /* the answer taken when nobody answers; NULL: none */
+	int64_t timeout_ms;   /* longest wait for it; INT64_MAX: as long as the world allows */
 };
 
 /* In place of a call for `ask` and `ask_end`: may the run pass a->over? On a yes the world
  * raises that limit in a->spec before ask_end returns. */
 #define AGENT_ASK_LIMIT (UINT16_MAX - 1u)
-/* The same for a parked run (agent_on_parked), whose call is made again when the time of `ask`
- * has come, or on a yes. */
+/* As AGENT_ASK_LIMIT, for a parked run (agent_on_parked): its call is made again when the time of
+ * `ask` has come, or on a yes. */
 #define AGENT_ASK_QUOTA (UINT16_MAX - 2u)
-/* a->over for a quota of the service instead of a limit; and the same after a person said to
- * wait. */
+/* Values of a->over for a quota of the service instead of a limit: before, and after a person said
+ * to wait. */
 #define AGENT_PARKED (AGENT_NRESOURCES + 1)
 #define AGENT_WAITS  (AGENT_NRESOURCES + 2)
 
@@ -133,22 +133,24 @@ enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
 
 struct agent_io {
 	int64_t (*now)(struct agent *a); /* monotonic ms */
-	/* Call agent_run at that time; replaces the last request; INT64_MAX: never. */
+	/* Call agent_run at that time, which replaces the time asked for before; INT64_MAX:
+	 * never. */
 	void (*wake_at)(struct agent *a, int64_t at_ms);
 
-	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
-	void (*slot_drop)(struct agent *a); /* gives the slot back, or the wish for one up */
+	void (*slot_want)(struct agent *a); /* ask for a slot: -> agent_on_slot */
+	void (*slot_drop)(struct agent *a); /* give back the slot, or cancel slot_want */
 
-	/* -> agent_on_reply, _again, _refused or _parked. AVA_ENOENT as its code: the run's
-	 * folder is gone. AVA_EBUDGET, here or as its code: the budget of the group or of the
-	 * day is used up, the run ends as cost_exceeded; here with the sentence in
-	 * a->reply_error. */
+	/* Call the model: -> agent_on_reply, _again, _refused or _parked. agent_on_reply with
+	 * AVA_ENOENT: the run's folder is gone. AVA_EBUDGET, returned here or there: the budget of
+	 * the group or of the day is used up, the run ends as cost_exceeded; here with the sentence
+	 * in a->reply_error. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
-	/* Remove from the conversation as agent/limit.h plans, durable and for good: later
-	 * requests extend the rest. -> agent_on_compacted, also when nothing can go. infer_stop
-	 * ends this too. */
+	/* Make room: remove from the conversation as agent/limit.h plans, durable and for good:
+	 * later requests extend the rest. -> agent_on_compacted, also when nothing can go.
+	 * infer_stop ends this too. */
 	int (*compact)(struct agent *a, const struct agent_compact *c);
-	/* No agent_on_reply may come any more. The world counts the cost of the call. */
+	/* Stop the model call: no agent_on_reply may come any more. The world counts the cost of
+	 * the call. */
 	void (*infer_stop)(struct agent *a);
 	/* Write the reply: its lines, InferEnd, CostUpdate, ExtendedThinking,
 	 * one ToolCall per call. usage.cost_microusd is filled in from the price
@@ -157,8 +159,8 @@ struct agent_io {
 	 * bytes it adds to the next request, or a negative code. An empty reply
 	 * (no wire) writes its events only. */
 	int64_t (*save_reply)(struct agent *a, const struct turn *t, bool wait);
-	int (*tool_start)(struct agent *a, unsigned call); /* -> agent_on_tool */
-	void (*tools_stop)(struct agent *a);               /* no agent_on_tool comes any more */
+	int (*tool_start)(struct agent *a, unsigned call); /* start the call: -> agent_on_tool */
+	void (*tools_stop)(struct agent *a); /* stop the tools: no agent_on_tool comes any more */
 	/* All calls of a->turn are answered: write their results line(s) with the notices
 	 * (user-role text after the results; with no calls, a user line of its own), and `warned`
 	 * as a Limit event. Messages of people (agent_on_steer) go behind the notices. The commit
@@ -171,9 +173,9 @@ struct agent_io {
 	/* The question is answered: make it durable before its consequences. -> agent_on_saved.
 	 * A question that the end leaves open is closed by save_end. */
 	void (*ask_end)(struct agent *a, unsigned call, enum agent_asked how);
-	/* The end, all in one commit: open ToolResults and InferEnd, results
-	 * line, Exhausted, Error, result.json, SubagentComplete, catalog row.
-	 * Never fails: the world keeps trying. -> agent_on_saved. */
+	/* Write the end, all in one commit: open ToolResults and InferEnd, results line, Exhausted,
+	 * Error, result.json, SubagentComplete, catalog row. Never fails: the world keeps trying.
+	 * -> agent_on_saved. */
 	void (*save_end)(struct agent *a, const struct agent_end *end);
 	/* The agent is DONE: the world frees it from its reap list. */
 	void (*done)(struct agent *a);
@@ -182,7 +184,7 @@ struct agent_io {
 	void (*shared)(struct agent *a, struct agent_shared *out);
 };
 
-/* ---- its state */
+/* ---- the machine's state */
 
 enum agent_state {
 	AGENT_QUEUED,
@@ -223,11 +225,11 @@ struct agent_position {
 struct agent {
 	const struct agent_io *io;
 	const struct agent_spec *spec;
-	void *world;       /* the run that the agent is of; the world's */
+	void *world;       /* the world's struct for this run */
 	struct turn *turn; /* owned; NULL while a model is called */
 	struct agent_position at;
-	int64_t started_ms;   /* start of the slot, less at.used_ms; -1: no slot yet */
-	int64_t deadline_ms;  /* monotonic; INT64_MAX: not yet, or its clock stands still */
+	int64_t started_ms;  /* start of the slot, less at.used_ms; -1: no slot yet */
+	int64_t deadline_ms; /* end of the time, monotonic; INT64_MAX: none yet, or no clock runs */
 	int64_t ask_until_ms; /* when the open question ends; monotonic */
 	/* state: agent_move alone writes it; over: resource asked about, + 1 */
 	uint8_t state, over;
@@ -241,7 +243,7 @@ struct agent {
 	bool reply_ready, cancelled, ending;
 	bool ask_given, ask_yes; /* the person's answer came, as the call's output; it is a yes */
 	bool steered;            /* a text that would end the run waits for messages of people */
-	int reply_code;          /* < 0: the call failed for good */
+	int reply_code;          /* < 0: the model call failed for good */
 	unsigned answered;       /* number of the turn's calls that have a result */
 	enum ava_status status;  /* set when ending */
 	const char *stop_reason; /* static; set when ending */

@@ -17,13 +17,13 @@ int output_check(struct agent *a, struct agent_end *end, const char **errors);
 /* Take our words out of the result in a call that ends the run. `rv`: the verdict
  * on its arguments, which is returned, or AVA_EINVAL when no summary is left. */
 int output_clean(const struct agent *a, struct turn_call *c, int rv, struct ava_error *err);
-/* reply_read, but a result made of our words is none. */
+/* As reply_read, but a result made of our words is none. */
 int output_read(const struct agent *a, struct reply *r, const char *text, size_t len);
 /* Accept a call that ends the run with misfit arguments that hold a result, with a caveat, when
  * the last one was refused or on `last`: no other can come. AVA_EINVAL: refused, and counted. */
 int output_accept(struct agent *a, struct turn_call *c, bool last);
 
-/* The first call that ends the run with valid arguments; NULL: none. */
+/* The turn's first call that ends the run with valid arguments; NULL: none. */
 struct turn_call *output_submit(struct agent *a);
 /* Put off the result: the model has not read a person's message yet. */
 void output_put_off(struct agent *a);

@@ -18,24 +18,25 @@ struct redact;
  * borrowed. */
 void agent_position_of(const struct agent *a, int64_t now_ms, struct agent_position *p);
 
-/* Write into an object open in `w`; zeros are left out. `sentence`: the service's, when the
- * request was too large; or the fault of a run that repeats itself, for its last reply. The
- * model's text goes in without secrets; `redact` NULL: there are none. */
+/* Write the position into an object open in `w`; zeros are left out. `sentence`: the service's,
+ * when the request was too large; or the fault of a run that repeats itself, for its last reply.
+ * The model's text goes in without secrets; `redact` NULL: there are none. */
 void agent_position_write(const struct agent_position *p, const char *sentence,
 			  const struct redact *redact, struct jw *w);
-/* AVA_ENOMEM, AVA_ECORRUPT; call agent_position_fini in any case. */
+/* Read a position from JSON. 0, AVA_ENOMEM, AVA_ECORRUPT; call agent_position_fini in any case. */
 int agent_position_read(struct agent_position *p, const json_t *value);
 void agent_position_fini(struct agent_position *p);       /* frees what its pointers point to */
-const char *agent_position_sentence(const json_t *value); /* borrowed; "" */
+const char *agent_position_sentence(const json_t *value); /* borrowed; "": none */
 
-/* Before a first agent_run; pointers of p are *taken* (and NULL then). */
+/* Set the machine to position `p` before a first agent_run; pointers of p are *taken* (and NULL
+ * then). */
 void agent_restore(struct agent *a, struct agent_position *p, const char *sentence);
-/* After agent_restore: a recorded reply of that call, `bytes` of the next request, without
- * recorded consequences. It is counted and handled as if it had just come, but not written
- * again. `t` *taken*; its calls with a recorded result are answered. Others may have begun:
- * those of repeatable tools and `unstarted` ones run, the rest is answered as interrupted. */
+/* After agent_restore: take up a recorded reply of the restored call, `bytes` of the next request,
+ * without recorded consequences. It is counted and handled as if it had just come, but not written
+ * again. `t` *taken*; its calls with a recorded result are answered. Others may have begun: those
+ * of repeatable tools and `unstarted` ones run, the rest is answered as interrupted. */
 void agent_resume_reply(struct agent *a, struct turn *t, int64_t bytes);
-/* The same for an already counted reply (a replay). */
+/* As agent_resume_reply, for a reply that is counted already (a replay). */
 void agent_resume_counted(struct agent *a, struct turn *t);
 /* The request was too large: make room before the next call, or ask for less output where that
  * is enough. */
@@ -83,10 +84,10 @@ struct repeats {
 	uint32_t changes; /* number of calls so far that may have changed the world */
 };
 void repeat_free(struct repeats *r); /* NULL is fine */
-/* Copy for another thread. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
+/* Copy the table for another thread. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
 int repeat_copy(const struct repeats *r, struct repeats **out);
 
-/* The table's key of a call that has its result. */
+/* What the table knows a call with its result by. */
 struct repeat_print {
 	uint64_t call, result; /* hash of name and arguments; of what came back */
 };
@@ -94,7 +95,7 @@ struct repeat_print {
 /* Repetition found in a call that has just got its result. */
 struct repeat_note {
 	unsigned times; /* 1: the call is new, or its result is no longer in the conversation */
-	struct call_ref from; /* otherwise: place of the same result */
+	struct call_ref from; /* when times > 1: the call that the same result stands at */
 };
 
 /* Count all calls of a turn that ran or were refused: an output that is in the conversation
@@ -107,9 +108,9 @@ int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **wor
  * turn, else NULL. A call that ran sets *vain to 0; any other turn leaves it. */
 const struct turn_call *repeat_vain(const struct turn *t, uint8_t *vain);
 
-/* Note that the result of that call was removed. `r` may be NULL here and below. */
+/* Note that the result of call `at` was removed. `r` may be NULL here and below. */
 void repeat_removed(struct repeats *r, struct call_ref at);
-/* Is the result of that call there because it was asked for again, and how often was it removed
+/* Is the result of call `at` there because it was asked for again, and how often was it removed
  * before? */
 bool repeat_fetched(const struct repeats *r, struct call_ref at, unsigned *removed);
 

@@ -25,7 +25,7 @@ struct reply {
  * and digits, else the only one that stands with a word more. NULL: none, or several. */
 const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const char *name);
 
-/* 0 or AVA_ENOMEM. After it reply_fini is due in either case. */
+/* Read a text. 0 or AVA_ENOMEM; reply_fini is due in either case. */
 int reply_read(struct reply *r, const char *text, size_t len, const struct tool *const *tools,
 	       unsigned ntools);
 void reply_fini(struct reply *r);
@@ -48,9 +48,9 @@ int reply_json(struct arena *mem, const json_t *v, const char **out, size_t *len
 /* Fill output, summary, caveats and confidence (0: unknown) of `end` from the arguments of
  * submit_result or from an envelope; strings in `mem`. 0 or AVA_ENOMEM. */
 int reply_result(struct arena *mem, const json_t *object, struct agent_end *end);
-/* The same from reply_read's finding, unverified and with a caveat about its origin, unless it
- * was asked for in that form (`submitted`); text beside the object becomes the summary when it
- * has none. */
+/* As reply_result, from what reply_read found: unverified and with a caveat about its origin,
+ * unless it was asked for in that form (`submitted`); text beside the object becomes the summary
+ * when the object has none. */
 int reply_take(struct arena *mem, const struct reply *r, const char *text, size_t len,
 	       bool submitted, struct agent_end *end);
 #define REPLY_LOOPED "the model repeated itself from here on and was stopped"

@@ -32,19 +32,20 @@ struct ava_error;
 #define TOOL_WRITES  256u /* changes the copy: only a run with that grant has the tool */
 /* Output of the tool consists of blocks made with agent/envelope.h and is not escaped again. */
 #define TOOL_WEB 512u
-/* Of an MCP server (tool/mcp.h): a run keeps its definition, and the server looks at arguments. */
+/* The tool is of an MCP server (tool/mcp.h): a run keeps its definition, and the server looks at
+ * arguments. */
 #define TOOL_MCP        1024u
 #define TOOL_MCP_PREFIX "mcp__"
-/* Every run has it, whatever its task; a run with only such tools can look nothing up. */
+/* Every run has the tool, whatever the task; a run with only such tools can look nothing up. */
 #define TOOL_COMMON 2048u
-/* In a small window it is shown only once it is needed (subagent/spec_brief.c). */
+/* In a small window the tool is shown only once it is needed (subagent/spec_brief.c). */
 #define TOOL_LATER 4096u
 /* As TOOL_LATER, but in any window of a model on one's own server: the tool is about runs and
  * quotes, of which there may be none. */
 #define TOOL_OF_RUNS 8192u
 
-#define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
-#define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
+#define TOOL_OUTPUT_MAX (64u << 10) /* most bytes for the model; the rest is an artifact */
+#define TOOL_FULL_MAX   (4u << 20)  /* most bytes that a tool may produce at all */
 
 struct tool_call;
 struct turn_call;
@@ -76,7 +77,7 @@ struct tool_env {
 	struct os_loop *loop;
 	uint64_t order;  /* start order of the run: older runs get threads of the pool first */
 	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
-	const char *cwd; /* for messages only, never opened */
+	const char *cwd; /* the folder's path, for messages only, never opened */
 	/* Folders that no tool reads, ava's own, keys and data of others: by the kernel's names,
 	 * NULL at the end. NULL: none. */
 	const char *const *keep_out;
@@ -91,28 +92,29 @@ struct tool_env {
 	/* Text is redacted before it is cut, since half a secret is not recognised. NULL:
 	 * nothing is secret. Immutable; any thread. */
 	const struct redact *redact;
-	/* The full output of an earlier call of this run, for read_result.
-	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
+	/* Give the full output of an earlier call of this run, for read_result. May be called on a
+	 * pool thread. 0, AVA_ENOENT, AVA_EIO. */
 	int (*fetch_result)(struct tool_env *env, const char *call_id, struct buf *out,
 			    struct ava_error *err);
 	/* Memories (memory/memory.h), and the user whose they are; NULL: none. */
 	struct memory *memory;
 	const char *user_id;
-	/* Report a read of this key: a StateRead event. Loop thread; NULL: not reported. */
+	/* Report that the tool read this key: a StateRead event. Loop thread; NULL: not
+	 * reported. */
 	void (*state_read)(struct tool_env *env, const char *key);
 	struct pages *pages;    /* tool/pages.h; NULL: this program reaches no web */
 	struct mcp_client *mcp; /* tool/mcp.h; NULL: there is no server */
-	/* Texts in the run's record: first the words of people (task, context, messages,
-	 * answers), then each result of a tool. Non-zero of `each` stops and is returned. On a
-	 * pool thread. NULL: no record. */
+	/* Give the texts in the run's record to `each`: first the words of people (task, context,
+	 * messages, answers), then each result of a tool. Non-zero of `each` stops and is returned.
+	 * On a pool thread. NULL: no record. */
 	int (*told)(struct tool_env *env,
 		    int (*each)(bool person, const char *text, size_t len, void *user), void *user,
 		    struct ava_error *err);
 	/* Report the present activity of a tool, one line of a stranger's, for people. NULL: not
 	 * reported. */
 	void (*activity)(struct tool_env *env, const char *line);
-	/* Report the sandbox layers of its commands (SECURITY.md), JSON, for the record. NULL:
-	 * not reported. */
+	/* Report the sandbox layers of the tool's commands (SECURITY.md), JSON, for the record.
+	 * NULL: not reported. */
 	void (*layers)(struct tool_env *env, const char *json);
 	bool unboxed; /* sandbox.required is 0: run without a sandbox where none can be had */
 	/* Commands are stopped when less of the disk than this is free; 0: never. */
@@ -152,7 +154,7 @@ struct tool_call {
 /* All tools (src/tool/table.c): the program's own, and those added since. A row stays as long as
  * the process, since runs point to it; a TOOL_MCP row until it is removed: runs have copies.
  * Loop thread only. */
-extern const struct tool *const tool_table[];   /* of this program, NULL-terminated */
+extern const struct tool *const tool_table[];   /* the program's own tools, NULL-terminated */
 const struct tool *tool_find(const char *name); /* NULL: no such tool */
 int tool_add(const struct tool *t);             /* AVA_EEXIST, AVA_EBUSY (too many) */
 void tool_remove(const struct tool *t);         /* no new run gets it */
@@ -173,8 +175,8 @@ void tool_write(struct jw *w, const struct tool *t, const char *key, bool brief)
  * misfits as they are. AVA_EINVAL with a sentence for the model and a call that would fit;
  * AVA_ECORRUPT: the schema is invalid; AVA_ENOMEM. */
 int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, struct ava_error *err);
-/* The same for a call as it arrived and its tool (NULL: any object will do); its text becomes
- * that of the arguments for the tool, NULL when they are no object. */
+/* As tool_fit_args, for a call as it arrived and its tool (NULL: any object will do); c->args
+ * becomes the text of the arguments for the tool, NULL when they are no object. */
 int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
 		   struct ava_error *err);
 /* An example call that fits, {"name": …, "arguments": …}: a new reference. */

@@ -12,7 +12,7 @@
 
 struct tool;
 
-/* Counted as billed; input counts all input, cache read and write too. */
+/* Tokens of a call, counted as billed; `input` is all input, cache read and write too. */
 struct usage {
 	int64_t input, output, cache_read, cache_write, reasoning;
 	int64_t cost_microusd; /* the provider's own figure; -1: none given */
@@ -27,7 +27,7 @@ enum turn_stop {
 	TURN_STOP_LENGTH, /* max output reached */
 	TURN_STOP_REFUSAL,
 	TURN_STOP_OTHER,
-	TURN_STOP_REPEATED, /* stopped by us: it repeated itself */
+	TURN_STOP_REPEATED, /* we stopped the reply: it repeated itself */
 	TURN_STOP_PAUSE,    /* the service paused its own work: ask again with the reply as it is */
 };
 
@@ -44,9 +44,9 @@ struct turn_call {
 	 * for one that did not. In the turn's arena. */
 	bool answered, success;
 	bool started;            /* the call was given to tool_start */
-	bool ran;                /* answered by its tool, in this process or an earlier one */
-	bool approved;           /* a person said yes to it (agent_spec.ask_before) */
-	bool recorded;           /* its ToolResult event was written (world) */
+	bool ran;                /* the call was answered by its tool, in this process or before */
+	bool approved;           /* a person said yes to the call (agent_spec.ask_before) */
+	bool recorded;           /* the call's ToolResult event was written; set by the world */
 	bool unstarted;          /* read from the record: certainly not given to its tool */
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
@@ -71,7 +71,7 @@ struct turn {
 	const char *served;     /* model that answered, by the provider's account; "" if unknown */
 	bool trimmed;           /* the turn is a copy by ask_trim */
 	bool forced;            /* the request asked for a result alone, after the run had looked */
-	bool written;           /* its calls were written in its text */
+	bool written;           /* the calls were written in the reply's text */
 	bool odd;               /* the model is asked again: the reply's text is for nobody */
 	/* The assistant message as it goes into messages.jsonl: one or several
 	 * JSON texts without newlines inside, joined by \n. Provider blocks are
@@ -85,7 +85,7 @@ struct turn {
 
 /* Model-written values stand inside events and result.json, which are read to a depth of 64. */
 #define REPLY_DEPTH_MAX 56
-bool reply_shallow(const json_t *v, unsigned depth); /* not nested deeper than that */
+bool reply_shallow(const json_t *v, unsigned depth); /* `v` is not nested deeper than `depth` */
 
 struct turn *turn_new(void);    /* NULL: out of memory */
 void turn_free(struct turn *t); /* NULL is fine */
