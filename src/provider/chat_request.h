@@ -15,7 +15,7 @@ struct model;
  * begin, moves with its head. `m` NULL: nothing is known. 0, AVA_ENOMEM, AVA_ETOOBIG. */
 int chat_request(struct buf *body, size_t *lines_from, const struct model *m);
 
-/* Stands in for an empty reply between two messages of the user. */
+/* Message that stands in for an empty reply between two messages of the user. */
 #define CHAT_BRIDGE "{\"role\":\"assistant\",\"content\":\"(nothing)\"}"
 
 /* Is the key a member of a call that chat completions define? Services add others and some want

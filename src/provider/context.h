@@ -19,14 +19,14 @@ struct context_ask {
 	const struct dialect *dialect;
 	struct agent_compact want;
 	const struct repeats *repeats;
-	/* Our name of the run's k-th call, counted from 0. */
+	/* Gives our name of the run's k-th call, counted from 0. */
 	struct call_ref (*name)(size_t k, void *user);
 	void *user;
 };
 
 struct context_edit {
 	struct buf lines;   /* lines to append, each with \n; empty: nothing can be removed */
-	bool cut;           /* the edit is a cut, else it replaces results */
+	bool cut;           /* true: the edit cuts lines out; false: it replaces results */
 	struct buf request; /* the request's head and lines after the edit */
 	struct agent_compacted bytes;
 	struct call_ref *removed; /* the calls whose results were removed; owned */
@@ -36,9 +36,9 @@ struct context_edit {
 	unsigned summary_lines;
 };
 
-/* `file`: messages.jsonl, or from its newest cut on. The edit was tried: the request with it is
- * smaller and passes the dialect's check. AVA_ECORRUPT, AVA_EINVAL, AVA_ETOOBIG, AVA_ENOMEM: append
- * nothing. context_edit_fini is due in any case. */
+/* Make an edit. `file`: messages.jsonl, or from its newest cut on. The edit was tried: the request
+ * with it is smaller and passes the dialect's check. AVA_ECORRUPT, AVA_EINVAL, AVA_ETOOBIG,
+ * AVA_ENOMEM: append nothing. context_edit_fini is due in any case. */
 int context_edit(struct context_edit *e, const struct context_ask *ask, const char *file,
 		 size_t len, struct ava_error *err);
 void context_edit_fini(struct context_edit *e);
@@ -72,8 +72,8 @@ struct conversation {
 	size_t cap_lines, cap_calls;
 };
 
-/* `lines`: messages joined by commas; *borrowed as long as the result*.
- * AVA_EINVAL: it is none, AVA_ENOMEM. After it conversation_fini is due. */
+/* Take a conversation apart. `lines`: messages joined by commas; *borrowed as long as the result*.
+ * AVA_EINVAL: it is none, AVA_ENOMEM. conversation_fini is due in any case. */
 int conversation_read(struct conversation *c, const char *lines, size_t len, struct ava_error *err);
 void conversation_fini(struct conversation *c);
 

@@ -19,8 +19,8 @@ struct stream_ops;
 struct tool;
 
 struct dialect_spec {       /* borrowed during encode_head */
-	const char *model;  /* as the service names it */
-	const char *system; /* rendered system prompt */
+	const char *model;  /* the model's name at the service */
+	const char *system; /* the rendered system prompt */
 	const struct tool *const *tools;
 	unsigned ntools;
 	const struct model *model_facts; /* NULL: nothing known; local dialects need none */
@@ -70,7 +70,7 @@ struct dialect {
 	/* Read the last assistant message, its text and its calls without a result, as a turn to
 	 * answer (wire_id, name, args in `t->mem`); none: ncalls 0, "". */
 	int (*open_calls)(const char *lines, size_t len, struct turn *t, struct ava_error *err);
-	/* Local dialects answer by a function of the body alone; NULL for remote ones. `config` is
+	/* Answer a request, by a function of the body alone; NULL for remote dialects. `config` is
 	 * the text behind the name in the model id ("FILE.jsonl" of offline:FILE.jsonl), else
 	 * "". */
 	int (*answer)(const char *body, size_t len, const char *config, struct dialect_answer *out,
@@ -86,7 +86,7 @@ struct dialect {
 	 * needs none. Parts of head and lines that the model rejects are removed, which makes
 	 * `lines_from` invalid. */
 	int (*mark_cache)(struct buf *body, size_t lines_from, const struct model *m);
-	/* Is the parameter one that mark_cache can leave out? NULL: there is none. */
+	/* Is the parameter one that mark_cache can leave out? NULL: no parameter is. */
 	bool (*in_lines)(const char *parameter);
 	const struct stream_ops *stream; /* reader of the service's replies */
 };

@@ -17,8 +17,8 @@ struct buf;
 
 /* 0 in a field: not known. */
 struct learned {
-	int64_t window, output_max; /* tokens */
-	int64_t slots;              /* calls that the server handles at once */
+	int64_t window, output_max; /* in tokens */
+	int64_t slots;              /* number of calls that the server handles at once */
 	int64_t tools;              /* 1: the model's template has tools; -1: it has none */
 	int64_t said;               /* 1: a person was told of the missing tools */
 };
@@ -34,9 +34,10 @@ bool learned_find(const char *model, const char *url, struct learned *out);
 /* Merge `l` into the row; unknown fields of `l` change nothing. `from`: "server", "refusal",
  * "count". true: the row changed, and learned_save is due. */
 bool learned_note(const char *model, const char *url, const struct learned *l, const char *from);
-/* A call of that many bytes was counted as so many tokens; its reply called a tool or not. A count
- * that has no room for the tools is noted. true: the person is to be told in these words, of that
- * or of what the server said before, once a model for as long as the program. */
+/* Learn from a call of `bytes` that was counted as so many tokens, and whose reply `called` a tool
+ * or not. A count that has no room for the tools is noted. true: the person is to be told in the
+ * words in `text`, of that or of what the server said before, once a model for as long as the
+ * program. */
 bool learned_count(const char *model, const char *url, int64_t bytes, int64_t tokens, bool called,
 		   char *text, size_t size);
 

@@ -20,7 +20,7 @@ struct messages_info {
 	size_t torn;     /* bytes of an unfinished last line, left out */
 	size_t cut_at;   /* offset of the newest cut in the file */
 	bool cut;        /* there is a cut; then the next three are set */
-	size_t calls;    /* calls whose lines the cuts removed */
+	size_t calls;    /* number of calls whose lines the cuts removed */
 	size_t task_len; /* bytes of the first line's text that are the task, without the summary */
 	struct slice ledger; /* the summary's list of calls: the inside of an array; borrowed */
 };
@@ -32,8 +32,8 @@ struct messages_info {
  * before that makes no difference. */
 int messages_request(struct buf *out, const char *file, size_t len, struct messages_info *info,
 		     struct ava_error *err);
-/* Append all messages of the whole file as they were said, joined by commas:
- * nothing replaced, nothing cut. As above. */
+/* Append all messages of the whole file as they were said, joined by commas: nothing replaced,
+ * nothing cut. Errors as of messages_request. */
 int messages_said(struct buf *out, const char *file, size_t len, struct ava_error *err);
 /* Add lines joined by \n to the hash over what a request begins with; *wordless: no
  * message follows its head yet. */

@@ -39,13 +39,12 @@ struct model {
 	bool known; /* a table has the model; else its facts are defaults */
 };
 
-/* `name` an id, an alias (claude-haiku …) or NULL for the default. Without a
- * configured provider every alias resolves to offline; *why says so (static,
- * good until the next call).
- * AVA_EINVAL: unknown model. AVA_EUNSUPPORTED: its service has no key. */
+/* Find the model of `name`: an id, an alias (claude-haiku …) or NULL for the default. Without a
+ * configured provider every alias resolves to offline; *why says so (static, good until the next
+ * call). AVA_EINVAL: unknown model. AVA_EUNSUPPORTED: its service has no key. */
 int model_resolve(const char *name, struct model *out, const char **why, struct ava_error *err);
 
-/* The model of a stored id. A service whose key is gone meanwhile fails its calls
+/* Find the model of a stored id. A service whose key is gone meanwhile fails its calls
  * (provider_require), not this. AVA_EINVAL: no such id. */
 int model_restore(const char *id, struct model *out, struct ava_error *err);
 
@@ -74,8 +73,8 @@ bool model_drop(struct model *m, const char *parameter);
 const struct model *model_share(const struct model *m);
 void model_unshare(const struct model *m); /* NULL is fine */
 
-/* "3", "0.25", ".5": plain decimals with up to six digits after the point, US dollars, to
- * micro-USD exactly; 0 to PRICE_MAX_USD. AVA_EINVAL: it is none. */
+/* Parse a price in US dollars, "3", "0.25", ".5" (plain decimals, up to six digits after the
+ * point), to micro-USD exactly; 0 to PRICE_MAX_USD. AVA_EINVAL: it is none. */
 #define PRICE_MAX_USD 100000
 int price_parse(const char *text, int64_t *microusd);
 
@@ -92,14 +91,14 @@ struct model_row {
 	struct agent_price price; /* -1: unknown */
 	enum model_thinking thinking;
 	int64_t cache_min;
-	const char *rejects;           /* parameters, a blank between two; "" */
+	const char *rejects;           /* parameters it rejects, a blank between two; "": none */
 	const struct dialect *dialect; /* NULL: the service's dialect */
 };
 
 #define MODELS_MAX    256 /* most rows of config.yaml */
 #define FALLBACKS_MAX 16
 
-#define MODEL_DEFAULT_CONTEXT 128000 /* for a model in no table */
+#define MODEL_DEFAULT_CONTEXT 128000 /* window of a model in no table, tokens */
 #define MODEL_LOCAL_CONTEXT   32768
 #define MODEL_UNNAMED         "local/default" /* a local server's model that nobody named */
 #define MODEL_DEFAULT_OUTPUT  8192
@@ -127,8 +126,8 @@ bool models_is_alias(const char *alias);
 /* Closest alias for a misspelt one; NULL: none. */
 const char *models_near(const char *name);
 
-/* Rows of config.yaml, *copied*. AVA_EEXIST: the id or an alias stands there
- * already; AVA_ETOOBIG; AVA_ENOMEM. */
+/* Add rows of config.yaml, *copied*. AVA_EEXIST: the id or an alias was added already; AVA_ETOOBIG;
+ * AVA_ENOMEM. */
 int models_add(const struct model_row *row, struct ava_error *err);
 int models_add_fallback(const char *id, struct ava_error *err);
 void models_clear_fallback(void);
@@ -177,7 +176,8 @@ bool provider_lacks(const struct provider *p, char *text, size_t size);
 bool model_lacks(char *text, size_t size);
 /* Do the paths of the service's calls hold a version: /v1, /v1beta/openai, /api/paas/v4? */
 bool provider_versioned(const struct provider *p);
-/* AVA_EUNSUPPORTED when the service is not usable: "<what> needs ANTHROPIC_API_KEY: …". */
+/* Require that the service is usable, else AVA_EUNSUPPORTED: "<what> needs ANTHROPIC_API_KEY:
+ * …". */
 int provider_require(const struct provider *p, const char *what, struct ava_error *err);
 
 /* Set a service's address and model from config.yaml; "" takes one back. Effective after

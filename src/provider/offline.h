@@ -29,15 +29,16 @@ struct offline_body {
 	struct offline_call *calls; /* the calls in their order; owned */
 	unsigned ncalls;
 	unsigned fresh;     /* calls[fresh] is the first one behind `newest` */
-	const char *task;   /* the first text of the first user message; "" */
-	const char *newest; /* the newest user text that follows no result in its message; "" */
+	const char *task;   /* the first text of the first user message; "": none */
+	const char *newest; /* newest user text that follows no result in its message; "": none */
 	unsigned number;    /* number of the model call to answer, from 1 */
 	int64_t max_tokens; /* 0: the request does not say */
 	bool forced;        /* tool_choice asks for submit_result */
 	bool wrap_up;       /* the runtime asked for the result, or a limit is near */
 };
 
-/* AVA_EINVAL when `body` is not of the Messages form, AVA_ENOMEM. To be freed in any case. */
+/* Read a request. AVA_EINVAL when `body` is not of the Messages form, AVA_ENOMEM. *b is to be freed
+ * in any case. */
 int offline_body_read(struct offline_body *b, const char *body, size_t len, struct ava_error *err);
 void offline_body_fini(struct offline_body *b);
 /* The id of the last memory that memory_write noted and has not forgotten; false: none. */
@@ -66,8 +67,8 @@ void draft_add(struct offline_draft *d, const char *id, const char *name, const 
 	       size_t len, const char *args_error);
 /* Use the wire line as it is instead of text and calls. Copied. */
 void draft_wire(struct offline_draft *d, const char *wire, size_t len);
-/* *out is the caller's, NULL on error. Usage is estimated from `body_len` and the line.
- * 0, AVA_ENOMEM, AVA_ETOOBIG. Frees the draft. */
+/* Make the draft a turn and free it. *out is the caller's, NULL on error. Usage is estimated from
+ * `body_len` and the line. 0, AVA_ENOMEM, AVA_ETOOBIG. */
 int draft_finish(struct offline_draft *d, size_t body_len, struct turn **out);
 
 /* ---- the authors of replies. 0 or AVA_ENOMEM; errors of the draft stay in it. */

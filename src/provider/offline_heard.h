@@ -76,13 +76,14 @@ bool heard_begins(const char *plain, const char *phrases);
 /* Do the words begin as a request for work does: "review …"? */
 bool heard_work(const char *plain);
 enum topic heard_topic(const char *words, const char *plain, unsigned has);
-/* "my sister" of "what do you know about my sister"; "": everything is asked for. */
+/* What is asked about: "my sister" of "what do you know about my sister"; "": everything. */
 const char *heard_subject(const char *plain);
 /* The role that is asked for by its name; NULL: none. */
 const char *heard_role(const char *plain);
 /* Find a memory's id, "M-19c0de", in the words. */
 bool heard_memory(const char *words, char id[24]);
-/* The part "I prefer tea" of `words` "remember that I prefer tea."; *len: its length. */
+/* What is to be noted: "I prefer tea" of `words` "remember that I prefer tea."; *len: its
+ * length. */
 const char *heard_note(const char *words, size_t *len);
 
 /* Limits in a task ("max 5 cents, at most 2 minutes"). -1: none. */

@@ -18,15 +18,15 @@ enum task_kind { TASK_FIND, TASK_LIST, TASK_HOW, TASK_REVIEW };
 enum term_kind {
 	TERM_WORD,   /* a word, matched by its stem at the beginning of a word */
 	TERM_IDENT,  /* a program's name: snake_case, camelCase, f(), SSE */
-	TERM_QUOTED, /* given in quotes, any text */
+	TERM_QUOTED, /* any text, given in quotes */
 	TERM_FILE,   /* a file name; the last part of a path */
 };
 
 struct term {
 	enum term_kind kind;
 	int weight;          /* rare terms have more */
-	char text[TERM_LEN]; /* as it stands in the task */
-	char key[TERM_LEN];  /* lower case; a word's stem */
+	char text[TERM_LEN]; /* the term as it stands in the task */
+	char key[TERM_LEN];  /* the term in lower case; of a word the stem */
 };
 
 enum line_shape { SHAPE_TEXT, SHAPE_COMMENT, SHAPE_DECL, SHAPE_DEF };
@@ -42,7 +42,7 @@ struct found_file {
 struct found_line {
 	const char *text;
 	struct found_file *file;
-	int number;     /* from 1 */
+	int number;     /* the line's number, from 1 */
 	unsigned terms; /* terms found in the line; bits as above */
 	int score;      /* 0: the line says nothing about the task */
 	unsigned char shape;
@@ -65,7 +65,7 @@ struct find {
 		unsigned char a, b; /* words side by side, "journal checkpoint": likely one name */
 	} pairs[PAIRS_MAX];
 	unsigned npairs;
-	char scope[TERM_LEN]; /* a folder or file with a "/" in it; "" */
+	char scope[TERM_LEN]; /* a folder or file with a "/" in it to look in; "": none */
 	unsigned file_terms;  /* bits of the terms that are TERM_FILE */
 
 	struct found_line *lines; /* lines in the order in which they came */
@@ -73,14 +73,14 @@ struct find {
 	struct found_file files[FILES_MAX];
 	unsigned nfiles;
 	unsigned searches, reads, failed; /* answered calls; failed: of both kinds */
-	unsigned matches;                 /* lines that searches returned */
+	unsigned matches;                 /* number of lines that searches returned */
 	bool stopped;                     /* a search ended before it had seen all files */
 	bool more;                        /* some matches were not returned or listed */
 
 	const char *search_name; /* name of the search tool; NULL: none offered */
 	const json_t *search, *read;
 	unsigned ncalls;                       /* number of calls made in this turn */
-	struct finding findings[FINDINGS_MAX]; /* best first */
+	struct finding findings[FINDINGS_MAX]; /* the best findings first */
 	unsigned nfindings;
 };
 
@@ -101,7 +101,7 @@ bool find_begins(const char *s, const char *word);
 bool find_ends(const char *s, const char *tail); /* and `s` is longer than `tail` */
 bool find_name_char(char c);
 enum line_shape find_shape(const char *s);
-bool find_define(const char *s); /* a #define */
+bool find_define(const char *s); /* is it a #define? */
 /* The name that a line introduces: behind #define, else before the parenthesis, else the last word
  * before the brace ("struct pool {"). false: no name worth saying. */
 bool find_name(const struct found_line *l, char out[TERM_LEN]);

@@ -20,12 +20,12 @@ void tell_notice(struct buf *out, const char *line);
 void tell_result(struct buf *out, const char *json);
 /* Tell the part of a result.json that is asked for. */
 void tell_about(struct buf *out, const char *json, enum topic topic);
-/* Lines as read_ava_logs gives them: how the run ended, which tools it called, what failed.
- * AVA_ENOMEM. */
+/* Tell, from lines as read_ava_logs gives them, how the run ended, which tools it called, what
+ * failed. AVA_ENOMEM. */
 int tell_log(struct arena *mem, struct buf *out, const char *text, const char *run);
 /* Tell the rows of memory_search; returns how many, and the id of the last one. */
 unsigned tell_known(struct buf *out, const char *rows, char id[24]);
-void tell_noted(struct buf *out, const char *json); /* what memory_write returned */
+void tell_noted(struct buf *out, const char *json); /* tell what memory_write returned */
 /* Tell what a run with these tools can change or send; NULL: unknown. */
 void tell_reach(struct buf *out, const json_t *tools);
 /* Tell a row of list_subagents, by what is asked of the run. */

@@ -8,8 +8,8 @@ struct ava_error;
 
 #define PROVIDER_URL_MAX 256
 
-/* Accept http or https, a host, no user, query or fragment; http on loopback only. Trailing "/" are
- * left out of `out`. `what` names the setting in the sentence. */
+/* Check an address: http or https, a host, no user, query or fragment; http on loopback only.
+ * Trailing "/" are left out of `out`. `what` names the setting in the sentence. */
 int provider_url_check(const char *what, const char *url, char out[PROVIDER_URL_MAX],
 		       struct ava_error *err);
 /* Is the address this machine's or on a private network: 10/8, 172.16/12, 192.168/16, link-local,

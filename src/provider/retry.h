@@ -26,12 +26,12 @@ struct retry_policy {
 	unsigned broken_max; /* most replies cut or not understood: each may have been billed */
 };
 extern const struct retry_policy retry_default; /* 500, 60,000, 600,000, 120,000, 1,800,000, 5 */
-/* For a conversation, where a person waits: a minute at most. */
+/* The policy for a conversation, where a person waits: a minute at most. */
 extern const struct retry_policy retry_talk;
 
 struct retry {            /* failures of one call; all zero before the first */
 	int64_t since_ms; /* time of the first failure, monotonic */
-	int64_t last_ms;  /* the last wait of our own choice */
+	int64_t last_ms;  /* the last wait that the service did not ask for */
 	uint16_t failures, broken;
 };
 
@@ -41,7 +41,7 @@ struct retry_failure {
 	/* Headers of the response, borrowed; NULL: absent. */
 	const char *should_retry, *after_ms, *after, *date;
 	int64_t reset_ms; /* ms until the used-up limit resets, as other headers say; 0: unknown */
-	bool never;       /* waiting would not help */
+	bool never;       /* waiting would not help against this failure */
 };
 
 struct retry_when {
@@ -63,7 +63,7 @@ enum retry_verdict {
 struct retry_plan {
 	enum retry_verdict verdict;
 	int64_t wait_ms;
-	bool told; /* the service said how long */
+	bool told; /* the service said how long to wait */
 	/* The wait is for a quota, and longer than park_ms or the run's time: a caller that may
 	 * leave its slot waits so, whatever the verdict. */
 	bool parks;
@@ -88,7 +88,8 @@ int64_t retry_fallback_ms(const struct retry_policy *p);
  * be understood. */
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms);
 
-/* The sentence a run ends with: the failure and what to do. */
+/* What the sentences about a failure are made from; retry_sentence writes the one that a run ends
+ * with: the failure and what to do. */
 struct retry_words {
 	const char *provider, *model, *key_name; /* "anthropic", …, "ANTHROPIC_API_KEY" */
 	const char *url_name, *base_url;         /* "ANTHROPIC_BASE_URL", … */
@@ -96,13 +97,13 @@ struct retry_words {
 	int status;
 	int64_t context;  /* the model's window, tokens; 0: unknown */
 	int64_t prompt;   /* tokens of the request, as we estimate */
-	const char *back; /* end of a long wait, as a person reads it */
+	const char *back; /* when a long wait ends, as a person reads it */
 	bool talk;        /* a conversation's call: the person can ask again */
 };
-/* The sentence for a conversation: the failure, and that another attempt follows. */
+/* Write the sentence for a conversation: the failure, and that another attempt follows. */
 void retry_trying(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
 		  size_t size);
-/* The sentence while the next attempt waits: for which service, and why. */
+/* Write the sentence while the next attempt waits: for which service, and why. */
 void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
 		size_t size);
 void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum reply_class cls,
@@ -142,7 +143,7 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 #define GATE_WARM_MS    270000 /* a head used so recently is in the cache (5 min) */
 #define GATE_HEADS      64     /* most heads that are remembered */
 #define CIRCUIT_TRIES   5
-#define CIRCUIT_MS      30000 /* doubled each time, up to: */
+#define CIRCUIT_MS      30000 /* time that the circuit is open; doubled each time, up to: */
 #define CIRCUIT_MOST_MS 300000
 
 struct gate_circuit {              /* one for each provider; all zero: closed */
@@ -166,9 +167,9 @@ struct gate_ticket {
 };
 
 struct gate_head {
-	uint64_t head; /* 0: free */
+	uint64_t head; /* what identifies the head; 0: free */
 	struct gate_ticket *leader;
-	int64_t lead_until_ms; /* INT64_MAX while the leader itself waits */
+	int64_t lead_until_ms; /* until when others wait for the leader; INT64_MAX while it waits */
 	int64_t warm_until_ms;
 	struct list followers;
 };
@@ -190,7 +191,7 @@ struct call_gate {
 };
 
 void gate_init(struct call_gate *g, struct gate_circuit *c);
-/* No ticket may be inside or waiting. */
+/* Free the gate; no ticket may be inside or waiting. */
 void gate_fini(struct call_gate *g);
 
 /* Ask for a permit. `head` identifies the beginning of the request where a cache is worth waiting
@@ -200,16 +201,17 @@ void gate_want(struct call_gate *g, struct gate_ticket *t, uint64_t head, int64_
  * after the next of the calls below). */
 struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chance,
 			      int64_t *again_ms);
-/* The first bytes of a good reply arrived. A second report changes nothing. */
+/* Report that the first bytes of a good reply arrived. A second report changes nothing. */
 void gate_began(struct gate_ticket *t, int64_t now_ms);
-/* A parked call comes back: one call probes, the others follow as if the gate had been cut. */
+/* Report that a parked call comes back: one call probes, the others follow as if the gate had been
+ * cut. */
 void gate_back(struct call_gate *g, int64_t now_ms);
 /* Send away the first waiting ticket without a permit, `refused`; NULL: none waits. */
 struct gate_ticket *gate_send_away(struct call_gate *g);
 /* Give back the permit of a finished call. REPLY_OK, or its failure; then `plan` is what its caller
  * will do (NULL: nothing), whose own wait is made shorter after a refusal that was no storm. */
 void gate_end(struct gate_ticket *t, enum reply_class cls, struct retry_plan *plan, int64_t now_ms);
-/* Leave from any place, without a report about the service. */
+/* Take the ticket out of any place, without a report about the service. */
 void gate_leave(struct gate_ticket *t);
 
 #endif

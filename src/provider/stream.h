@@ -37,11 +37,11 @@ enum reply_class {
 	REPLY_BILLING,     /* 402, no credit, quota used up */
 	REPLY_BAD_REQUEST, /* 400, 422; `field` may say which parameter */
 	REPLY_OVERFLOW,    /* the conversation is larger than the model's window */
-	REPLY_TOO_LARGE,   /* 413: the request in bytes */
-	REPLY_NOT_FOUND,   /* no such model */
-	REPLY_ADDRESS,     /* no such path, or a redirect */
+	REPLY_TOO_LARGE,   /* 413: the request has too many bytes */
+	REPLY_NOT_FOUND,   /* the service has no such model */
+	REPLY_ADDRESS,     /* the address has no such path, or redirects */
 	REPLY_WALL,        /* a page stands before the service: a challenge, a login, a filter */
-	REPLY_REFUSED,     /* moderation, guardrail */
+	REPLY_REFUSED,     /* refused by moderation, or a guardrail */
 	REPLY_OTHER,       /* any other failure; asking again would not help */
 	REPLY_NCLASSES
 };
@@ -56,9 +56,9 @@ struct reply_error {
 	char field[64];      /* our parameter that a 400 names; "": none */
 	char request_id[80]; /* from the body: the caller reads the header; "": none */
 	/* Tokens that the sentence tells; 0: none. */
-	int64_t window;     /* the most that the model or the account takes of one request */
-	int64_t prompt;     /* the service's count of this request */
-	int64_t output_max; /* most output that may be asked for */
+	int64_t window;     /* most tokens that the model or the account takes of one request */
+	int64_t prompt;     /* tokens of this request, as the service counted */
+	int64_t output_max; /* most tokens of output that may be asked for */
 	bool guessed;       /* which of two numbers is `window` and which `prompt` is a guess */
 	bool never;         /* the request is larger than a limit that waiting does not raise */
 	char after[64];     /* the wait or date that a header or a sentence names; "": none */
@@ -76,28 +76,31 @@ struct model;
 struct stream;
 struct stream_ops;
 
-/* `m` is borrowed until stream_free. `tag` (letters, digits, _; copied) is part of the ids given to
- * calls without one, call_<tag>_<n>, so each reply of a run needs another tag. NULL: no memory. */
+/* Begin to read a reply. `m` is borrowed until stream_free. `tag` (letters, digits, _; copied) is
+ * part of the ids given to calls without one, call_<tag>_<n>, so each reply of a run needs another
+ * tag. NULL: no memory. */
 struct stream *stream_open(const struct stream_ops *ops, const struct model *m, const char *tag);
 /* Feed bytes as they come. *progress: a real event was among them (not a comment, not a ping). < 0:
  * hopeless, stop the call; stream_end tells why. */
 int stream_feed(struct stream *s, const char *data, size_t len, bool *progress);
-/* The response is over. `status` of HTTP, 0: no response arrived; when it is not 200 all bytes fed
- * were the error body. `content_type` may be NULL. REPLY_OK: *out is the caller's turn; else *e is
- * filled. */
+/* End the reply: the response is over. `status` of HTTP, 0: no response arrived; when it is not 200
+ * all bytes fed were the error body. `content_type` may be NULL. REPLY_OK: *out is the caller's
+ * turn; else *e is filled. */
 enum reply_class stream_end(struct stream *s, int status, const char *content_type,
 			    struct turn **out, struct reply_error *e);
 void stream_free(struct stream *s); /* NULL is fine */
-/* Tools that calls may name, *borrowed*; set before feeding. */
+/* Set the tools that calls may name, *borrowed*, before feeding. */
 struct tool;
 void stream_tools(struct stream *s, const struct tool *const *tools, unsigned n);
-/* Bytes of the request and most tokens it asked for; set before feeding. The service's counts are
- * believed only as far as bytes allow, and a reply over `tokens` by half is broken off. */
+/* Tell the bytes of the request and the most tokens it asked for, before feeding. The service's
+ * counts are believed only as far as bytes allow, and a reply over `tokens` by half is broken
+ * off. */
 void stream_asked(struct stream *s, int64_t bytes, int64_t tokens);
-/* Longest time for the rest: little behind the end mark, some behind the stop reason; 0: the reply
- * repeats itself, and each further byte would be paid; -1: the reply is under way. */
+/* The longest time to wait for the rest, ms: little behind the end mark, some behind the stop
+ * reason; 0: the reply repeats itself, and each further byte would be paid; -1: the reply is under
+ * way. */
 int64_t stream_rest_ms(const struct stream *s);
-/* Bytes of text, thinking and arguments that arrived. */
+/* The number of bytes of text, thinking and arguments that arrived. */
 int64_t stream_written(const struct stream *s);
 /* The end of the body, set before stream_end; BODY_BROKEN unless set. */
 enum body_end {

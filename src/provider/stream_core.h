@@ -24,7 +24,8 @@ struct sse;
 
 /* ---- a reply */
 
-/* Kinds of pieces. Only delta_read gives the first two. */
+/* Kinds of pieces, with their names in Messages; in chat completions. Only delta_read gives the
+ * first two. */
 enum delta_kind {
 	DELTA_NONE,
 	DELTA_EMPTY,     /* a piece without content */
@@ -136,7 +137,7 @@ int stream_fault(struct stream *s, enum reply_class cls, const char *text);
 int stream_error_value(struct stream *s, const json_t *v);
 /* Add a part; a fault when there are too many. */
 int stream_part(struct stream *s, enum part_kind kind, int64_t index, struct part **p);
-/* The newest part of these kinds (bits) with that index; < 0: any index. NULL: none. */
+/* Find the newest part of these kinds (bits) with this index; < 0: any index. NULL: none. */
 struct part *stream_find(const struct stream *s, unsigned kinds, int64_t index);
 /* Append text to a part, show and count it. Parts of the array may move when it is a text. */
 int stream_add(struct stream *s, struct part *p, enum delta_kind kind, const char *text,
@@ -159,7 +160,7 @@ int openai_headers(struct buf *out, const struct model *m, const char *key);
 int openai_user(struct buf *out, const char *text, size_t len);
 int openai_results_as(const char *const keys[4], struct buf *out, const struct turn *t,
 		      const char *const *notices, unsigned nnotices);
-/* A call's name as services take it back: other characters become "_". */
+/* Append a call's name as services take it back: other characters become "_". */
 void stream_wire_name(struct buf *out, const char *name);
 
 /* ---- thinking in the text (stream_thought.c) */
@@ -169,7 +170,7 @@ int stream_thought(struct stream *s, const char *text, size_t len);
 /* Text `at` (of the parts) grew while its beginning is undecided: move thinking to a part of its
  * own and show the text behind it. `last`: no more comes. */
 int stream_lead(struct stream *s, unsigned at, bool last);
-/* The same at the end of a reply, when a mark that ends thinking without a beginning can be
+/* As stream_lead, at the end of a reply, when a mark that ends thinking without a beginning can be
  * told. */
 int stream_settle(struct stream *s);
 /* ---- calls in the text (stream_written.c) */
@@ -187,7 +188,7 @@ void stream_repeat(struct stream *s, struct part *p);
 /* Does the piece repeat `had` instead of continuing it? Some services send all text so far each
  * time, or the whole call at the end. `named`: the piece names its call again. */
 bool stream_repeats(const char *had, size_t n, const char *piece, size_t len, bool named);
-bool stream_complete(const char *s, size_t len); /* one JSON value */
+bool stream_complete(const char *s, size_t len); /* is it one whole JSON value? */
 /* Report text for people as it comes. */
 void stream_tell(struct stream *s, const char *text, size_t len, bool thinking);
 
@@ -222,12 +223,12 @@ int delta_add(struct buf *out, const struct delta *d);
 /* ---- errors (stream_error.c). Services of all dialects share the shape {"error":{…}}, so one
  * reader serves all; their real sentences decide where codes do not. */
 
-/* The part of `body` that describes an error: the member of {"error":…}, or the whole of
+/* Find the part of `body` that describes an error: the member of {"error":…}, or the whole of
  * {"object":"error",…} and {"type":"error",…}; NULL: no error. */
 const json_t *stream_error_member(const json_t *body);
 /* Fill cls, text, field and request_id. `status` 200: inside a stream. */
 void stream_error_json(struct reply_error *e, int status, const json_t *body);
-/* The same for an error body of any kind. */
+/* As stream_error_json, for an error body of any kind. */
 void stream_error_body(struct reply_error *e, int status, const char *content_type,
 		       const char *body, size_t len);
 /* Set class and sentence; newlines and bad bytes of `text` are replaced. */

@@ -10,7 +10,7 @@
  * "2026-12-01 at 00:00 UTC", "Dec 1st, 2026 3:04 PM". A time without a zone is this machine's, one
  * without a day the next that comes. -1: not understood. */
 int64_t told_wait(const char *s, int64_t wall_ms);
-/* The same; a number alone is in units of `scale` ms. */
+/* As told_wait, but a number alone is in units of `scale` ms. */
 int64_t told_wait_in(const char *s, int64_t scale, int64_t wall_ms);
 /* A date of HTTP in any of its three forms, or of RFC 3339, in ms since 1970; -1: no date. */
 int64_t told_date(const char *s);

@@ -12,8 +12,8 @@
 #include "codec/json.h"
 #include "provider/dialect.h"
 
-#define WIRE_ID_MAX 128u   /* bytes of a call's id in the Messages form */
-#define CHAT_ID_MAX 32768u /* in chat completions, where proxies hide signatures in it */
+#define WIRE_ID_MAX 128u   /* most bytes of a call's id in the Messages form */
+#define CHAT_ID_MAX 32768u /* the same in chat completions, where proxies hide signatures in it */
 
 /* ---- encoders; see struct dialect. 0, AVA_ENOMEM, AVA_ETOOBIG; AVA_EINVAL
  * for what the service would refuse (an empty text). */
@@ -27,16 +27,17 @@ int wire_results(struct buf *out, const struct turn *t, const char *const *notic
  * Nothing when there is neither. */
 int wire_assistant(struct buf *out, const struct turn *t);
 
-/* wire_head with a cache mark on the system prompt. */
+/* As wire_head, with `mark` a cache mark on the system prompt. */
 int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark);
-/* The head of OpenAI's forms, up to where a system message may stand. `flat`: of responses. */
+/* Write the head of OpenAI's forms, up to where a system message may stand. `flat`: the form of
+ * responses. */
 void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec, bool flat);
 
 /* Headers of a request: `own` are the dialect's. AVA_EINVAL: no header can hold the key. */
 int wire_headers(struct buf *out, const char *own, const char *key_name, const char *key);
 /* Is the text only spaces and line ends, which a service refuses? */
 bool wire_blank(const char *s, size_t len);
-bool wire_raw_blank(struct slice raw); /* for a raw string */
+bool wire_raw_blank(struct slice raw); /* as wire_blank, for a raw string */
 /* May the character stand in a call's id and a tool's name? */
 bool wire_id_char(unsigned char c);
 /* Set c->wire_id to `id` where that has 1 to `max` bytes, all of which `may` allows, and no earlier
@@ -51,8 +52,8 @@ bool wire_is_message(struct slice key);
 
 /* ---- check; see struct dialect. */
 int wire_check(const char *lines, size_t len, struct ava_error *err);
-/* The same, but assistant messages may stand last or side by side: a reply that the service paused
- * and continued. */
+/* As wire_check, but assistant messages may stand last or side by side: a reply that the service
+ * paused and continued. */
 int wire_check_paused(const char *lines, size_t len, struct ava_error *err);
 int wire_check_chat(const char *lines, size_t len, struct ava_error *err);
 int wire_check_items(const char *lines, size_t len, struct ava_error *err);
@@ -100,11 +101,11 @@ struct wire_reader {
 	bool held;               /* `whole` was not returned yet */
 };
 
-/* `lines`: message texts joined by commas. */
+/* Begin to read `lines`, message texts joined by commas. */
 void wire_reader_init(struct wire_reader *r, const char *lines, size_t len);
 /* Read the next message. 1: *user: it is not the model's; 0: the end; AVA_EINVAL. Unread blocks of
  * the message before are skipped. */
 int wire_message(struct wire_reader *r, bool *user);
-int wire_block(struct wire_reader *r, struct wire_block *b); /* 1, 0, AVA_EINVAL */
+int wire_block(struct wire_reader *r, struct wire_block *b); /* 1: *b; 0: no more; AVA_EINVAL */
 
 #endif
