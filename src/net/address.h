@@ -14,7 +14,7 @@ struct sockaddr;
 enum address_kind {
 	ADDRESS_PUBLIC,
 	ADDRESS_INSIDE, /* loopback and private networks: a setting may allow a service there */
-	ADDRESS_NEVER, /* link-local (clouds keep keys there), multicast, wrapped in another, … */
+	ADDRESS_NEVER, /* link-local (clouds keep keys there), multicast, one inside another, … */
 };
 
 enum address_kind address_judge(const struct sockaddr *sa);
@@ -22,7 +22,7 @@ enum address_kind address_judge(const struct sockaddr *sa);
 #define ADDRESS_URL_MAX 4096 /* most bytes of a URL */
 
 struct address_url {
-	struct Curl_URL *handle; /* fetched as it is, so that no text is parsed twice */
+	struct Curl_URL *handle; /* what is fetched, as it is, so that no text is parsed twice */
 	char *text;              /* the URL without fragment, as libcurl writes it */
 	char *host;              /* the host in small letters, no brackets, no dot at its end */
 	uint16_t port;

@@ -82,11 +82,11 @@ struct http_call {
 	/* Bytes of the body. Returns whether they are progress. NULL: the bytes go into
 	 * `answer`. */
 	bool (*data)(struct http_call *c, const char *s, size_t n);
-	/* Gets the body; *borrowed*; buf_check tells whether it fitted. NULL: the body is dropped.
-	 * */
+	/* Gets the body; *borrowed*; buf_check tells whether it fitted. NULL: the body is
+	 * dropped. */
 	struct buf *answer;
-	/* Exactly once, unless stopped. 0: the whole response arrived, whatever
-	 * its status; libcurl 7.88 says that of some reset HTTP/2 streams too, so
+	/* The call is over: called exactly once, unless the call is stopped. 0: the whole response
+	 * arrived, whatever its status; libcurl 7.88 says that of some reset HTTP/2 streams too, so
 	 * that a body has to show its own end. AVA_ETIMEOUT: a timer ran out. AVA_ECONNECT: no
 	 * connection came about. AVA_EIO: it broke, before or amid the response. AVA_EPROTO: the
 	 * other side does not speak HTTP. AVA_ETOOBIG: HTTP_*_MAX. AVA_EDENIED: the certificate was
@@ -95,24 +95,26 @@ struct http_call {
 	void (*done)(struct http_call *c, int rv, const struct ava_error *err);
 	void *user;
 	/* Results, not set by the caller: */
-	int status;                  /* status of HTTP; 0 until `head` */
-	bool framed;                 /* in `done`: the body's own end came (a chunk or a length) */
+	int status;  /* status of HTTP; 0 until `head` */
+	bool framed; /* in `done`: the body's own end came (its last chunk or its length) */
 	struct http_call_impl *impl; /* NULL: not started, or over */
 	const char *kept;            /* the headers that http_call_header gives */
 };
 
-/* On error nothing was started, `body` is still the caller's and `done` is not
+/* Start a call. On error nothing was started, `body` is still the caller's and `done` is not
  * called: AVA_EINVAL (a header or path with a control character), AVA_ENOMEM. */
 int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *err);
 /* Stop the call; no callback follows. Does nothing for a call that is not running. */
 void http_call_stop(struct http_call *c);
-/* In `data`: the body is about to end; silence is allowed for `ms` only from now on. */
+/* Called in `data`: the body is about to end, so silence is allowed for `ms` only from now on. */
 void http_call_ends(struct http_call *c, int64_t ms);
-/* In `data`: a sign of life without progress; before the first progress its wait begins anew. */
+/* Called in `data`: a sign of life without progress; before the first progress the wait for it
+ * begins anew. */
 void http_call_lives(struct http_call *c);
-/* From `head` until `done` returns: a header of the response, if it is a kept one: request-id,
- * x-request-id, x-generation-id, retry-after, retry-after-ms, x-should-retry, content-type, date,
- * mcp-session-id, location, and those with "ratelimit-" in their name. NULL: absent. */
+/* A header of the response, from `head` until `done` returns, if it is one that is kept:
+ * request-id, x-request-id, x-generation-id, retry-after, retry-after-ms, x-should-retry,
+ * content-type, date, mcp-session-id, location, and those with "ratelimit-" in their name. NULL:
+ * absent. */
 const char *http_call_header(const struct http_call *c, const char *name);
 
 #endif

@@ -15,8 +15,8 @@ bool http_head_is_plain(struct MHD_Connection *conn, const char *version);
  * libmicrohttpd read them, one behind the other. */
 bool http_head_is_whole(const char *target, size_t len, const char *version);
 
-/* Decode %XX in `s`, in place, but not %00, for MHD_OPTION_UNESCAPE_CALLBACK; returns the length.
- * */
+/* Decode %XX in `s`, in place, but not %00, for MHD_OPTION_UNESCAPE_CALLBACK; returns the
+ * length. */
 size_t http_head_unescape(void *cls, struct MHD_Connection *conn, char *s);
 
 #endif

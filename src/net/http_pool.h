@@ -54,12 +54,12 @@ struct http_pool {
 /* One CURLM on the loop. A pool has several, since libcurl searches a host's connections one by
  * one: thousands of HTTP/1.1 connections in one multi would make each new call slow. */
 struct http_multi {
-	struct list node; /* pool->multis */
+	struct list node; /* the multi's place in pool->multis */
 	struct http_pool *pool;
 	CURLM *curl;
 	struct os_timer *timer;
 	struct list calls;  /* http_call_impl.node */
-	struct list dead;   /* stopped while libcurl ran; removed right after */
+	struct list dead;   /* calls stopped while libcurl ran; removed right after */
 	struct list unsent; /* http_call_impl.unsent */
 	struct list socks;  /* http_sock.node: connections by their local port */
 	unsigned ncalls;    /* number of calls in `calls` and `dead` */
@@ -75,25 +75,25 @@ struct http_multi {
 };
 
 enum http_phase {
-	HTTP_WAITING, /* in the pool's queue */
-	HTTP_DIALING, /* in libcurl; the request cannot be written yet */
+	HTTP_WAITING, /* the call is in the pool's queue */
+	HTTP_DIALING, /* the call is in libcurl; the request cannot be written yet */
 	HTTP_SENT,    /* the request is sent, no progress yet */
 	HTTP_FLOWING,
 };
 
 struct http_call_impl {
-	struct http_call *call; /* NULL: stopped, no callback */
+	struct http_call *call; /* NULL: the call was stopped, no callback follows */
 	struct http_pool *pool;
-	struct http_multi *multi; /* from HTTP_DIALING on */
+	struct http_multi *multi; /* set from HTTP_DIALING on */
 	CURL *easy;
-	struct list node; /* pool->waiting, multi->calls or multi->dead */
+	struct list node; /* place in pool->waiting, multi->calls or multi->dead */
 	struct os_timer *timer;
 	int64_t timer_at; /* when `timer` fires; it finds a later deadline then */
 	enum http_phase phase;
 	int64_t phase_at; /* deadline of the phase */
 	int64_t hold_at;  /* the request is kept for a repetition until then; 0: not kept */
 	int64_t total_at;
-	struct http_timers timers; /* with defaults filled in */
+	struct http_timers timers; /* the call's timers, with defaults filled in */
 	struct buf body;
 	size_t sent; /* bytes of the request's body that libcurl has */
 	size_t body_len;
@@ -102,7 +102,7 @@ struct http_call_impl {
 	struct curl_slist *resolve; /* addresses for libcurl; NULL: names are looked up */
 	char *url;                  /* the URL until it is handed to libcurl */
 	void *upload;               /* libcurl's upload buffer while that holds the body's end */
-	struct list unsent;         /* multi->unsent while `upload` is set */
+	struct list unsent;         /* place in multi->unsent while `upload` is set */
 	bool get, heads_over, dialled;
 	bool moved; /* the call was moved to another multi, which is done once */
 	int fd;     /* the socket opened last for the call */

@@ -97,9 +97,9 @@ void http_reply_with(struct http_request *req, const struct http_answer *answer)
 #define HTTP_STREAM_MAX  (8 * 1024 * 1024) /* most bytes that may wait */
 
 struct http_stream_hooks {
-	/* After a write returned 1: the queue is short again. May be NULL. */
+	/* Called after a write returned 1: the queue is short again. May be NULL. */
 	void (*drained)(struct http_stream *st, void *user);
-	/* The peer hung up or the server stops: `st` is invalid. May be NULL. */
+	/* Called when the peer hung up or the server stops: `st` is invalid. May be NULL. */
 	void (*gone)(struct http_stream *st, void *user);
 	void *user;
 	bool heartbeat; /* SSE: send a comment after 15 s without bytes */

@@ -15,8 +15,8 @@ struct http_target {
 	bool loopback; /* a literal loopback address or localhost */
 };
 
-/* AVA_EINVAL, AVA_EDENIED (http to a host that is not loopback), AVA_ENOMEM;
- * *t is then empty. */
+/* Take a base address apart. AVA_EINVAL, AVA_EDENIED (http to a host that is not loopback),
+ * AVA_ENOMEM; *t is then empty. */
 int http_target_init(struct http_target *t, const char *base_url, struct ava_error *err);
 void http_target_fini(struct http_target *t);
 

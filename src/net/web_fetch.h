@@ -68,7 +68,7 @@ const char *web_fetch_sentence(enum web_fetch_fault fault);
 
 struct web_fetch_limits {   /* 0: the default */
 	int64_t connect_ms; /* 5,000: for name, TCP and TLS */
-	int64_t total_ms;   /* 30,000: one URL from its turn on, with redirects */
+	int64_t total_ms;   /* 30,000: for one URL from its turn on, with redirects */
 	int64_t slow_s;     /* 15: seconds that it may stay under 1 KB/s */
 	size_t head_max;    /* 64 KB of headers */
 };
@@ -82,13 +82,13 @@ struct fetcher_options {
 	int64_t host_gap_ms;       /* least time between two starts at one host */
 	const char *ca_file;       /* NULL: as http_client.h finds it */
 	struct web_fetch_limits limits;
-	/* For tests: addresses of names, rows as of CURLOPT_RESOLVE; *copied*; NULL: look names
-	 * up. */
+	/* For tests: the addresses of names, in rows as of CURLOPT_RESOLVE; *copied*; NULL: names
+	 * are looked up. */
 	const char *const *resolve;
 };
 
-/* `client` (*borrowed* until fetcher_free) starts libcurl; its connections are not shared. NULL
- * with err: AVA_ENOMEM, AVA_EINVAL (an entry of `inside`). */
+/* Make a fetcher. `client` (*borrowed* until fetcher_free) starts libcurl; its connections are not
+ * shared. NULL with err: AVA_ENOMEM, AVA_EINVAL (an entry of `inside`). */
 struct fetcher *fetcher_new(struct http_client *client, struct os_loop *loop,
 			    const struct fetcher_options *o, struct ava_error *err);
 void fetcher_free(struct fetcher *f); /* after every fetch is done or stopped; NULL is fine */
@@ -116,21 +116,23 @@ struct web_fetch {
 	struct buf body;  /* the caller's to buf_fini; with FETCH_TOO_LARGE the beginning */
 	/* Private: */
 	bool plain; /* the fetch is of robots.txt itself, whose rules do not hold for it */
-	/* Redirects so far, time of its first turn (0: not yet), and cookies to send back: kept
-	 * while the fetch goes on. */
+	/* Redirects so far, time of the fetch's first turn (0: not yet), and cookies to send back:
+	 * kept while the fetch goes on. */
 	int hops;
 	int64_t began_ms;
 	struct curl_slist *cookies;
 	struct web_fetch_impl *impl;
 };
 
-/* On error nothing was started: AVA_EINVAL and AVA_EDENIED with a sentence about the URL,
- * AVA_ENOMEM. f->final_url is its URL in the form that is fetched, also when it fails later. */
+/* Start a fetch. On error nothing was started: AVA_EINVAL and AVA_EDENIED with a sentence about the
+ * URL, AVA_ENOMEM. f->final_url is the URL in the form that is fetched, also when the fetch fails
+ * later. */
 int web_fetch_start(struct fetcher *fr, struct web_fetch *f, struct ava_error *err);
 /* `f` is done, and its page leads on to `to` (an absolute URL): continue there as after a redirect;
  * `done` comes again. Else returns why not, without `done`. */
 enum web_fetch_fault web_fetch_follow(struct fetcher *fr, struct web_fetch *f, const char *to);
-/* Stop: `done` does not come, and f's memory is freed, also of a fetch that is not running. */
+/* Stop the fetch: `done` does not come, and f's memory is freed, also of a fetch that is not
+ * running. */
 void web_fetch_stop(struct web_fetch *f);
 /* Free final_url, body and cookies. */
 void web_fetch_fini(struct web_fetch *f);

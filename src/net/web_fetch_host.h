@@ -25,7 +25,7 @@ struct web_fetch_host {
 	unsigned running;
 	int64_t next_at; /* when the next fetch may start */
 	enum host_rules rules;
-	enum web_fetch_fault robots_fault; /* why nothing of the host may be fetched */
+	enum web_fetch_fault robots_fault; /* why nothing here may be fetched; FETCH_OK: it may */
 	struct robots *robots;             /* NULL with RULES_HAVE: everything is allowed */
 	int64_t rules_until;
 	struct web_fetch asked; /* the fetch of robots.txt */
@@ -33,7 +33,7 @@ struct web_fetch_host {
 
 struct fetcher {
 	struct os_loop *loop;
-	CURLM *curl; /* NULL: not needed now */
+	CURLM *curl; /* NULL: libcurl is not needed now */
 	struct os_timer *timer, *again, *idle;
 	struct list socks, hosts;
 	struct list running; /* web_fetch_impl.node of fetches inside libcurl */
@@ -45,7 +45,7 @@ struct fetcher {
 	int64_t gap_ms;
 	struct web_fetch_limits limits;
 	const char *ca_file;
-	char **listed; /* "host:port", NULL ends it */
+	char **listed; /* services that a person allowed, "host:port"; NULL ends it */
 	struct curl_slist *resolve;
 	struct sockaddr_storage own[FETCH_OWN_MAX]; /* public addresses of this machine */
 	size_t nown;
@@ -56,7 +56,7 @@ struct web_fetch_impl {
 	struct web_fetch *fetch;
 	struct fetcher *fetcher;
 	struct web_fetch_host *host; /* NULL: the fetch is between two hosts */
-	struct list node;            /* host->waiting or fetcher->running */
+	struct list node;            /* place in host->waiting or fetcher->running */
 	struct address_url url;
 	CURL *easy; /* NULL: the fetch waits */
 	struct os_timer *timer;
@@ -87,9 +87,10 @@ void web_fetch_call_over(struct web_fetch_impl *im, enum web_fetch_fault fault);
 
 /* ---- web_fetch_call.c */
 
-/* Hand a fetch to libcurl; FETCH_OK, or a fault and nothing was done. */
+/* Hand a fetch to libcurl. FETCH_OK, or a fault, and nothing was done. */
 enum web_fetch_fault web_fetch_call_start(struct web_fetch_impl *im);
-/* Take a fetch out of libcurl; nothing when it is not inside. Not from inside libcurl. */
+/* Take a fetch out of libcurl; does nothing when it is not inside. Not to call from inside
+ * libcurl. */
 void web_fetch_call_end(struct web_fetch_impl *im);
 /* A timer of libcurl is due. */
 void web_fetch_call_timer(void *fetcher);

@@ -9,7 +9,7 @@
 enum tag {
 	TAG_TEXT,
 	TAG_INLINE, /* shown as if the tag were absent */
-	TAG_BLOCK,  /* on lines of its own; the first of the blocks */
+	TAG_BLOCK,  /* shown on lines of its own; the first of the blocks */
 	TAG_P,
 	TAG_H1, /* TAG_H1 to TAG_H6, in order */
 	TAG_H6 = TAG_H1 + 5,
@@ -40,7 +40,7 @@ enum tag {
 	TAG_DROPPED, /* never a node: no text of the page is in it */
 };
 
-/* Marks from the page's own words about an element. */
+/* Marks on an element, from the page's own words about it. */
 enum mark {
 	MARK_HIDDEN = 1,        /* the element is invisible; never a node */
 	MARK_NOSCRIPT = 1 << 1, /* the element shows only without scripts */

@@ -35,7 +35,7 @@ struct out {
 	unsigned inline_depth; /* > 0: in a heading, a link, a cell, where a break is a space */
 	unsigned cells;        /* > 0: in a table, where | is escaped */
 	enum { LINE_FRESH, LINE_DIGITS, LINE_TEXT } line;
-	uint32_t before; /* the last written character; ' ' between words */
+	uint32_t before; /* the character written last; ' ' between words */
 	size_t words;
 };
 
@@ -47,14 +47,15 @@ void out_break(struct out *o, unsigned breaks); /* within a line (inline_depth) 
 void out_space(struct out *o);
 /* Write owed breaks and spaces, then the sign as it is. */
 void out_sign(struct out *o, const char *sign);
-/* Lines of code (cleaned, no newline at the end) between fences, or a span of code. */
+/* Write lines of code (cleaned, no newline at the end) between fences, or a span of code. */
 void out_code(struct out *o, const char *s, size_t len, const char *language, size_t language_len);
 void out_code_span(struct out *o, const char *s, size_t len);
 
 void out_push(struct out *o, const char *first, const char *rest);
 bool out_pop(struct out *o); /* true: the level has text */
 void out_open(struct out *o, enum out_span kind);
-/* `url` for a link, else NULL. false: the span had no text, and nothing was written. */
+/* Close a span. `url` for a link, else NULL. false: the span had no text, and nothing was
+ * written. */
 bool out_close(struct out *o, const char *url);
 
 #endif

@@ -16,7 +16,7 @@ struct page_in {
 	const char *type;    /* MIME type, parameters allowed; NULL: detect it */
 	const char *charset; /* charset as the server names it; NULL: none */
 	size_t max;          /* most bytes of the Markdown */
-	bool source;         /* give the source, as text of a known charset */
+	bool source;         /* give the page's source, as text of a known charset */
 };
 
 struct page {
@@ -28,12 +28,12 @@ struct page {
 	bool truncated; /* the end of the page, or of the Markdown, is missing */
 };
 
-/* `body` is borrowed for the call. On error nothing is to be freed: AVA_EINVAL (not understood) or
- * AVA_ENOMEM, with the reason in `err`. */
+/* Read a page; `body` is borrowed for the call. On error nothing is to be freed: AVA_EINVAL (not
+ * understood) or AVA_ENOMEM, with the reason in `err`. */
 int page_read(struct page *p, const struct page_in *in, const char *body, size_t len,
 	      struct ava_error *err);
 void page_fini(struct page *p);
-/* Append the line of JSON before the Markdown, with its newline. */
+/* Append the line of JSON that stands before the Markdown, with its newline. */
 int page_head(const struct page *p, struct buf *out);
 
 #endif

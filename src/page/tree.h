@@ -28,12 +28,13 @@ struct tree {
 	size_t n, cap;
 	struct buf text;
 	struct buf title, og_title, lang, base; /* as in the source; title may have newlines */
-	struct buf refresh;                     /* content of the first meta of that name */
+	struct buf refresh;                     /* content of the first meta element "refresh" */
 	struct buf dates[3]; /* dates: of meta, of JSON-LD, of the first time element */
 	const char *cut;     /* why the end of the page is missing; NULL: complete */
 };
 
-/* Parse UTF-8 without NUL. On error (AVA_ENOMEM, with a sentence) there is nothing to free. */
+/* Parse HTML, UTF-8 without NUL. On error (AVA_ENOMEM, with a sentence) there is nothing to
+ * free. */
 int tree_parse(struct tree *t, const char *html, size_t len, struct ava_error *err);
 void tree_fini(struct tree *t);
 
