@@ -28,8 +28,8 @@ struct exec_options {
 	const char *const *env;  /* the child's whole environment; NULL ends it */
 	const void *input;       /* the child's input at 0; *copied* */
 	size_t input_len;
-	/* Talk: the child reads what exec_say sends, writes to 1 come here, and its output is what
-	 * it writes to 2. NULL: no talk. */
+	/* The child is talked with: it reads what exec_say sends, what it writes to 1 comes here,
+	 * and its output is what it writes to 2. NULL: no talk. */
 	void (*said)(const char *bytes, size_t len, void *user);
 	size_t unread_max;  /* most bytes that may wait for the child to read them */
 	int64_t timeout_ms; /* 0: no limit */
@@ -53,14 +53,14 @@ struct exec_end {
 	size_t output_len;
 	const char *tail; /* end of the output, behind `output`; likewise */
 	size_t tail_len;
-	uint64_t written; /* bytes offered to be kept; the middle may be left out */
-	const char *told; /* in a sandbox: text from descriptor 3; else "" */
+	uint64_t written; /* bytes of output offered to be kept; their middle may be left out */
+	const char *told; /* in a sandbox: what came through descriptor 3; else "" */
 	bool left; /* the child was killed, but not gone a second later: a dead disk holds it */
 };
 typedef void (*exec_done_fn)(const struct exec_end *end, void *user);
 
-/* 0: `done` follows once, from the loop, and *child is freed after it. Else it never ran:
- * AVA_ENOENT, AVA_EDENIED (no such program, or no right), AVA_EIO, AVA_ENOMEM. */
+/* Start a child. 0: `done` follows once, from the loop, and *child is freed after it. Else the
+ * child never ran: AVA_ENOENT, AVA_EDENIED (no such program, or no right), AVA_EIO, AVA_ENOMEM. */
 int exec_start(struct exec_child **child, struct os_loop *loop, const struct exec_options *o,
 	       exec_done_fn done, void *user, struct ava_error *err);
 /* Keep bytes as the child's output, as far as `keep` and `keep_tail` reach. Called from inside of

@@ -54,9 +54,9 @@ const char *sandbox_remedy(const char *proc);
 /* Find a program beside avad, or where it is installed; malloc'ed. NULL: missing. */
 char *sandbox_find_tool(const char *name);
 
-/* As exec_start; `o` without argv, env and sandboxed, which come from `s`. Both are *borrowed*
- * during the call. Also AVA_EUNSUPPORTED or AVA_EDENIED: there is no sandbox, or a path cannot be
- * shown in one ("/", ava's own folders). */
+/* As exec_start, in a sandbox; `o` without argv, env and sandboxed, which come from `s`. Both are
+ * *borrowed* during the call. Also AVA_EUNSUPPORTED or AVA_EDENIED: there is no sandbox, or a path
+ * cannot be shown in one ("/", ava's own folders). */
 int sandbox_start(struct exec_child **child, struct os_loop *loop, const struct sandbox *s,
 		  const struct exec_options *o, exec_done_fn done, void *user,
 		  struct ava_error *err);

@@ -14,7 +14,7 @@
 struct memory;
 struct os_loop;
 
-/* A new op; NULL: no memory. */
+/* Make a request; NULL: no memory. */
 struct memory_op *memory_op_new(enum memory_what what, void (*done)(struct memory_op *op),
 				void *user);
 /* A copy that lives as long as the op; NULL stays NULL. Without memory it is NULL too, and the
@@ -26,11 +26,11 @@ void memory_op_free(struct memory_op *op);
 struct memory *memory_new(struct os_loop *loop, const char *root);
 /* Free `m`; waiting ops are done first, and answered. Loop thread; NULL is fine. */
 void memory_free(struct memory *m);
-/* *Takes* `op`. Its errors, each with a sentence: AVA_EINVAL, AVA_ENOENT (no such row),
- * AVA_ETOOBIG (a text, or too many rows), AVA_EBUSY (too much at once, or another program holds
- * the file), AVA_EFULL (nothing was changed), AVA_EUNKNOWN (the disk failed during the save),
- * AVA_ECORRUPT (the file is damaged: nothing is read or written until MEMORY_RESET),
- * AVA_EFORMAT, AVA_EIO, AVA_ECANCELED, AVA_ENOMEM. */
+/* Ask `op`, which is *taken*; op->done brings the answer. Errors, each with a sentence: AVA_EINVAL,
+ * AVA_ENOENT (no such row), AVA_ETOOBIG (a text, or too many rows), AVA_EBUSY (too much at once, or
+ * another program holds the file), AVA_EFULL (nothing was changed), AVA_EUNKNOWN (the disk failed
+ * during the save), AVA_ECORRUPT (the file is damaged: nothing is read or written until
+ * MEMORY_RESET), AVA_EFORMAT, AVA_EIO, AVA_ECANCELED, AVA_ENOMEM. */
 void memory_ask(struct memory *m, struct memory_op *op);
 
 #endif

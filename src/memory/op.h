@@ -28,17 +28,17 @@ struct memory_row {
 	const char *session; /* conversation that it came from; "": none */
 	int pinned;          /* 1 or 0; in a change -1: unchanged */
 	int64_t created_ms, updated_ms;
-	char hash[HASH_HEX_LEN + 1]; /* of the text and a salt, which is deleted with the row */
+	char hash[HASH_HEX_LEN + 1]; /* hash of the text and a salt; the salt goes with the row */
 };
 
 enum memory_what {
-	MEMORY_LOOK,   /* reports that are due, nothing else */
-	MEMORY_WRITE,  /* `row`: with an id the set fields of that row are changed */
-	MEMORY_REMOVE, /* `ids`, or with `all` everything of the user: no byte of them stays */
-	MEMORY_FIND,   /* rows with the words of `words` (none: all), the best first */
-	MEMORY_RECALL, /* memories for a conversation's beginning, at most `bytes` */
-	MEMORY_TOLD,   /* reports due up to `told` were made */
-	MEMORY_RESET,  /* a damaged file is set aside */
+	MEMORY_LOOK,   /* give the reports that are due, nothing else */
+	MEMORY_WRITE,  /* add `row`; with an id: change the set fields of that row */
+	MEMORY_REMOVE, /* remove `ids`, or with `all` everything of the user: no byte stays */
+	MEMORY_FIND,   /* find rows with the words of `words` (none: all), the best first */
+	MEMORY_RECALL, /* give memories for a conversation's beginning, at most `bytes` */
+	MEMORY_TOLD,   /* note that reports due up to `told` were made */
+	MEMORY_RESET,  /* set a damaged file aside */
 };
 
 enum memory_outcome { MEMORY_ADDED, MEMORY_CHANGED, MEMORY_KNOWN };
@@ -57,7 +57,7 @@ struct memory_op {
 	const char *words;
 	const char *const *ids;
 	size_t nids;
-	bool all;      /* REMOVE: everything; FIND: of every folder, not of row.cwd alone */
+	bool all;      /* REMOVE: everything; FIND: rows of every folder, not of row.cwd alone */
 	bool corrects; /* WRITE: change row.id only if the texts share half of their words */
 	size_t limit, bytes;
 	int64_t told;
