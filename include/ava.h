@@ -286,9 +286,10 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *const *ask_before; /* tools whose calls wait for a yes (ava_steer) */
 	size_t nask_before;
 	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
-	const char *on_limit;      /* "ask": at a limit wait for a yes to go on; default: "stop" */
-	const char *on_quota;      /* "park", "ask", "fail"; default: as role and config say */
-	const char *rationale;     /* why it is needed, for the quote; NULL: the role's purpose */
+	/* "ask": at a limit wait for a yes to as much again; default: "stop" */
+	const char *on_limit;
+	const char *on_quota;  /* "park", "ask", "fail"; default: as role and config say */
+	const char *rationale; /* why it is needed, for the quote; NULL: the role's purpose */
 };
 
 struct ava_spawn_group {              /* several runs, one quote, one answer */
@@ -493,7 +494,7 @@ AVA_API int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *
 
 struct ava_event {    /* borrowed until the next call on its cursor, or the callback's end */
 	uint64_t lsn; /* number of the event: increasing, unique in the root */
-	uint64_t seq; /* counts the lines of its file */
+	uint64_t seq; /* counts within its file */
 	int64_t time_ms;
 	const char *type;  /* "ToolCall" */
 	const char *agent; /* "S-7f3a2b", "ava" */

@@ -114,7 +114,7 @@ struct agent_ask {
 	const char *question; /* NULL for an approval: the call itself is the question */
 	const char *choices;  /* JSON array of strings; NULL: none */
 	const char *fallback; /* the answer taken when nobody answers; NULL: none */
-	int64_t timeout_ms;   /* longest wait for it; INT64_MAX: as long as the world allows */
+	int64_t timeout_ms;   /* longest wait for the answer; INT64_MAX: as the world allows */
 };
 
 /* In place of a call for `ask` and `ask_end`: may the run pass a->over? On a yes the world

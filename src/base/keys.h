@@ -40,8 +40,8 @@ int keys_check(const char *name, const char *value, struct ava_error *err);
 #define KEYS_SALT_LEN 32
 #define KEYS_MARK_LEN 16
 const char *keys_salt(void); /* 32 hex digits; constant in this process */
-/* The hash of a name's value with `salt`: 16 hex digits, "" when the name is unset; false: `salt`
- * is malformed. */
+/* The hash of a name and its value with `salt`: 16 hex digits, "" when the name is unset; false:
+ * `salt` is malformed. */
 bool keys_mark(const char *salt, const char *name, char out[KEYS_MARK_LEN + 1]);
 
 #endif

@@ -66,9 +66,9 @@ json_t *json_read_others(const char *s, size_t len, struct ava_error *err);
 /* As json_read_others, for text that needs no repair, so that every JSON reader reads the same;
  * else, and maybe for sound text too, NULL. */
 json_t *json_read_plain(const char *s, size_t len);
-/* The same, but for depth and duplicate keys, for text of a model: also in a fence or a tag,
- * with surplus closing brackets, raw line ends and backslashes in strings, 'quotes', True, False
- * and None, a comma before a bracket. Nothing missing is added. */
+/* As json_read_others, but for depth and duplicate keys, for text of a model: also in a fence or a
+ * tag, with surplus closing brackets, raw line ends and backslashes in strings, 'quotes', True,
+ * False and None, a comma before a bracket. Nothing missing is added. */
 json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err);
 
 /* The value of a member, borrowed; NULL or `fallback` when absent or of another type. */

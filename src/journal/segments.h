@@ -16,7 +16,7 @@
 #define SEGMENTS_SPARE 16          /* most spare segments kept */
 #define SEGMENTS_AHEAD 2           /* number of filled spares wanted */
 #define SEGMENTS_FRESH "fresh.tmp" /* name in wal/ of a segment being made */
-#define SEGMENTS_NAME  24          /* bytes of a name: "0000000000000001.seg" */
+#define SEGMENTS_NAME  24          /* room for a name: "0000000000000001.seg" */
 
 struct segments_live {
 	uint64_t seq;

@@ -99,7 +99,7 @@ struct checkpoint_view {
 };
 
 struct checkpoint {
-	bool clean;         /* at the end everything was answered and applied */
+	bool clean;         /* the journal was closed with everything answered and applied */
 	struct wal_pos pos; /* recovery begins here */
 	uint64_t lsn;       /* the next lsn to give */
 	struct checkpoint_view *views;

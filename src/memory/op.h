@@ -52,8 +52,8 @@ struct memory_due {
 struct memory_op {
 	enum memory_what what;
 	struct memory_row row; /* FIND and RECALL: user, cwd, kind */
-	/* FIND, RECALL: words to look for; REMOVE: what a person was asked, in which the row's text
-	 * must stand; NULL: none. */
+	/* FIND, RECALL: words to look for; REMOVE: what a person was asked, which must begin with
+	 * the row's text; NULL: none. */
 	const char *words;
 	const char *const *ids;
 	size_t nids;

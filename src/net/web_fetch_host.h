@@ -25,8 +25,9 @@ struct web_fetch_host {
 	unsigned running;
 	int64_t next_at; /* when the next fetch may start */
 	enum host_rules rules;
-	enum web_fetch_fault robots_fault; /* why nothing here may be fetched; FETCH_OK: it may */
-	struct robots *robots;             /* NULL with RULES_HAVE: everything is allowed */
+	/* why nothing of the host may be fetched; FETCH_OK: `robots` says what may */
+	enum web_fetch_fault robots_fault;
+	struct robots *robots; /* NULL with RULES_HAVE: everything is allowed */
 	int64_t rules_until;
 	struct web_fetch asked; /* the fetch of robots.txt */
 };
