@@ -152,7 +152,7 @@ struct ava_log_head { /* the newest seal; a copy kept elsewhere shows a later cu
 
 enum ava_finding_kind {
 	AVA_BROKEN,   /* differs from the sealed content */
-	AVA_UNSEALED, /* written after the newest seal: cannot be checked yet */
+	AVA_UNSEALED, /* not sealed yet, so it cannot be checked */
 	AVA_NOTE      /* information, nothing is wrong */
 };
 
@@ -328,7 +328,7 @@ struct ava_run {
 	const char *last_tool;         /* the run's last call of a tool, made at last_tool_ms */
 	int64_t started_ms, ended_ms;  /* 0: not yet */
 	int64_t last_tool_ms;          /* 0: no tool was called */
-	int64_t elapsed_ms;            /* time of work, without waits in queues or for people */
+	int64_t elapsed_ms;            /* time of work, without queues, AVA_WAITING, AVA_PARKED */
 	int64_t tokens, cost_microusd; /* used by all calls so far */
 	int64_t iteration;             /* calls of the model so far */
 	int64_t timeout_ms, max_cost_microusd; /* limits of the run, as the next two */
@@ -393,7 +393,7 @@ AVA_API int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct
 struct ava_resume {        /* what the new run gets; NULL and 0: as the ended one */
 	const char *model; /* another model with the same kind of API */
 	int64_t from; /* 0: go on from the run's end; N: fork before the N-th call of the model */
-	const char *checkpoint; /* or fork before the call that follows this one; NULL: no */
+	const char *checkpoint; /* or fork before the call behind this checkpoint */
 	const char *session, *request_id, *confirm; /* as in struct ava_spawn */
 	int64_t timeout_ms, max_cost_microusd, max_tokens, max_iterations; /* as there */
 };
@@ -555,7 +555,7 @@ struct ava_callbacks { /* each may be NULL */
 
 struct ava_watch; /* opaque */
 
-/* Errors as of ava_events_open. `callbacks` is *copied*, `user` is passed to each. */
+/* `query` and errors as of ava_events_open. `callbacks` is *copied*, `user` is passed to each. */
 AVA_API int ava_watch(struct ava_runtime *rt, const struct ava_events_query *query,
 		      const struct ava_callbacks *callbacks, void *user, struct ava_watch **watch,
 		      struct ava_error *err);

@@ -113,7 +113,7 @@ struct agent_compacted {
 	int64_t bytes_before, bytes_after;
 };
 
-#define COMPACT_HALVINGS 3   /* refusals as too large in a row, after each of which room is made */
+#define COMPACT_HALVINGS 3   /* refusals as too large in a row that are tried again with less */
 #define COMPACT_KEEP     8   /* lines at the conversation's end that stay if possible */
 #define COMPACT_LEAST    400 /* smallest result worth a marker, bytes */
 #define COMPACT_MARKER   240 /* most bytes of a marker in place of a result */

@@ -163,12 +163,13 @@ struct agent_io {
 	void (*tools_stop)(struct agent *a); /* stop the tools: no agent_on_tool comes any more */
 	/* All calls of a->turn are answered: write their results line(s) with the notices
 	 * (user-role text after the results; with no calls, a user line of its own), and `warned`
-	 * as a Limit event. Messages of people (agent_on_steer) go behind the notices. The commit
-	 * rides (JOURNAL_RIDE). Returns bytes added to the next request, or a negative code. */
+	 * as a Limit event. Messages of people (agent_on_steer) go behind the notices. Not waited
+	 * for: the commit of the next InferStart has all of it too. Returns bytes added to the next
+	 * request, or a negative code. */
 	int64_t (*save_results)(struct agent *a, struct turn *t, const char *const *notices,
 				unsigned nnotices, unsigned warned);
 	/* Ask a person about a->turn->calls[call]: -> agent_on_answer. *until_ms (monotonic): time
-	 * from which nobody will answer. The commit rides (JOURNAL_RIDE). */
+	 * from which nobody will answer. The commit is not waited for. */
 	int (*ask)(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
 	/* The question is answered: make it durable before its consequences. -> agent_on_saved.
 	 * A question that the end leaves open is closed by save_end. */

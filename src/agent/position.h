@@ -57,7 +57,7 @@ struct turn;
 struct turn_call;
 
 #define REPEAT_CALLS 256 /* newest calls kept for a run */
-#define REPEAT_STOP  4   /* the same call with the same result so many times: the run stops */
+#define REPEAT_STOP  4   /* the same call and result so often: the run ends by its next reply */
 
 struct call_ref { /* c<iteration>.<n> */
 	int32_t iteration;

@@ -9,7 +9,8 @@
 	X(UNTRUSTED, "untrusted", "reads what strangers wrote", "nothing that strangers wrote")    \
 	X(OUT, "out", "can send data over the network", "cannot send data out")
 
-/* Words for a run that has neither OUT nor UNTRUSTED: no tool of it fetches anything either. */
+/* In place of the words for no OUT where a run has no UNTRUSTED either: no tool of it fetches
+ * anything. */
 #define RIGHTS_NO_NETWORK "no network"
 
 /* The words for PRIVATE where it is known what the run reads: RIGHTS_READS at the sum of these

@@ -43,7 +43,8 @@ struct ava_error;
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
 	/* MB that the journal reserves on the disk (journal/ballast.h); 0: none */                \
 	X(disk_ballast_mb, "disk.ballast_mb", 64, 0, 4096)                                         \
-	/* port of the page on the loopback address; 0: a free one */                              \
+	/* port of the page on the loopback address; 0: a free one, the same again as long as a    \
+	 * browser or MCP client knows it */                                                       \
 	X(web_port, "web.port", 0, 0, 65535)                                                       \
 	/* uid of a user beside ours who may use the page; -1: none, -2: any */                    \
 	X(web_uid, "web.uid", -1, -2, 4294967294)                                                  \

@@ -18,7 +18,7 @@ struct ava_error;
 #define INDEX_CHUNK  8192u /* most rows of a chunk */
 #define INDEX_OTHER  62    /* kind of an event whose name is unknown */
 #define INDEX_BROKEN 63    /* a line that is no event; its lsn is the previous line's */
-#define INDEX_LINE   ((size_t)64 << 20) /* bytes of the longest line that gets a row */
+#define INDEX_LINE   ((size_t)64 << 20) /* most bytes of an event's line; longer: INDEX_BROKEN */
 _Static_assert(EVENT_NKINDS <= INDEX_OTHER, "a bit for each kind");
 
 /* Kinds whose event may stand both in a run's log and in the day's, with one lsn. */

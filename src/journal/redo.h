@@ -30,7 +30,7 @@ struct redo_file {
 	struct redo_op *ops;
 	size_t nops, capops;
 	bool known;           /* the checkpoint lists the file, with: */
-	uint64_t base, inode; /* base: synced bytes, which the redo does not touch */
+	uint64_t base, inode; /* base: bytes of the file that the redo does not touch */
 	bool touched;
 	uint64_t inode_now, size_now; /* the file as the redo left it; inode 0: to be looked up */
 };

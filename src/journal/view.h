@@ -131,7 +131,7 @@ struct view {
 };
 
 #define VIEW_IOV  256
-#define VIEW_KEPT 16 /* most descriptors kept; with more files the whole file system is synced */
+#define VIEW_KEPT 16 /* most kept descriptors; with more files to sync, syncfs does it */
 
 struct view_set {
 	int rootfd;

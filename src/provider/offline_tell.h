@@ -42,7 +42,7 @@ void tell_tasks(struct buf *out, const struct tell_quote *q); /* all its tasks, 
 void tell_quote(struct buf *out, const struct tell_quote *q, enum topic topic);
 /* Answer small talk, and requests that cannot be met; nothing for other topics. */
 void tell_small(struct buf *out, enum topic topic);
-/* Tell what subagent_status returns, and what ava_status does. */
+/* Tell what subagent_status returned; tell_today: what ava_status returned. */
 void tell_status(struct buf *out, const json_t *status);
 void tell_today(struct buf *out, const json_t *us);
 

@@ -21,7 +21,7 @@
 struct retry_policy {
 	int64_t base_ms, cap_ms; /* bounds of waits that the service did not ask for */
 	int64_t told_max_ms; /* longest wait that the service may ask for, else RETRY_TOO_LONG */
-	int64_t park_ms;     /* a longer wait is spent without a slot, where the caller can */
+	int64_t park_ms;     /* a longer wait for a quota is spent without a slot (parks) */
 	int64_t horizon_ms;  /* longest time from the first failure of a call to the last attempt */
 	unsigned broken_max; /* most replies cut or not understood: each may have been billed */
 };
@@ -56,8 +56,8 @@ enum retry_verdict {
 	RETRY_TOLD_NOT, /* x-should-retry: false */
 	RETRY_TOO_LONG, /* the service asks for a wait (wait_ms) over told_max_ms */
 	RETRY_LATE,     /* the run's time would be over after the wait (wait_ms) */
-	RETRY_HORIZON,  /* the call was tried until horizon_ms */
-	RETRY_BROKEN,   /* broken_max replies broke off */
+	RETRY_HORIZON,  /* the next attempt would come after horizon_ms */
+	RETRY_BROKEN,   /* broken_max replies were cut or not understood */
 };
 
 struct retry_plan {
