@@ -49,7 +49,7 @@ static enum agent_step step_waiting(struct agent *a);
 #define TO(s) (1u << AGENT_##s)
 static const struct {
 	const char *name;
-	unsigned next; /* set of states that may follow */
+	unsigned next; /* the states that may follow */
 	enum agent_step (*step)(struct agent *a);
 } states[AGENT_NSTATES] = {
 	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(WAITING) | TO(SAVING),
@@ -112,7 +112,7 @@ static enum agent_step agent_finish(struct agent *a, struct agent_end *end, cons
 {
 	assert(!a->ending);
 	a->ending = true;
-	if (a->slot_wanted && !a->have_slot) { /* or a slot would come during the end */
+	if (a->slot_wanted && !a->have_slot) { /* a wanted slot must not come during the end */
 		a->slot_wanted = false;
 		a->io->slot_drop(a);
 	}
@@ -218,7 +218,7 @@ static bool only_asks(const struct agent *a)
 
 static enum agent_step step_queued(struct agent *a)
 {
-	if (!a->slot_wanted && (only_asks(a) || a->over > 0)) /* taken up again */
+	if (!a->slot_wanted && (only_asks(a) || a->over > 0)) /* a wait goes on after a restart */
 		return agent_move(a, AGENT_WAITING);
 	if (a->saves > 0) /* a person's message is not on disk yet */
 		return STEP_WAIT;
@@ -300,7 +300,7 @@ static int used_up(struct agent *a)
 	int64_t max_output;
 	int r;
 
-	if (a->spec->ask_limit) /* a person may extend it, and then the results are read */
+	if (a->spec->ask_limit) /* a person may raise the limit: the model then reads the results */
 		return -1;
 	a->at.new_bytes += (int64_t)a->turn->wire_len;
 	r = limit_reserve(a, &max_output);
@@ -319,7 +319,7 @@ static int prepare_call(struct agent *a, unsigned i)
 
 	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->at.iteration, i + 1);
 	c->tool = reply_tool(a->spec->tools, a->spec->ntools, c->name);
-	if (c->answered) { /* in the record already */
+	if (c->answered) { /* the record has the result already */
 		a->answered++;
 		return 0;
 	}
@@ -390,7 +390,7 @@ static enum agent_step submitted(struct agent *a, struct turn_call *c)
 		return finish_internal(a, rv);
 	answer_call(a, c, true, "", "accepted: the run ends here");
 	for (unsigned i = 0; i < a->turn->ncalls; i++)
-		a->turn->calls[i].unstarted = true; /* nothing runs beside a submit */
+		a->turn->calls[i].unstarted = true; /* an accepted submit ends the run at once */
 	return finish_as(a, AVA_SUCCESS, &end, "submitted");
 }
 
@@ -572,8 +572,8 @@ static enum agent_step reply_with_text(struct agent *a)
 	enum agent_step step;
 	int rv = output_read(a, &r, t->text, t->text_len);
 
-	/* To a person words about calls may be the answer they asked for: accepted when the
-	 * model repeats them. */
+	/* In a conversation words about calls may be the answer that the person asked for: accept
+	 * them when the model repeats them. */
 	if (!limit_can_submit(a) && r.words && a->at.odd_replies > 0)
 		r.call = false;
 	if (rv != 0)
@@ -691,7 +691,7 @@ static void start_tools(struct agent *a)
 
 		if (c->answered || c->started || ask_needed(a, c))
 			continue;
-		c->started = c->ran = true; /* set before: the world may answer at once */
+		c->started = c->ran = true; /* set both first: the world may answer at once */
 		rv = a->io->tool_start(a, i);
 		if (rv == 0)
 			continue;

@@ -184,7 +184,8 @@ int ask_over(struct agent *a, enum agent_asked *how)
 	if (!a->ask_given && a->io->now(a) < a->ask_until_ms)
 		return 1;
 	*how = !a->ask_given ? ASKED_EXPIRED : a->ask_yes ? ASKED_ANSWERED : ASKED_REFUSED;
-	if (*how == ASKED_ANSWERED && call == AGENT_ASK_LIMIT) /* told again when it is near */
+	/* The model is told again when the raised limit is near. */
+	if (*how == ASKED_ANSWERED && call == AGENT_ASK_LIMIT)
 		a->at.warned &= (uint16_t) ~(1u << (a->over - 1));
 	a->saves++;
 	a->io->ask_end(a, call, *how);
@@ -205,7 +206,7 @@ void agent_on_parked(struct agent *a, bool made, const char *error_class, const 
 	a->asked = false;
 	a->at.again = true;
 	a->over = a->over == AGENT_WAITS ? AGENT_WAITS : AGENT_PARKED; /* a person said so before */
-	if (a->at.wrapping) /* the sentence of the end is set already */
+	if (a->at.wrapping) /* the end has its sentence already */
 		return;
 	snprintf(a->reply_class, sizeof(a->reply_class), "%s", error_class);
 	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);

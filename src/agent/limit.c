@@ -421,11 +421,11 @@ bool compact_due(const struct agent *a, struct agent_compact *out)
 {
 	int64_t window = limit_window(a), now = limit_next_input(a);
 	int64_t high = tenths(window, HIGH_TENTHS) - reserve(a);
-	int64_t fits = now + window_left(a) - LIMIT_LEAST_ROOM; /* with the least reply */
+	int64_t fits = now + window_left(a) - LIMIT_LEAST_ROOM; /* the largest input that fits */
 
 	*out = (struct agent_compact){.tokens = now, .overflow = a->at.overflowed};
 	out->newest = out->overflow || (window > 0 && now > fits);
-	if (out->overflow && (window <= 0 || now <= fits)) { /* its numbers show no overflow */
+	if (out->overflow && (window <= 0 || now <= fits)) { /* the window shows no overflow */
 		out->target = out->most = now / 2;
 		return true;
 	}
@@ -441,12 +441,13 @@ void compact_done(struct agent *a, const struct agent_compacted *d)
 	int64_t now = limit_next_input(a);
 
 	if (d->bytes_after < d->bytes_before && d->bytes_before > 0) {
-		/* In proportion: the tokens of a byte were measured. */
+		/* The tokens shrink as the bytes do: tokens per byte were measured. */
 		a->at.measured_input =
 			(int64_t)((double)now * (double)d->bytes_after / (double)d->bytes_before);
 		a->at.new_bytes = 0;
 	}
-	/* When little could go, do not try again at each call. */
+	/* In case this edit removed little, the next one waits until the input has grown by a tenth
+	 * of the window. */
 	a->at.compact_floor = limit_next_input(a) + limit_window(a) / 10;
 }
 
@@ -476,7 +477,8 @@ bool limit_learn(struct agent *a, const struct agent_told *t)
 	if (t->window > 0)
 		a->at.window = whole_tokens(t->window);
 	if (t->window > 0 && prompt / 3 > limit_next_input(a)) {
-		/* More tokens than bytes: these numbers help only for the output. */
+		/* The service counts more tokens than there are bytes: its numbers help only for
+		 * the output. */
 		a->at.output_max =
 			whole_tokens(left >= LIMIT_LEAST_ROOM && left < t->asked ? left : half);
 		return a->at.output_max < t->asked;
@@ -489,7 +491,7 @@ bool limit_learn(struct agent *a, const struct agent_told *t)
 		return false;
 	if (window_left(a) < t->asked)
 		return true;
-	/* The request would have fitted by these numbers. */
+	/* By these numbers the request would have fitted: halve the output. */
 	a->at.output_max = whole_tokens(half);
 	return half < t->asked;
 }

@@ -182,7 +182,7 @@ int notice_format(struct buf *out, const char *text)
 
 /* ---- notices with the results of a turn */
 
-#define EXAMPLE " A call is made so: " /* last in its line: models copy text behind it, too */
+#define EXAMPLE " A call is made so: " /* ends its line: models copy text behind it, too */
 
 /* An example of a call in the tool interface's form, for small local models that forget it: the
  * first tool that needs no arguments, else the first. Empty: none. */
@@ -378,8 +378,8 @@ static void reminder(const char *task, char out[REMINDER_MAX])
 
 bool notice_is(const char *task, const char *line, size_t len)
 {
-	/* Beginnings and ends: models repeat these sentences with figures of their own, and as
-	 * if spoken by another. */
+	/* The beginning and end of each notice: models repeat notices with other figures between
+	 * them, and as if spoken by another. */
 	static const char *const said[][2] = {
 		{"The limit", "are used."},
 		{"The limit", " what you have."},

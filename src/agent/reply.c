@@ -27,7 +27,7 @@
 
 #define MAX_TRIES 256
 #define MAX_WORK  (8u << 20) /* bytes offered to the parser in all tries */
-#define TAG_BYTES 200        /* a tag's name stands in its first bytes */
+#define TAG_BYTES 200        /* bytes at a tag's beginning in which its name is looked for */
 
 static const struct tool *reply_find(const struct tool *const *tools, unsigned n, const char *name)
 {
@@ -110,7 +110,7 @@ static bool is_bare_call(const json_t *o, const char *named)
 {
 	static const char *const beside[] = {"id", "call_id", "type", "index"};
 	static const char *const of_result[] = {"confidence", "caveats"};
-	bool named_so = json_object_get(o, "arguments") != NULL; /* never in data */
+	bool named_so = json_object_get(o, "arguments") != NULL; /* data never has this member */
 	size_t args = 0, others = 0;
 	const char *key;
 	json_t *v;
@@ -360,12 +360,12 @@ int reply_read(struct reply *r, const char *text, size_t len, const struct tool 
 /* ---- taking apart the calls written in a text */
 
 #define WRITTEN_MAX  16  /* calls in one text */
-#define WRITTEN_NAME 160 /* bytes before its arguments in which a name stands */
+#define WRITTEN_NAME 160 /* bytes before a call's arguments in which its name is looked for */
 
 struct written {
 	const struct tool *const *tools;
 	unsigned ntools;
-	json_t *list;     /* of {"name", "arguments"} */
+	json_t *list;     /* the calls: {"name", "arguments"} each */
 	size_t from, end; /* start of the first call, end of the newest */
 };
 
@@ -408,7 +408,7 @@ static bool written_object(struct written *w, json_t *o)
 		given = json_object_get(o, call_args[i]);
 	if (given != NULL)
 		return written_add(w, json_str(o, key), given);
-	given = json_copy(o); /* {"tool": "read_file", "path": …} */
+	given = json_copy(o); /* arguments beside the name: {"tool": "read_file", "path": …} */
 	json_object_del(given, key);
 	good = written_add(w, json_str(o, key), given);
 	json_decref(given);
@@ -540,7 +540,7 @@ static bool written_tags(struct written *w, const char *s, size_t len)
 			   (memcmp(at, "</fun", 5) == 0 || memcmp(at, "</inv", 5) == 0)) {
 			json_t *in = json_parse_lenient(body, (size_t)(at - body), NULL);
 
-			json_object_update(given, in); /* <function=x>{…}</function> */
+			json_object_update(given, in); /* arguments: <function=x>{…}</function> */
 			json_decref(in);
 			good = json_array_append(w->list, o) == 0;
 			w->end = MIN((size_t)(at - s) + strcspn(at, ">") + 1, len);
@@ -550,7 +550,7 @@ static bool written_tags(struct written *w, const char *s, size_t len)
 		}
 	}
 	if (o != NULL && json_array_size(w->list) > 0)
-		w->end = len; /* one more was cut off: the calls before it are whole */
+		w->end = len; /* a cut-off call follows whole ones: they count */
 	json_decref(o);
 	return good;
 }
@@ -593,7 +593,7 @@ json_t *reply_calls(const char *text, size_t len, const struct tool *const *tool
 	size_t work = 0, at = 0, end;
 
 	while (len > 0 && strchr(" \t\r\n`", text[len - 1]) != NULL)
-		len--; /* a fence behind the cut-off call */
+		len--; /* drop a fence behind the cut-off call */
 	good = written_tags(&w, text, len);
 	tags = json_array_size(w.list) > 0;
 
@@ -611,11 +611,11 @@ json_t *reply_calls(const char *text, size_t len, const struct tool *const *tool
 		end = at + (size_t)why.position;
 		if (o == NULL && json_error_code(&why) == json_error_premature_end_of_input) {
 			o = closed ? NULL : written_closed(&w, text + at, len - at);
-			closed = true; /* tried once: it may be long */
+			closed = true; /* tried only once, since the text may be long */
 			end = len;
 			if (o == NULL && json_array_size(w.list) > 0 &&
 			    marks_alone(text + w.end, at - w.end)) {
-				w.end = len; /* as above */
+				w.end = len; /* a cut-off call follows whole ones: they count */
 				break;
 			}
 		}
@@ -733,7 +733,7 @@ void reply_mend(json_t *o)
 
 	if (rest == NULL)
 		return;
-	json_object_foreach(o, key, v) /* all of it in one member */
+	json_object_foreach(o, key, v) /* one member may hold the whole result */
 	{
 		if (json_object_get(rest, "summary") != NULL ||
 		    json_object_get(v, "summary") == NULL)
@@ -874,14 +874,14 @@ int reply_keep(struct agent *a, const char *text)
 void reply_forget(struct agent *a)
 {
 	const struct turn *t = a->turn;
-	/* A reply out of the record is counted already. */
+	/* The calls of a replayed reply are in the total already. */
 	int32_t before = a->at.totals.tool_calls - (a->replayed ? (int32_t)t->ncalls : 0);
 
 	for (unsigned i = 0; i < t->ncalls && before == 0; i++) {
 		const struct turn_call *c = &t->calls[i];
 
 		if (c->tool == NULL || !limit_looks(c->tool) || (c->answered && !c->ran))
-			continue; /* or refused: looked nothing up */
+			continue; /* skip calls that look nothing up, or were refused */
 		free(a->at.said);
 		a->at.said = NULL;
 	}

@@ -115,7 +115,7 @@ void tool_write(struct jw *w, const struct tool *t, const char *key, bool brief)
 	buf_init(&text, SCHEMA_BYTES_MAX);
 	if (schema != NULL)
 		brief_schema(schema, t->brief);
-	brief = schema != NULL && json_dump(&text, schema) == 0; /* or show it whole */
+	brief = schema != NULL && json_dump(&text, schema) == 0; /* false: show the schema whole */
 	jw_str(w, "name", t->name);
 	if (brief) {
 		jw_strn(w, "description", t->description, brief_len(t->description));
@@ -165,7 +165,7 @@ int tool_tell_misfit(const struct tool *t, const char *why, struct ava_error *er
 
 int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, struct ava_error *err)
 {
-	bool mcp = t->flags & TOOL_MCP; /* the server may accept them */
+	bool mcp = t->flags & TOOL_MCP; /* an MCP server may take arguments that do not fit */
 	json_t *s = read_schema(t->schema), *fitted = NULL;
 	const char *name = mcp ? "arguments" : "";
 	struct buf out;

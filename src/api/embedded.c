@@ -149,7 +149,7 @@ struct embedded_cursor {
 	size_t nframes;
 	struct frame *given; /* the frame the caller borrows */
 	struct buf line;     /* the line the caller borrows */
-	uint64_t last;       /* AVA_NOW: nothing given yet */
+	uint64_t last;       /* lsn of the newest event given; AVA_NOW: none yet */
 	bool woken, ended;
 	char run[24], session[64];
 };
@@ -299,7 +299,7 @@ static int embedded_cursor_next(struct backend_cursor *c, struct backend_item *i
 	       (rv == 0 && ops_events_opening(cur->ops))) {
 		bool wanted;
 
-		if (rv == 0) { /* the files are being read */
+		if (rv == 0) { /* no line yet: the files are being read */
 			embedded_step(home(cur), -1);
 			continue;
 		}

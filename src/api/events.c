@@ -25,10 +25,10 @@
 #define WAIT_MOST 100000
 
 struct ava_events {
-	struct list node; /* in ava_runtime.events; of a watch's: in none */
+	struct list node; /* in ava_runtime.events; a watch's cursor is in no list */
 	struct ava_runtime *rt;
 	struct backend_cursor *cur;
-	struct api_answer strings; /* of the event given */
+	struct api_answer strings; /* strings of the event that was given */
 };
 
 /* ---- cursors */
@@ -169,7 +169,7 @@ struct ava_watch {
 	struct list node;
 	struct ava_callbacks calls;
 	void *user;
-	bool gone; /* unwatched while callbacks are under way */
+	bool gone; /* the watch was closed while its callbacks ran */
 };
 
 static void events_watch_free(struct ava_watch *w)

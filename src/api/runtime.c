@@ -171,9 +171,9 @@ int ava_runtime_process(struct ava_runtime *rt, int timeout_ms, struct ava_error
 struct runtime_call {
 	struct ava_runtime *rt;
 	struct ava_error *err, own;
-	int rv; /* the first thing that went wrong */
+	int rv; /* the first error; 0: none */
 	struct buf args, reply;
-	struct jw w; /* into args, in an open object */
+	struct jw w; /* writes into `args`, inside an open object */
 	json_t *o;   /* the reply */
 	int status;
 };
