@@ -24,22 +24,22 @@
 
 /* Meanings of phrases, and those that the walk has met. */
 enum answer_said {
-	SAID_POLITE = 0, /* nothing */
+	SAID_POLITE = 0, /* the phrase has no meaning */
 	SAID_YES = 1,
 	SAID_NO = 2,       /* a no as the first word alone: it may go before a change */
 	SAID_NO_MORE = 4,  /* a final no */
-	SAID_GLUE = 8,     /* no meaning, but only beside a change */
-	SAID_LIMIT = 16,   /* a change must stand beside it */
-	SAID_BUT = 32,     /* likewise */
-	SAID_CHEAPER = 64, /* an amount or a model must be there, too */
+	SAID_GLUE = 8,     /* a filler that may stand only beside a change */
+	SAID_LIMIT = 16,   /* a change must stand beside the phrase */
+	SAID_BUT = 32,     /* a change must stand beside this one, too */
+	SAID_CHEAPER = 64, /* an amount or a model must stand beside this word */
 	SAID_FASTER = 128,
 	SAID_THINK = 256,
 	SAID_NO_THINKING = 512,
 	SAID_CHANGE = 1024,
 	SAID_TIME = 2048,
-	SAID_PATIENCE = 4096, /* "a minute", "one step" */
-	SAID_DONT = 8192,     /* a yes behind it is a no */
-	SAID_WITHOUT = 16384, /* tools follow */
+	SAID_PATIENCE = 4096, /* asks for time: "a minute", "one step" */
+	SAID_DONT = 8192,     /* "don't": a yes behind this word is a no */
+	SAID_WITHOUT = 16384, /* "without": names of tools follow */
 	SAID_UNCLEAR = 32768,
 	SAID_ALL_THREE = 65536,
 };
@@ -105,7 +105,7 @@ static const struct {
 	 "and no more|or less|dont spend more than|dont go over|stop after|stop it after|hochstens|"
 	 "maximal|nicht mehr als|bis zu|nur|au plus|maximum de|maximo|como maximo|al massimo|"
 	 "hoogstens"},
-	{SAID_UNCLEAR, "noon|not yet"}, /* "noon" is no long "non" */
+	{SAID_UNCLEAR, "noon|not yet"}, /* "noon" must not be read as a long "non" */
 	{SAID_ALL_THREE, "all three|all three rights|all three together|alle drei|toutes les trois|"
 			 "les trois|las tres|tutti e tre"},
 	{SAID_BUT, "but|provided|as long as it stays|aber|mais|pero|mas|maar|solange es"},
@@ -131,7 +131,7 @@ enum unit { UNIT_NONE, UNIT_CENTS, UNIT_MS, UNIT_TOKENS, UNIT_ITERATIONS, UNIT_T
 
 static const struct {
 	enum unit unit;
-	int64_t of; /* how many cents, ms, … the unit is; of UNIT_TIMES, the factor */
+	int64_t of; /* how many cents, ms, … one unit has; UNIT_TIMES: the factor */
 	const char *words;
 } units[] = {
 	{UNIT_CENTS, 1, "c|ct|cts|cent|cents"},
@@ -295,7 +295,7 @@ static const char *read_sign(const char *s, struct token *t)
 			continue;
 		token_is(t, signs[i].word);
 		s += n;
-		s += answer_begins(s, "🏻|🏼|🏽|🏾|🏿"); /* the colour of a skin */
+		s += answer_begins(s, "🏻|🏼|🏽|🏾|🏿"); /* skip a skin colour */
 		return s + answer_begins(s, "\xef\xb8\x8f");
 	}
 	return NULL;
@@ -595,7 +595,7 @@ static int take_amount(struct answer_walk *w, int at)
 /* ---- names */
 
 struct answer_name {
-	char *to; /* a field of the change */
+	char *to; /* field of the change for the name */
 	size_t size;
 	char value[128];
 };
@@ -754,7 +754,7 @@ static int take_phrase(struct answer_walk *w, int at)
 	int more;
 
 	if (words > n) {
-		/* "no opus" is not "no, opus" */
+		/* "no opus" forbids a model, and only "no, opus" names one. */
 		unclear_if(w, answer_is_word(w, at - 1, "no") && !w->t[at].comma);
 		unclear_if(w, (*name.to && strcmp(name.to, name.value) != 0) ||
 				      strlen(name.value) >= name.size);

@@ -135,7 +135,7 @@ static void change_request(struct op_spawn *s, const struct run_spec *q, const s
 		s->tools = NULL;
 		s->ntools = 0;
 		s->extended_thinking = MAX(s->extended_thinking, 0);
-		/* the model came from the role or the settings, so the request leaves it out */
+		/* The model came from the role or the settings, so the request leaves it out. */
 		if (model_resolve(forced ? forced : q->role->model, &given, NULL, NULL) == 0 &&
 		    strcmp(given.id, q->model->id) == 0)
 			s->model = NULL;
@@ -182,7 +182,8 @@ int change_spec(struct run_spec **out, const struct run_spec *quoted, const stru
 	}
 	if (rv == 0 && c->nwithout > 0) {
 		rv = keep_tools(base, c, keep, &s.ntools, err);
-		for (size_t i = 0; rv == 0 && i < s.ntools; i++) { /* may be `base`'s own */
+		/* The strings may be `base`'s own: copy them. */
+		for (size_t i = 0; rv == 0 && i < s.ntools; i++) {
 			keep[i] = arena_copy(&mem, keep[i], strlen(keep[i]));
 			rv = keep[i] ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 		}

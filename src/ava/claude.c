@@ -39,14 +39,14 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 
-#define SETTLE_MS       40    /* between two readings: a burst of changes is one reading */
-#define LOOK_MS         10000 /* between two looks for a missing folder */
-#define DIRTY_MAX       16    /* sessions of a reading, which is one turn of the loop */
+#define SETTLE_MS       40               /* pause between two readings: a burst of changes is one */
+#define LOOK_MS         10000            /* pause between two looks for a missing folder */
+#define DIRTY_MAX       16               /* sessions of a reading, which is one turn of the loop */
 #define AGE_MS          (7 * 86400000ll) /* older folders are read on request only */
-#define MESSAGE_CHARS   2000             /* of an agent's message, in the log */
+#define MESSAGE_CHARS   2000             /* characters of an agent's message in the log */
 #define LISTED_MAX      500              /* sessions in an answer */
-#define NEWBORN_MS      1000             /* how long after its start an agent is read again */
-#define NEWBORN_LOOK_MS 250              /* how often, until its parent is known */
+#define NEWBORN_MS      1000             /* an agent of unknown parent is read again for so long */
+#define NEWBORN_LOOK_MS 250              /* time between two such readings */
 
 /* An agent's state as the log has it. */
 struct claude_known {
@@ -57,10 +57,10 @@ struct claude_known {
 
 struct dirty {
 	char session[CARD_NAME_MAX + 1];
-	struct claude_team team; /* both "": no team */
-	bool shared;             /* its tasks belong to others too */
-	int watch, tasks_watch;  /* inotify's; -1: none */
-	json_t *cards;           /* read by the job: its file's name -> card */
+	struct claude_team team; /* both names "": the session has no team */
+	bool shared;             /* the session's tasks belong to others, too */
+	int watch, tasks_watch;  /* inotify's numbers of the folders; -1: not watched */
+	json_t *cards;           /* the session's cards by agent; the job reads them */
 };
 
 struct claude_reading {
@@ -68,7 +68,7 @@ struct claude_reading {
 	struct claude *claude; /* NULL: it was closed */
 	char home[PATH_MAX], folder[PATH_MAX];
 	int notify;
-	bool first; /* all sessions of the last days, and what the log has */
+	bool first; /* reads all sessions of the last days, and the log */
 	int64_t since_ms;
 	struct dirty *sessions;
 	size_t n, cap;
@@ -79,22 +79,22 @@ struct claude_reading {
 
 struct claude {
 	struct core *core;
-	char home[PATH_MAX]; /* of Claude Code */
+	char home[PATH_MAX]; /* Claude Code's folder */
 	int notify;
-	int home_watch;  /* of `home`, for agent-activity; -1: it is not there yet */
-	int root_watch;  /* of agent-activity; -1: likewise */
-	int tasks_watch; /* of tasks; -1: likewise */
+	int home_watch;  /* watch on `home`, where agent-activity may appear; -1: none */
+	int root_watch;  /* watch on agent-activity; -1: the folder is not there yet */
+	int tasks_watch; /* watch on tasks; -1: the folder is not there yet */
 	struct os_poll *poll;
 	struct os_timer *timer;
-	struct claude_reading *reading; /* at work */
+	struct claude_reading *reading; /* the reading under way; NULL: none */
 	int64_t read_ms;                /* end of the last reading, monotonic */
 	struct strmap known;
 	struct strmap dirty; /* names of sessions; the value is the name */
-	char **watched;      /* by inotify's number */
+	char **watched;      /* names of sessions, by inotify's number of the folder */
 	size_t watched_cap;
 	unsigned writing, failed; /* commits of lines: under way, and refused by the disk */
 	bool first, told_room;
-	bool unmapped; /* an event's folder number is known only at the end of the reading */
+	bool unmapped; /* an event came whose folder only the reading can name */
 };
 
 /* ---- who watches */
@@ -116,7 +116,7 @@ static void claude_tell_session(struct core *c, const struct dirty *d)
 	if (d->team.name[0] && strcmp(d->team.name, d->session) != 0)
 		claude_tell(c, d->team.name); /* the team's page shows its leader's agents */
 	if (d->team.leader[0] && strcmp(d->team.leader, d->session) != 0)
-		claude_tell(c, d->team.leader); /* and the leader's shows the tasks of the team */
+		claude_tell(c, d->team.leader); /* the leader's page shows the team's tasks */
 	if (d->shared)
 		claude_tell(c, "*");
 }
@@ -207,12 +207,12 @@ static void claude_reading_free(struct claude_reading *r)
 
 struct capping {
 	struct job job;
-	json_t *noted;   /* "session/agent" of each line in the commit before it */
-	unsigned failed; /* claude.failed when it was made */
+	json_t *noted;   /* "session/agent" of each line in the commit before the capping */
+	unsigned failed; /* value of claude.failed when that commit was made */
 	char folder[PATH_MAX];
 	struct claude_full *sessions;
 	size_t n;
-	size_t cap; /* cards of a session */
+	size_t cap; /* most cards of a session that stay */
 };
 
 static void capping_job(struct job *j)
@@ -524,7 +524,7 @@ static void reading_done(struct job *j)
 	w->unmapped = false;
 	for (size_t i = 0; i < r->found.n; i++)
 		note_dirty(w, r->found.v[i].name);
-	more = w->first || w->dirty.count > 0; /* changes came meanwhile */
+	more = w->first || w->dirty.count > 0; /* changes came during the reading */
 	w->first |= r->no_folder && r->first;
 	for (size_t i = 0; i < r->n; i++)
 		if (has_newborn(&r->sessions[i]))
@@ -586,7 +586,7 @@ static void begin_reading(void *user)
 	r->claude = w;
 	r->notify = w->notify;
 	r->first = w->first;
-	w->first = false; /* until all must be read again */
+	w->first = false; /* set again when all must be read again */
 	r->since_ms = clock_wall_ms() - AGE_MS;
 	r->job.run = reading_job;
 	r->job.done = reading_done;
@@ -646,7 +646,7 @@ static void notified(int events, void *user)
 			at += sizeof(*e) + e->len;
 		}
 	if (w->dirty.count > 0 || w->first)
-		settle_soon(w); /* without a folder: on any new entry beside it */
+		settle_soon(w); /* without agent-activity any new entry beside it gets here */
 }
 
 /* ---- life */

@@ -58,7 +58,7 @@ json_t *claude_cards(const char *folder, const char *session)
 
 /* ---- the state of an agent */
 
-#define ALONE_FACTOR 12    /* a process without other signs counts that much longer */
+#define ALONE_FACTOR 12    /* a process that shows nothing else counts so many times longer */
 #define AHEAD_MS     60000 /* a time further ahead comes of a wrong clock */
 #define RESUMED_MS   1000  /* lines in flight at a stop are written by then */
 #define TAIL_MAX     (256 << 10)
@@ -228,7 +228,7 @@ void claude_tasks_folder(const struct claude_team *team, const json_t *cards, co
 	json_object_foreach((json_t *)cards, name, card) if (*json_str(card, "taskList")) list =
 		json_str(card, "taskList");
 	snprintf(out, CARD_NAME_MAX + 1, "%s", *team->name ? team->name : *list ? list : session);
-	for (char *c = out; !*team->name && *list && *c; c++) /* as Claude Code does */
+	for (char *c = out; !*team->name && *list && *c; c++) /* as Claude Code names the folder */
 		if (!isalnum((unsigned char)*c) && !strchr("_-", *c))
 			*c = '-';
 }
@@ -252,7 +252,7 @@ int claude_oldest_first(const void *a, const void *b)
 		return x->ghost ? -1 : 1;
 	if (x->ms != y->ms) /* ghosts newest first: an older one may make the next a ghost */
 		return (x->ms < y->ms) != x->ghost ? -1 : 1;
-	return strcmp(x->name, y->name); /* file times have steps of the kernel's clock */
+	return strcmp(x->name, y->name); /* the kernel's clock moves in steps: times may be equal */
 }
 
 /* The card changed since it was read, or is new: it is removed once that is in the log. */

@@ -199,7 +199,7 @@ static void take_notify(struct config_reading *r, const struct yaml_node *n)
 		config_wrong(r, n->line,
 			     "notify.exec is an empty list: name a program, or leave it out");
 	if (n->kind == YAML_MAP)
-		(void)config_text_of(r, n, CONFIG_NOTIFY_BYTES); /* gives the error */
+		(void)config_text_of(r, n, CONFIG_NOTIFY_BYTES); /* words the error for a map */
 	YAML_EACH (r, n, v) {
 		const char *word = config_text_of(r, v, CONFIG_NOTIFY_BYTES);
 
@@ -226,7 +226,7 @@ static void take_inside(struct config_reading *r, const struct yaml_node *n)
 {
 	memset(r->config->web_inside, 0, sizeof(r->config->web_inside));
 	if (n->kind == YAML_MAP)
-		(void)config_text_of(r, n, CONFIG_WEB_BYTES); /* gives the error */
+		(void)config_text_of(r, n, CONFIG_WEB_BYTES); /* words the error for a map */
 	YAML_EACH (r, n, v) {
 		const char *word = config_text_of(r, v, CONFIG_WEB_BYTES);
 
@@ -408,7 +408,7 @@ static void take_aliases(struct config_reading *r, const struct yaml_node *n,
 			 struct config_row *row)
 {
 	if (n->kind == YAML_MAP)
-		(void)config_text_of(r, n, 64); /* gives the error */
+		(void)config_text_of(r, n, 64); /* words the error for a map */
 	YAML_EACH (r, n, v) {
 		if (v->kind == YAML_LIST)
 			config_wrong(r, v->line, "an alias is a word, not a list");
@@ -771,7 +771,7 @@ int config_load(struct config *c, struct ava_error *err)
 	if (rv == 0)
 		rv = settings_read_file(c->path, YAML_BYTES_MAX, &text, &len, err);
 	c->exists = rv == 0;
-	if (rv == 0 || rv == AVA_ENOENT) /* no home, no file: defaults */
+	if (rv == 0 || rv == AVA_ENOENT) /* without a home or a file the defaults hold */
 		rv = config_read(c, c->path, text, len, err);
 	free(text);
 	return rv;

@@ -32,16 +32,16 @@
  * here, once, for all channels. */
 
 static const struct {
-	const char *type, *text; /* its event, and the member of the event with the text */
-	const char *one, *many;  /* in a summary */
+	const char *type, *text; /* the notice's event, and the event's member with the text */
+	const char *one, *many;  /* words of a summary, for one notice and for many */
 } kinds[ITEM_NKINDS] = {
 	[ITEM_RESULT] = {"SubagentComplete", "summary", "run finished", "runs finished"},
 	[ITEM_MESSAGE] = {"AssistantMessage", "text", "message", "messages"},
-	/* the text stands in "config" */
+	/* SpawnProposed has its text in "config". */
 	[ITEM_PROPOSAL] = {"SpawnProposed", "task", "proposal waits", "proposals wait"},
 	[ITEM_QUESTION] = {"Waiting", "question", "run asks you", "runs ask you"},
 	[ITEM_EXPIRED] = {"SpawnExpired", "", "proposal expired", "proposals expired"},
-	/* no notices for a terminal */
+	/* A terminal gets no notices of these two, so they have no words for a summary. */
 	[ITEM_FAILED] = {"Error", "message", "", ""},
 	[ITEM_SPAWN] = {"SubagentSpawn", "task", "", ""},
 };
@@ -241,7 +241,7 @@ bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_
 #define STATE       "delivery.json"
 #define STATE_MAX   ((size_t)4 << 20)
 #define LOST_MS     86400000LL /* age of events taken as open when the state cannot be read */
-#define TURN_EVENTS 256        /* read in one turn of the loop */
+#define TURN_EVENTS 256        /* events read in one turn of the loop */
 #define AGAIN_MS    1000
 
 /* Names by bit. */
@@ -339,7 +339,7 @@ static void put_state(struct delivery *d, struct draft *dr)
 	struct buf *b = draft_part(dr, DRAFT_PUT, STATE);
 	struct jw w;
 
-	if (!b) /* the commit fails */
+	if (!b) /* without memory the commit fails */
 		return;
 	jw_init(&w, b);
 	jw_object(&w, NULL);
@@ -702,7 +702,7 @@ const struct item *delivery_next(struct core *c, const char *user)
 			spawn = spawn ? spawn : it;
 		else if (it->kind != ITEM_PROPOSAL)
 			return it;
-		/* A quote comes behind the words with which Ava introduces it. */
+		/* A quote waits for the words with which Ava introduces it. */
 		s = strmap_get(&c->session_by_id, it->session);
 		if (it->kind == ITEM_PROPOSAL && !quote && !(s && s->talk && s->talk->busy))
 			quote = it;
@@ -802,7 +802,7 @@ const struct verb verbs_about_delivery[] = {
 struct delivery_reading {
 	struct delivery *d;
 	json_t *state; /* NULL: there is none, or it cannot be read */
-	uint64_t lsn;  /* all notices up to it are settled but those in `state` */
+	uint64_t lsn;  /* all notices up to this lsn are settled, but those in `state` */
 	int64_t from_ms;
 	bool notify, no_memory;
 };

@@ -30,19 +30,19 @@ struct events_page {
 	size_t nlate, late_cap;
 	bool no_memory;
 	struct ava_log *log; /* NULL: not opened yet, or at its end */
-	struct buf lines;    /* each with its newline */
+	struct buf lines;    /* event lines, each with its newline */
 	size_t at;           /* bytes given already */
-	bool brief;          /* `log` is closed after these lines */
-	bool missing;        /* there is no file */
-	int rv;              /* 1: there is more behind these lines; 0: that was all */
+	bool brief;          /* `log` is closed after each filling of `lines` */
+	bool missing;        /* the log's file does not exist */
+	int rv;              /* 1: more follows `lines`; 0: that was all */
 };
 
 struct op_cursor {
 	struct core *core;
 	struct feed_reader reader;
-	struct events_page *page; /* catching up from the files; NULL: live */
-	bool reading;             /* the page is at work */
-	char run[24];             /* "": everything */
+	struct events_page *page; /* reads files to catch up; NULL: the cursor is live */
+	bool reading;             /* a thread fills the page */
+	char run[24];             /* the run whose events are given; "": all events */
 	uint64_t last;            /* lsn of the newest event given */
 	uint64_t after;           /* events up to this lsn are not wanted */
 	uint64_t began;           /* "from now on": older events are not read from files */
@@ -279,7 +279,7 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 
 static bool wanted(const struct op_cursor *cur, const struct feed_line *l)
 {
-	if (cur->run[0]) /* and not given from the files meanwhile */
+	if (cur->run[0]) /* skip what the files gave meanwhile */
 		return l->in_run && strcmp(l->run, cur->run) == 0 && l->lsn > cur->last;
 	/* The day's copy of a run's event is a duplicate. */
 	return (l->in_run || !l->run[0]) && l->lsn > cur->after;
@@ -299,7 +299,7 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 	while ((rv = feed_next(&cur->core->book.feed, &cur->reader, &l)) != 0) {
 		struct event_view v;
 
-		if (rv < 0) { /* the reader fell behind the ring */
+		if (rv < 0) { /* the ring dropped lines that the reader lacks */
 			return open_files(cur, NULL) == 0 ? 0 : -2;
 		}
 		if (!wanted(cur, l) || event_view(l->bytes, l->len, &v) != 0)

@@ -40,7 +40,7 @@ int house_hold(struct house *h, const char *root, bool make, struct ava_error *e
 	if (faccessat(h->root_fd, ".", W_OK, 0) != 0)
 		return err_set(err, AVA_EDENIED, "the data root %.300s is not writable%s", h->root,
 			       root ? "" : ": set AVA_DATA_ROOT to a folder that is");
-	(void)fchmod(h->root_fd, 0700); /* and other users cannot read it */
+	(void)fchmod(h->root_fd, 0700); /* other users must not read the root */
 	rv = lock_take(&h->lock, h->root_fd, err);
 	return rv == 0 ? 0 : err_wrap(err, rv, "%.200s", h->root);
 }

@@ -30,21 +30,21 @@
 
 /* The moment at which a part is opened. */
 enum part_stage {
-	PART_BOOT = 1, /* before LogOpen is written */
-	PART_RUNS,     /* before runs that a stop left are taken up */
-	PART_LAST,     /* after every part is restored */
+	PART_BOOT = 1, /* opened before LogOpen is written */
+	PART_RUNS,     /* opened before runs that a stop left are taken up */
+	PART_LAST,     /* opened after every part is restored */
 };
 
 /* The steps of a part's life; NULL: not needed. */
 struct life_part {
-	enum part_stage stage; /* of `open` or `open_as` */
+	enum part_stage stage; /* when `open` or `open_as` is called */
 	int (*open)(struct core *c, struct ava_error *err);
 	int (*open_as)(struct core *c, const struct core_options *o, struct ava_error *err);
-	void (*restore)(struct core *c); /* after the runs: take up what a stop left */
+	void (*restore)(struct core *c); /* takes up what a stop left, after the runs */
 	bool (*idle)(const struct core *c);
-	void (*quiesce)(struct core *c);       /* begin nothing more */
-	bool (*written)(const struct core *c); /* nothing waits to go to the journal */
-	void (*close)(struct core *c);         /* after the journal is closed */
+	void (*quiesce)(struct core *c);       /* begins no more work from then on */
+	bool (*written)(const struct core *c); /* true: nothing of the part waits for the journal */
+	void (*close)(struct core *c);         /* called after the journal is closed */
 };
 
 static int part_open_pages(struct core *c, const struct core_options *o, struct ava_error *err)
@@ -134,7 +134,7 @@ static bool parts_written(const struct core *c)
 
 /* ---- problems with runs at the start */
 
-#define PROBLEMS_MAX 200 /* listed in the event; avad.log has all */
+#define PROBLEMS_MAX 200 /* problems listed in the event; avad.log has all */
 
 struct taking_up {
 	struct core *core;
@@ -404,7 +404,7 @@ static int find_own_folders(struct core *c)
 	if (settings_config_path("", path, sizeof(path), NULL) == 0) {
 		path[strlen(path) - 1] = '\0'; /* cuts the slash at the end */
 		c->sup.keep_out[1] = realpath(path, NULL);
-		if (!c->sup.keep_out[1]) /* not made yet */
+		if (!c->sup.keep_out[1]) /* the folder does not exist yet */
 			c->sup.keep_out[1] = strdup(path);
 	}
 	return c->sup.keep_out[0] ? 0 : AVA_ENOMEM;

@@ -26,7 +26,7 @@
 #define QUIESCE_MS   3000 /* the longest wait for a journal that cannot write */
 
 struct memories {
-	unsigned changes; /* at work */
+	unsigned changes; /* number of changes under way */
 	int64_t told;     /* changes up to this number are on their way into the log */
 };
 
@@ -82,7 +82,8 @@ static void change_told(int rv, void *user)
 {
 	struct change_of_memory *ch = user;
 	struct core *c = ch->core;
-	/* An earlier commit was refused: changes from that on stay due, and are logged again. */
+	/* true: an earlier commit was refused, so changes from there on stay due and are logged
+	 * again. */
 	bool alone = rv == 0 && c->memories->told < ch->upto;
 	struct memory_op *told =
 		rv == 0 && !alone ? memory_op_new(MEMORY_TOLD, memory_op_free, NULL) : NULL;
@@ -105,7 +106,7 @@ static void change_done(struct memory_op *op)
 	int rv = AVA_ENOMEM;
 
 	if (op->what == MEMORY_RESET && op->rv == 0)
-		c->memories->told = 0; /* a new file counts from 0 */
+		c->memories->told = 0; /* a new memory file counts from 0 */
 	ch->before = c->memories->told;
 	for (size_t i = 0; d && i < op->ndue; i++) {
 		if (op->due[i].n <= c->memories->told)
@@ -325,7 +326,7 @@ struct memory_args {
 	const char *const *tags, *const *ids;
 	size_t ntags, nids;
 	int64_t limit;
-	int pinned; /* 1, -1; 0: not given */
+	int pinned; /* 1: yes; -1: no; 0: not given */
 	bool all;
 };
 

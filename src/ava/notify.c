@@ -46,14 +46,14 @@ static const char *const passed[] = {
 
 struct notify {
 	struct delivery *d;
-	char *words; /* argv points into it */
+	char *words; /* the text that `argv` points into */
 	const char *argv[WORDS_MAX + 1];
 	char *env[ARRAY_LEN(passed) + 1]; /* owned */
 	struct os_timer *timer;
 	struct exec_child *child;
-	bool stopped, busy; /* busy: `item` is between pick and its end */
+	bool stopped, busy; /* busy: `item` was picked and has not ended */
 	bool end_waits;     /* write_end must run again: the disk refused it */
-	struct item *item;  /* NULL: settled meanwhile: answered, or dropped */
+	struct item *item;  /* the notice being told; NULL: settled meanwhile */
 	char reason[600];   /* the failure of the last call; "": it succeeded */
 };
 
@@ -66,7 +66,7 @@ static void end_written(int rv, void *user)
 	if (n->stopped)
 		return;
 	n->end_waits = rv != 0;
-	if (rv != 0) { /* `again` repeats this step */
+	if (rv != 0) { /* the timer repeats this step */
 		os_timer_set(n->timer, DISK_RETRY_MS);
 		return;
 	}

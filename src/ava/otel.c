@@ -349,11 +349,11 @@ int otel_send(struct otel_sender *s, struct buf *body,
 }
 
 #define LOG_MAX     ((off_t)256 << 20) /* bytes of a run's log that is pushed */
-#define BODY_MAX    (16u << 20)        /* of one request; collectors take 20 MB */
+#define BODY_MAX    (16u << 20)        /* bytes of a request's body; collectors take 20 MB */
 #define ASKED_MAX   64
-#define EVENTS_TURN 200   /* looked at in one turn of the loop */
-#define BUSY_MS     200   /* until the pool, the files or memory are tried again */
-#define PAUSE_MS    60000 /* between two attempts, unless it asks for more */
+#define EVENTS_TURN 200   /* events looked at in one turn of the loop */
+#define BUSY_MS     200   /* pause while the pool, the files or memory are lacking */
+#define PAUSE_MS    60000 /* pause between two attempts, unless the collector asks for more */
 #define LEAST_MS    100
 #define ASKED_MS    600000
 
@@ -366,26 +366,26 @@ struct otel {
 	char asked[ASKED_MAX][24];
 	unsigned nasked;
 
-	/* the trace under way */
-	char run[24];             /* "": none */
-	uint64_t lsn;             /* of its end; 0: pushed on request */
+	/* The trace under way. */
+	char run[24];             /* the run that is traced; "": none */
+	uint64_t lsn;             /* lsn of the run's end; 0: pushed on request */
 	uint64_t upto;            /* the greatest lsn of a finished trace */
-	int64_t since_ms;         /* wall: when the time of otel.give_up began */
-	bool waiting;             /* until the timer */
-	unsigned attempts, fails; /* of this trace; in a row, of any */
-	int64_t rejected;         /* spans of it */
+	int64_t since_ms;         /* wall: the time of otel.give_up counts from here */
+	bool waiting;             /* true until the timer fires */
+	unsigned attempts, fails; /* attempts at this trace; failures in a row, of any trace */
+	int64_t rejected;         /* spans of the trace that the collector refused */
 
-	/* its part: the job's while that is at work */
+	/* The next part of the trace, which the job owns while at work. */
 	struct job job;
 	bool reading;
 	struct ava_trace *trace; /* owned; NULL: to be read, or not needed any more */
-	size_t at;               /* span of the next part */
+	size_t at;               /* index of the part's first span */
 	struct buf body;
 	int part; /* result of otlp_part */
 	struct ava_error err;
 
-	uint64_t pushed, given_up, left_out; /* in this process; left_out: spans */
-	char problem[400];                   /* of the last attempt; "": it succeeded */
+	uint64_t pushed, given_up, left_out; /* traces in this process; left_out: spans */
+	char problem[400];                   /* why the last attempt failed; "": it succeeded */
 };
 
 static void otel_next_part(struct otel *o);
@@ -607,7 +607,7 @@ static void part_read(struct job *job)
 		again_in(o, BUSY_MS);
 	} else if (o->part < 0) {
 		otel_give_up(o, o->err.text);
-	} else if (o->body.len == 0) { /* no span */
+	} else if (o->body.len == 0) { /* the trace has no span */
 		pushed(o);
 	} else {
 		otel_post(o);

@@ -26,7 +26,7 @@
 #include "subagent/resume.h"
 #include "subagent/rights.h"
 
-#define LATER_MS 5000 /* retry of a step that could not be written */
+#define LATER_MS 5000 /* time after which a step that could not be written is tried again */
 
 /* ---- the machine
  *
@@ -38,7 +38,7 @@ static const struct {
 	unsigned next;
 	bool open; /* an answer is awaited, or not on disk yet */
 	const char *shown;
-	enum event_kind event; /* that leads to the step */
+	enum event_kind event; /* the event that leads to the step */
 } steps[] = {
 	[STEP_WRITING] = {TO(PENDING) | TO(CONFIRMED), false, "pending", EVENT_SpawnProposed},
 	[STEP_PENDING] = {TO(ANSWERING), true, "pending", EVENT_SpawnProposed},
@@ -406,7 +406,7 @@ static int proposal_spawn(struct proposal *p, struct draft *d, struct ava_error 
 	for (unsigned i = 0; rv == 0 && i < n; i++) {
 		rv = supervisor_spawn(&p->core->sup, specs[i], p->id, d, &p->runs[i], err);
 		if (rv == 0 && specs == p->specs)
-			p->specs[i] = NULL; /* the run has it */
+			p->specs[i] = NULL; /* the run owns the spec now */
 	}
 	if (rv != 0)
 		return rv;
@@ -445,7 +445,7 @@ static void proposal_unstart(struct proposal *p)
 		if (!r)
 			continue;
 		if (!p->specs[i])
-			p->specs[i] = r->spec; /* else it belongs to the answer */
+			p->specs[i] = r->spec; /* else the spec belongs to the answer */
 		r->spec = NULL;
 		supervisor_discard(r);
 		p->runs[i] = NULL;
@@ -464,7 +464,7 @@ static void answer_begin(struct proposal *p, struct proposal_answer *a)
 	p->answer = a;
 	if (p->step == STEP_PENDING)
 		proposal_move(p, STEP_ANSWERING);
-	/* A repeated answer meanwhile is compared with these and waits for the same commit. */
+	/* An answer repeated meanwhile is compared with these fields and waits for this commit. */
 	if (a->to == STEP_CONFIRMED)
 		snprintf(p->confirmed_hash, sizeof(p->confirmed_hash), "%s",
 			 a->lowered ? a->hash : p->hash);
@@ -515,7 +515,7 @@ static void answer_saved(struct proposal *p)
 	if (a->to == STEP_CONFIRMED) {
 		for (unsigned i = 0; a->lowered && i < a->nlowered; i++)
 			if (p->runs[i])
-				a->lowered[i] = NULL; /* its run has it */
+				a->lowered[i] = NULL; /* the run owns the spec now */
 		proposal_start(p);
 	} else {
 		p->core->on_proposal.answered(p->core, p, p->specs[0]->session_id, NULL);
@@ -636,7 +636,7 @@ static void proposal_late(void *user)
 		return;
 	}
 	if (p->step != STEP_PENDING)
-		return; /* its answer came just in time */
+		return; /* an answer came just before the timer */
 	none = proposal_answer_new(STEP_EXPIRED, NULL, NULL, NULL);
 	if (!none)
 		os_timer_set(p->timer, LATER_MS);

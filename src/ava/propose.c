@@ -367,7 +367,7 @@ void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn 
 struct deciding {
 	struct asker *asker;
 	const char *text, *by, *origin, *reason;
-	bool logged; /* its UserMessage is written already */
+	bool logged; /* the answer's UserMessage is written already */
 	bool yes;
 	bool all_three; /* the words allow all three rights */
 };
@@ -410,7 +410,7 @@ struct propose_wanted {
 	struct run_spec **specs;
 	unsigned n;
 	char hash[HASH_HEX_LEN + 1];
-	bool lowers; /* a yes to the quote covers it */
+	bool lowers; /* a yes covers the changed specs: they only lower the quote */
 };
 
 /* The proposal with the result of an earlier, or pending, equal answer; an opposite answer is an
@@ -511,7 +511,7 @@ static int build_changed(const struct proposal *p, const struct change *change,
 	json_t *config;
 	int rv = 0;
 
-	if (!quoted) { /* the spec went to a run */
+	if (!quoted) { /* the spec belongs to a run now */
 		config = json_parse(p->config, strlen(p->config), err);
 		rv = config ? spec_from_json(&quoted, config, "", "", "", err) : AVA_ECORRUPT;
 		json_decref(config);
@@ -601,7 +601,7 @@ static int propose_decide(const struct deciding *d, struct proposal *p, const st
 		proposal_tell(told, d->asker, true);
 		goto out;
 	}
-	/* An earlier answer is the better error than a fault of the change. */
+	/* "Answered already" is the better error than a fault of the change. */
 	if (check_open(p, &other) != 0) {
 		*err = other;
 		rv = err->code;

@@ -42,7 +42,7 @@ struct prune {
 	int64_t cutoff_ms;
 	char cutoff_day[11], today[11];
 	bool live;                     /* runs are at work, and their files stay */
-	struct files_names runs, days; /* ids; names below logs/ava */
+	struct files_names runs, days; /* ids of runs; names below logs/ava */
 	struct files_names files;      /* paths named in the Seal */
 	uint64_t bytes;
 	struct seal_newest base; /* the last Seal that is removed */
@@ -162,7 +162,7 @@ int prune_away_finish(int rootfd, struct ava_error *err)
 
 struct runs {
 	struct prune *p;
-	struct strmap open; /* started before the cutoff, not ended */
+	struct strmap open; /* runs started before the cutoff and not ended */
 };
 
 struct begun {
@@ -466,7 +466,7 @@ struct prune_work {
 	struct job job;
 	struct prune p;
 	struct verb_reply *reply;
-	struct buf *seals; /* owned, with the array: the text of each Seal */
+	struct buf *seals; /* the text of each Seal; texts and array are owned */
 	size_t nseals;
 	bool dry;
 	int rv;

@@ -103,7 +103,7 @@ static int resume_fill(struct op_spawn *s, const json_t *config, struct arena *m
 		was.max_cost_microusd = AVA_DEFAULT;
 	if (s->preset && *s->preset)
 		was.max_tokens = AVA_DEFAULT;
-	was.preset = NULL; /* its limits are in `was` */
+	was.preset = NULL; /* `was` has the preset's limits already */
 	s->definitions = was.definitions;
 	SPAWN_OPTIONS(FILL)
 	return 0;
@@ -129,13 +129,13 @@ static int resume_check(struct core *c, const struct op_spawn *s, struct ava_err
 
 struct resuming {
 	struct list node; /* in core.resumings, or in `more` of another */
-	struct list more; /* resuming: the same request again */
+	struct list more; /* the same request again, each a struct resuming */
 	struct job job;
 	struct core *core;
-	struct arena mem; /* of `s` */
+	struct arena mem; /* memory of the strings in `s` */
 	struct op_spawn s;
 	json_t *schema; /* owned */
-	json_t *config; /* of the ended run; owned */
+	json_t *config; /* the ended run's config; owned */
 	struct run_spec *spec;
 	bool lent; /* `spec` belongs to the proposal */
 	resume_fn ready;

@@ -338,7 +338,7 @@ static bool look_at_row(struct catalog_row *row, void *user)
 	if (strcmp(row->id, l->run) != 0)
 		return true;
 	l->out->row = *row;
-	row->owned = NULL; /* *l->out has it */
+	row->owned = NULL; /* `*l->out` owns the strings now */
 	ended_row(&l->out->row, &l->out->status);
 	return false;
 }
@@ -355,7 +355,7 @@ int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error
 	if (rv == AVA_ENOENT) { /* the run's files may be pruned */
 		rv = history_each(root_fd, false, look_at_row, &l, err);
 		if (rv != 0)
-			return rv; /* no row, then */
+			return rv; /* the catalog could not be read */
 		rv = out->row.id ? 0 : AVA_ENOENT;
 	}
 	if (rv == 0)
@@ -367,13 +367,13 @@ int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error
 		       run);
 }
 
-#define ENDING_WAIT_MS 10000 /* at the most: the disk may be slow, or full */
+#define ENDING_WAIT_MS 10000 /* longest wait for an end: the disk may be slow, or full */
 #define WAIT_MAX_MS    INT64_C(3600000)
 
 /* ---- spawn without a proposal */
 
 struct spawn_wait {
-	struct list more; /* spawn_wait: the same request, repeated before it is on disk */
+	struct list more; /* the same request again, before the run is on disk */
 	struct core *core;
 	struct run *run;
 	bool repeated;
@@ -546,7 +546,7 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 /* ---- status and listing */
 
 struct runs_listing {
-	const struct buf *live; /* struct run_id, sorted */
+	const struct buf *live; /* ids (struct run_id) of runs at work, sorted */
 	size_t left;
 	void (*each)(const struct op_status *s, void *user);
 	void *user;
@@ -666,10 +666,10 @@ struct op_wait {
 	struct core *core;
 	struct os_timer *timer;
 	struct run_id id;
-	op_result_fn done; /* NULL: `reply`'s, or given up */
+	op_result_fn done; /* the callback; NULL: `reply` is answered, or the wait is given up */
 	void *user;
-	struct verb_reply *reply; /* NULL: `done`'s, or given up */
-	/* of the result file, once the run has ended */
+	struct verb_reply *reply; /* the request; NULL: `done` is called, or the wait is given up */
+	/* Reads the result file once the run has ended. */
 	struct job job;
 	char *json; /* owned */
 	size_t len;
@@ -692,7 +692,7 @@ static void result_give_up(struct verb_reply *reply)
 	struct op_wait *w = reply->waits;
 
 	if (w->job.run)
-		w->reply = NULL; /* freed by the job's end */
+		w->reply = NULL; /* the end of the job frees `w` */
 	else
 		wait_free(w);
 }
@@ -892,7 +892,7 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	struct ava_error err = {0};
 	int rv = 0;
 
-	if (!r) { /* it has ended: nothing changes */
+	if (!r) { /* the run has ended: nothing changes */
 		ops_look(c, run, done, user);
 		return;
 	}

@@ -27,22 +27,22 @@ struct seals {
 	struct os_work work;
 	enum seals_step step;
 	bool armed, closing;
-	bool over;             /* closed; a refused commit may still come back */
-	bool claimed;          /* a prune holds it, from beginning to end */
+	bool over;             /* the sealer is closed; a refused commit may still come back */
+	bool claimed;          /* a prune is under way; no other may begin */
 	bool pruning;          /* the round under way is about pruned.texts[at] */
-	struct strmap touched; /* paths, as keys and values */
+	struct strmap touched; /* paths with new lines, as keys and values */
 	size_t ntouched;
 
-	/* of the round under way */
+	/* The fields from here to `err` belong to the round under way. */
 	char **paths;
 	size_t npaths;
 	struct seal_list contents;
-	size_t committed; /* of contents */
+	size_t committed; /* contents that are on disk */
 	unsigned flying;
 	char day[LOGBOOK_PATH];
 	int rv;
 	struct ava_error err;
-	int told; /* last failure told in the log */
+	int told; /* the error that the log told last */
 
 	/* Seals about pruned files; done NULL: none. */
 	struct {
@@ -70,7 +70,7 @@ static void arm(struct seals *s)
 static void seals_touch(struct seals *s, char *path)
 {
 	if (strmap_put(&s->touched, path, path) != 0)
-		free(path); /* noted already, or no memory: its next line notes it */
+		free(path); /* noted already; or no memory, and its next line notes it */
 	else
 		s->ntouched++;
 }

@@ -508,7 +508,7 @@ int session_load(struct session *s, struct ava_error *err)
 	rv = s->talk ? 0 : talk_open(s, err);
 	if (rv != 0)
 		return rv;
-	list_del(&s->talk->node); /* moves to the end: used last */
+	list_del(&s->talk->node); /* the end of the list: used last */
 	list_add(&s->core->talks, &s->talk->node);
 	session_rest(s->core);
 	return 0;
@@ -543,7 +543,7 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 		if (in)
 			talk_input_free(in);
 		s->there = there;
-		if (!there) { /* nothing of it is on disk: begin anew */
+		if (!there) { /* nothing of the conversation is on disk */
 			talk_free(s->talk);
 			s->talk = NULL;
 		}
@@ -582,7 +582,7 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 
 /* ---- outcome of a proposal */
 
-#define NAMED_MAX 20u /* runs of a group in one notice */
+#define NAMED_MAX 20u /* runs of a group that one notice names */
 
 /* A notice says of an answer given in another channel that it answers nothing said here. */
 static const char *session_where(const struct proposal *p)

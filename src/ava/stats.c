@@ -29,7 +29,7 @@
 struct sums {
 	char name[96];
 	int64_t calls, failed, microusd, input, output, cached;
-	int64_t *parts_microusd, *parts_tokens; /* by parts of the span */
+	int64_t *parts_microusd, *parts_tokens; /* sums for each part of the span */
 	int32_t *ms;                            /* duration of each call that has one */
 	size_t nms, cap_ms;
 };

@@ -26,15 +26,15 @@
 
 struct steering {
 	struct list node; /* in core.steerings, or in `more` of another */
-	struct list more; /* steering: the same request, repeated */
+	struct list more; /* the same request again, each a struct steering */
 	char run[24], call_id[16];
 	op_steered_fn done;
 	void *user;
-	/* After the run's end: the request as the run's log has it. */
+	/* The request as the log of an ended run has it. */
 	struct job job;
 	struct ava_error ended;
 	struct person_heard was;
-	int found; /* 1, 0, or an error code with its sentence in `ended` */
+	int found; /* 1: the log has the request; 0: it has not; < 0: `ended` says why */
 	char request[];
 };
 
@@ -362,7 +362,7 @@ void ops_steer(struct core *c, const struct op_steer *o, op_steered_fn done, voi
 /* ---- verbs */
 
 #define SAID_MAX 8192 /* bytes of a person's words to a run */
-#define BY_MAX   200  /* bytes of who said them */
+#define BY_MAX   200  /* bytes of the name of who said them */
 
 static void steer_answered(int rv, const struct op_steered *s, const struct ava_error *err,
 			   void *user)

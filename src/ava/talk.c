@@ -40,10 +40,10 @@
 
 #define QUESTION_SHOWN 180         /* characters of a run's question, in a note */
 #define RESULT_SHOWN   (24u << 10) /* bytes of a result in a turn, at the most */
-#define NOTES_MAX      64          /* then the oldest goes */
+#define NOTES_MAX      64          /* most notices kept; beyond, the oldest goes */
 #define SAID_MAX_CHARS 100000
 #define AGAIN_MS       1000
-#define AVA_TIME_MS    600000 /* of a turn, unless ava.timeout is set */
+#define AVA_TIME_MS    600000 /* time limit of a turn, unless ava.timeout is set */
 
 struct talk *talk_of(struct run *r)
 {
@@ -295,7 +295,7 @@ static int talk_add_result(struct buf *out, struct talk *t, const char *run)
 	shown = MIN(len, limit_result_bytes(&t->run.agent, results_come(t), RESULT_SHOWN));
 	while (shown > 0 && shown < len && ((unsigned char)json[shown] & 0xc0) == 0x80)
 		shown--;
-	envelope_text(out, json, shown); /* the text of pages in it is escaped again */
+	envelope_text(out, json, shown); /* text of pages in the result is escaped again */
 	buf_addc(out, '\n');
 	snprintf(text, sizeof(text), "End of the result of %s%s.", run,
 		 shown < len ? ", cut; the rest is in its result.json" : "");
@@ -423,7 +423,7 @@ void sessions_chained(struct run *r, void *core)
 	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
 
 	if (!s || session_load(s, NULL) != 0 || talk_watch_run(s->talk, r) != 0)
-		return; /* the next start tells it */
+		return; /* the next start tells of the run */
 	talk_note(s->talk, r->id.text, "Next in its chain: %s (%s) has started.", r->id.text,
 		  r->trace.text);
 }
@@ -530,7 +530,7 @@ static int talk_put_line(struct talk *t, const struct buf *line, int64_t *added)
 		if (part && buf_check(part) == 0)
 			return 0;
 	}
-	draft_free(r->rec.draft); /* the draft has nothing else between two turns */
+	draft_free(r->rec.draft); /* between two turns the draft has nothing else to write */
 	r->rec.draft = NULL;
 	r->rec.prefix = prefix;
 	r->rec.request_bytes = request_bytes;
@@ -705,7 +705,7 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 		t->asks = talk_asks(turn->text, turn->text_len);
 		write_words(t, d, turn->text, turn->text_len);
 	}
-	if (t->run.call.doubt) { /* about the model, for the person alone */
+	if (t->run.call.doubt) { /* a doubt about the model is for the person alone */
 		write_words(t, d, t->run.call.doubt, strlen(t->run.call.doubt));
 		t->run.call.doubt = NULL;
 	}

@@ -44,27 +44,27 @@
  * to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". */
 struct talk_answer_heard {
 	char *plain;                   /* owned */
-	char proposals[MEANT_MAX][24]; /* named */
-	char run[24];                  /* the last one named */
+	char proposals[MEANT_MAX][24]; /* ids of the proposals that the words name */
+	char run[24];                  /* the run that was named last */
 	unsigned nproposals, nruns;
 	uint64_t numbers; /* "the second": a bit for each number, from 1 */
 	bool all;         /* "all" or "both" was said */
 	bool greeted;     /* words stand before "all", as in "hi all" */
 	bool both;        /* "both" was said: names none of more than two */
 	bool none;        /* "neither": no to all */
-	bool pointed;     /* by a word of its task: "the review", "the kettle one" */
+	bool pointed;     /* a word of its task names one: "the review", "the kettle one" */
 	bool corrected;   /* "no, the second": a correction, hardly a no to the second */
 };
 
 /* Proposals and questions of this conversation that were open when the input was said. */
 struct waits {
-	char ids[MEANT_MAX][24];        /* of the proposals that can be meant */
+	char ids[MEANT_MAX][24];        /* ids of the proposals that can be meant */
 	unsigned nids, proposals, asks; /* ids in use; open proposals; runs that ask */
-	unsigned gone;                  /* proposals that waited when it was said, and do not now */
+	unsigned gone;                  /* proposals open when the words came, but not now */
 	bool group;                     /* a proposal of several runs is among them */
 	const char *unseen;             /* a proposal made while the person was typing; or NULL */
 	bool unknown;                   /* the words name a proposal that is not open here */
-	int64_t quoted_ms, asked_ms;    /* of the newest proposal and question, wall */
+	int64_t quoted_ms, asked_ms;    /* wall times of the newest proposal and newest question */
 	const struct run *run;          /* the run that is named, or the newest that asks */
 	const struct question *q;
 };
@@ -197,7 +197,7 @@ static size_t before_joint(const char *words, size_t len)
 		if (len > n && strncasecmp(words + len - n, said[i], n) == 0)
 			return before_joint(words, len - n);
 		if (len == n - 1 && strncasecmp(words, said[i] + 1, len) == 0)
-			return 0; /* "the second" */
+			return 0; /* only a joint is left, as of "the second" */
 	}
 	return len;
 }
@@ -325,7 +325,7 @@ static struct waits find_waits(const struct talk *t, const struct input *in,
 		for (unsigned i = 0; i < h->nproposals; i++)
 			meant |= strcmp(h->proposals[i], p->id) == 0;
 		meant |= p->number < NUMBER_LAST && (h->numbers >> p->number & 1);
-		meant |= all == 1 && (h->numbers >> NUMBER_LAST & 1); /* newest first */
+		meant |= all == 1 && (h->numbers >> NUMBER_LAST & 1); /* the newest comes first */
 		if (h->nproposals == 0 && meant && p->created_ms > in->seen_ms) {
 			w.unseen = p->id;
 			meant = false;
@@ -407,7 +407,7 @@ static void hear_task(const struct talk *t, struct talk_answer_heard *h)
 	}
 	plain[n] = 0;
 	h->pointed |= talk_answer_word_at(h->plain, "the") ||
-		      talk_answer_word_at(h->plain, "just"); /* "the review" */
+		      talk_answer_word_at(h->plain, "just"); /* "the review": named by its task */
 	free(h->plain);
 	h->plain = plain;
 	hear_id(h, named->id);
@@ -679,7 +679,7 @@ static bool any_at(const char *at, const char *end, const char *const words[], s
 
 enum talk_asks talk_asks(const char *text, size_t len)
 {
-	static const char *const marks[] = {"?", "\xef\xbc\x9f", "\xd8\x9f"}; /* wide, Arabic */
+	static const char *const marks[] = {"?", "\xef\xbc\x9f", "\xd8\x9f"}; /* or wide, Arabic */
 	static const char *const quote[] = {
 		"P-",     "quote",   "proposal", "start",    "begin", "proceed", "go ahead",
 		"launch", "confirm", "angebot",  "loslegen", "devis", "lance",   "commenc",
@@ -707,7 +707,7 @@ static enum talk_answer_said said_to(const struct question *q, const char *words
 	if (q && q->choices)
 		return is_choice(q, words) ? SAID_ANSWER : SAID_NOTHING;
 	if (q && q->approval && strncasecmp(words, "no:", 3) == 0)
-		return SAID_ANSWER; /* with its reason, for the model */
+		return SAID_ANSWER; /* a no with its reason, which the model reads */
 	switch (answer_parse(words, &change)) {
 	case ANSWER_NO:
 		return is_stop(words) ? SAID_STOP : SAID_ANSWER;

@@ -35,7 +35,7 @@
 #include "tool/job.h"
 
 #define SESSION_MAX  (256u << 20)
-#define WORDS_BYTES  2000 /* of the person's words, as the query */
+#define WORDS_BYTES  2000 /* bytes of the person's words that make the query */
 #define TOKEN_BYTES  4
 #define WINDOW_SHARE 20 /* the memory takes 1/20 of the model's window at the most */
 #define IDS_MAX      64
@@ -45,7 +45,7 @@
 struct talk_recall {
 	struct talk *talk; /* NULL: the conversation was closed meanwhile */
 	bool done;
-	struct buf text; /* whole lines */
+	struct buf text; /* the recalled lines, each whole */
 	char ids[IDS_MAX][MEMORY_ID_LEN];
 	size_t n;
 };
@@ -383,7 +383,7 @@ static void hear_words(struct words *w, const char *file, size_t size, const cha
 
 		begin = at;
 		if (!newest)
-			continue; /* not the person's, whatever arguments of a call in it say */
+			continue; /* not the person's words, whatever arguments of a call say */
 		free(w->newest);
 		w->newest = newest;
 		w->said = w->said || said;
@@ -462,7 +462,7 @@ struct note_job {
 	struct os_work work;
 	struct tool_call *call;
 	const char *text, *forget, *replaces, *kind;
-	const char *how; /* static */
+	const char *how; /* "said" or "confirmed" */
 	char *asked;     /* owned; the question of a yes, which must have the row's text */
 	bool may_forget; /* the person asked to forget the row of `forget` or `replaces` */
 	bool spent;      /* the person's newest words answered something else */
@@ -553,7 +553,7 @@ static void noted(struct memory_op *op)
 		jw_str(&w, "id", op->rows[0].id);
 		jw_str(&w, "outcome", outcomes[op->outcome]);
 		jw_str(&w, "text", op->rows[0].text);
-		jw_array(&w, "similar"); /* rows that the text may correct: `replaces` */
+		jw_array(&w, "similar"); /* rows that the text may correct, for `replaces` */
 		for (size_t i = 1; i < op->nrows; i++) {
 			jw_object(&w, NULL);
 			jw_str(&w, "id", op->rows[i].id);
@@ -585,7 +585,7 @@ static void note_checked(struct os_work *work)
 		return;
 	}
 	if (ids)
-		ids[0] = j->forget; /* of the arguments, which outlive the operation */
+		ids[0] = j->forget; /* borrowed from the arguments, which outlive the operation */
 	op->ids = ids;
 	op->nids = ids != NULL;
 	op->row.id = j->replaces;

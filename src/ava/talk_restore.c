@@ -31,11 +31,11 @@ static const char interrupted[] =
 
 struct talk_restore_memory {
 	struct talk *talk;   /* NULL: only look whether something is left to do */
-	struct nameset told; /* "said:<entry>" and "result:<run>"; "queued:<either>" */
+	struct nameset told; /* told inputs: "said:<entry>", "result:<run>"; "queued:<either>" */
 	bool open;           /* a turn was under way */
 	unsigned untold;
 	uint64_t last;     /* number of the newest told entry */
-	struct list notes; /* talk_note: notices not told */
+	struct list notes; /* struct talk_note: notices that were not told */
 	bool begun;        /* the spec line was read */
 };
 
@@ -430,7 +430,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 		rv = read_entries(&m, t->session, err);
 	if (rv == 0) {
 		r->rec.request_bytes = (int64_t)body.len;
-		r->agent.at.new_bytes = (int64_t)body.len; /* not measured in this process */
+		r->agent.at.new_bytes = (int64_t)body.len; /* this process measured no request */
 		r->rec.wordless = info.lines == 0;
 		hash_sha256_init(&r->rec.prefix);
 		hash_sha256_add(&r->rec.prefix, body.data, body.len);

@@ -37,12 +37,12 @@
 
 #define CONTEXT_MAX (256u << 10)
 #define TASK_CHARS  300
-#define RUNS_MAX    20 /* of one call of spawn_parallel; a quote of more is not read */
+#define RUNS_MAX    20 /* runs of one spawn_parallel; nobody reads a quote of more */
 
 struct talk_tool {
 	struct tool tool;
-	const char *method, *path, *id; /* of its verb; id: the argument in the path */
-	bool proposes;                  /* on behalf of the person; else Ava is the caller */
+	const char *method, *path, *id; /* the verb's method and path; the path's argument */
+	bool proposes;                  /* calls for the person; else Ava is the caller */
 	/* Makes from the verb's answer what Ava is told, as a new reference; a string is an error:
 	 * the call has failed. */
 	json_t *(*tell)(struct talk *t, json_t *answer);
@@ -149,7 +149,7 @@ static void talk_tools_call_verb(struct tool_call *c, json_t *args)
 	 */
 	if (tool->proposes || tool->tell == tell_steered)
 		json_object_set_new(args, "request_id", json_sprintf("%s:%s", s->id, c->id));
-	if (tool->proposes) { /* options of the conversation */
+	if (tool->proposes) { /* the conversation has its own options */
 		json_object_set_new(args, "cwd", json_string(s->cwd));
 		json_object_set_new(args, "session_id", json_string(s->id));
 		json_object_set_new(args, "origin", json_string(s->origin));
@@ -385,15 +385,15 @@ static void parallel_activity(const json_t *args, struct buf *out)
 
 #define LAST_DEFAULT 50
 #define LAST_MAX     500
-#define TEXT_CHARS   600        /* of a string in an event */
-#define SHORT_CHARS  80         /* of a string in an event that is still too long */
-#define LINE_BYTES   4096       /* of an event */
+#define TEXT_CHARS   600        /* characters of a string in an event */
+#define SHORT_CHARS  80         /* the same in an event that is still too long */
+#define LINE_BYTES   4096       /* bytes of an event's line */
 #define LOGS_SPARE   (4u << 10) /* bytes of the answer around the events */
 
 struct shown {
-	struct buf lines;      /* of events, oldest first */
-	size_t ends[LAST_MAX]; /* the end of each in `lines` */
-	size_t n, last;        /* how many events there are, and were asked for */
+	struct buf lines;      /* lines of events, oldest first */
+	size_t ends[LAST_MAX]; /* where each line in `lines` ends */
+	size_t n, last;        /* number of events held; number asked for */
 	uint64_t broken;
 	char first_broken[200];
 };
@@ -730,9 +730,9 @@ static const struct talk_tool tool_rows[] = {
 /* The first two rows name the roles, which depend on the working folder and its files when a
  * conversation begins. Each set of roles has rows of its own; they are never freed while the
  * runtime lives, because conversations point to them. */
-#define CHOICES_MAX   64 /* sets */
-#define CHOICE_ROLES  40 /* named to Ava */
-#define CHOICE_MODELS 16 /* of models.list, named to Ava */
+#define CHOICES_MAX   64 /* sets of roles */
+#define CHOICE_ROLES  40 /* roles named to Ava */
+#define CHOICE_MODELS 16 /* models of models.list named to Ava */
 
 struct choice {
 	struct talk_tool rows[2];
@@ -834,7 +834,7 @@ static void add_choices(struct buf *b, const struct role_list *all, const struct
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(called, " "), called);
 		differ |= add_model(&prices, name, &m) && strcmp(first, m.id) != 0;
 	}
-	if (differ) /* else there is no choice */
+	if (differ) /* else all names mean one model */
 		buf_addf(b,
 			 "\"model\":{\"type\":\"string\",\"maxLength\":120,\"description\":"
 			 "\"leave it out for the role's own; or as the person says. Dollars per "
@@ -941,8 +941,7 @@ static const struct choice *choice_at(const struct core *c, const char *cwd)
 			choice_free(h);
 			return t->choices[i];
 		}
-	if (h &&
-	    t->nchoices == CHOICES_MAX) { /* the oldest; roles that it lacks can be asked for */
+	if (h && t->nchoices == CHOICES_MAX) { /* the oldest set; roles it lacks can be asked for */
 		choice_free(h);
 		return t->choices[0];
 	}

@@ -186,7 +186,7 @@ struct spawn_body {
 #define SPAWN_N_TEXTS(field)     SPAWN_AT(n##field)
 #define X(kind, field, key, ...) {key, ARG_##kind, SPAWN_AT(field), 0, 0, SPAWN_N_##kind(field)},
 static const struct arg spawn_args[] = {
-	SPAWN_OPTIONS(X) /* and of the request: */
+	SPAWN_OPTIONS(X) /* options of the request itself: */
 	{"resume", ARG_TEXT, SPAWN_AT(resume)},
 	{"from", ARG_TEXT, SPAWN_AT(resume_at)},
 	{"from", ARG_COUNT, SPAWN_AT(resume_call)},
@@ -224,8 +224,8 @@ static int take_caller(const struct caller *c, struct op_spawn *s, size_t n, str
 {
 	s->given = c->seen & (quote_hides(s, n) ? RIGHTS_SEEN : TOOL_UNTRUSTED);
 	s->given |= c->seen & TOOL_PRIVATE ? TOOL_OUT : 0; /* addresses can carry data out */
-	/* Grant "rw" (a changeable copy) only: the quote shows it, and its patch waits for the
-	 * person. */
+	/* A model may grant "rw" (a changeable copy) only: the quote shows it, and its patch waits
+	 * for the person. */
 	for (size_t i = 0; c->model && i < s->ngrants; i++)
 		if (strcmp(s->grants[i], "rw") != 0)
 			return err_set(err, AVA_EDENIED, "the grant %.40s is the person's to give",
@@ -372,7 +372,7 @@ struct group_own {
 	unsigned n, size, ended, succeeded;
 	int64_t cost_microusd, tokens, limit_microusd, time_ms; /* limit -1, time 0: none */
 	char ids[SPEC_GROUP_MAX][24];
-	size_t at[SPEC_GROUP_MAX], len[SPEC_GROUP_MAX]; /* in `live`; len 0: it has ended */
+	size_t at[SPEC_GROUP_MAX], len[SPEC_GROUP_MAX]; /* text in `live`; len 0: run has ended */
 	struct buf live;                                /* status of the runs at work */
 	const char *id;
 };
@@ -402,7 +402,7 @@ static void group_confirmed(struct group_own *g, int root_fd)
 	json_t *spec;
 
 	if (resume_spec(root_fd, g->ids[0], &spec, NULL) != 0)
-		return; /* its files are pruned */
+		return; /* the run's files are pruned */
 	was = spec_group_read(spec);
 	g->chain = was.chain;
 	g->size = (unsigned)MAX(was.size, 0);
@@ -512,10 +512,10 @@ static void verb_cancel(struct verb_call *v)
 /* A cancel of many: the answer is written as runs end, and sent behind the last one. */
 struct cancelling {
 	struct core *core;
-	const struct caller *caller; /* while runs are being told */
+	const struct caller *caller; /* valid while runs are being told to stop */
 	struct verb_answer answer;
 	size_t pending; /* runs told to stop, and 1 while they are being told */
-	int rv;         /* the first thing that went wrong */
+	int rv;         /* the first error; 0: none */
 };
 
 struct cancelling_one {

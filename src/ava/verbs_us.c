@@ -347,7 +347,7 @@ static void verb_telegram(struct verb_call *v)
 
 struct question_args {
 	const char *run, *type, *since, *until, *agent, *user, *session, *search, *regex;
-	int64_t after, limit; /* after -1: the newest */
+	int64_t after, limit; /* events behind lsn `after`; -1: the newest */
 };
 
 #define TEXT_ARG(name)                                                                             \
@@ -371,7 +371,7 @@ static const struct arg logs_args[] = {
 
 struct log_question {
 	struct question_args args;
-	unsigned *asked; /* core_service.log_jobs */
+	unsigned *asked; /* counter core_service.log_jobs */
 };
 
 /* Writes events up to the limits; broken lines go to `broken`. */
