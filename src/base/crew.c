@@ -11,7 +11,7 @@
 struct crew {
 	crew_fn fn;
 	void *user;
-	size_t n, next; /* next: under no lock, taken by adding */
+	size_t n, next; /* number of pieces; the next piece, taken by an atomic add */
 	bool stopped;
 };
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 static struct {
-	bool only;   /* the list counts, not the process' environment */
+	bool only;   /* the list alone counts, not the process' environment */
 	char **list; /* owned, NULL at its end; NULL: nothing is set */
 } env;
 

@@ -42,7 +42,7 @@ void near_word(struct near *n, const char *word, size_t len)
 {
 	unsigned d = near_distance(n->name, strlen(n->name), word, len);
 
-	/* Everything is near to a word of two letters. */
+	/* `d < len`: every word is near to one of two letters. */
 	if (d < n->distance && d < len) {
 		n->distance = d;
 		n->best = word;

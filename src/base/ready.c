@@ -29,7 +29,7 @@ void ready_tell(int fd, int code, const char *sentence)
 		n = snprintf(line, sizeof(line), "ok\n");
 	else
 		n = snprintf(line, sizeof(line), "%s: %.600s\n", err_word(code), sentence);
-	sigaction(SIGPIPE, &ignore, &before); /* the starter may have given up */
+	sigaction(SIGPIPE, &ignore, &before); /* no signal when the starter has given up */
 	while (write(fd, line, (size_t)n) < 0 && errno == EINTR)
 		;
 	sigaction(SIGPIPE, &before, NULL);

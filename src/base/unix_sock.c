@@ -86,7 +86,7 @@ static int remove_stale(int dirfd, const char *name, struct ava_error *err)
 
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : err_sys(err, "%s", name);
-	if (!S_ISSOCK(st.st_mode)) /* another's file */
+	if (!S_ISSOCK(st.st_mode)) /* a file of another kind is put aside */
 		return sys_put_aside(dirfd, name) == 0 ? 0 : err_sys(err, "put %s aside", name);
 	if (unlinkat(dirfd, name, 0) != 0 && errno != ENOENT)
 		return err_sys(err, "replace %s", name);

@@ -73,7 +73,8 @@ bool words_imitates(const char *line)
 		if (strncmp(line, openings[i], n) == 0 && (line[n] == ' ' || line[n] == '\0'))
 			return true;
 	}
-	/* The mark's first character: a variation selector behind it may be missing. */
+	/* Compare only the mark's first character: a variation selector behind it may be
+	 * missing. */
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 		if (strncmp(line, marks[i], strcspn(marks[i], " \xef")) == 0)
 			return true;

@@ -27,7 +27,7 @@ int card_home(char *out, size_t size, struct ava_error *err)
 	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
 	int n;
 
-	if (config && strncmp(config, "~/", 2) == 0 && home) /* expanded as by a shell */
+	if (config && strncmp(config, "~/", 2) == 0 && home) /* expand ~ as a shell does */
 		n = snprintf(out, size, "%s%s", home, config + 1);
 	else if (config && *config)
 		n = snprintf(out, size, "%s", config);
@@ -80,7 +80,7 @@ json_t *card_read_object(int dir, const char *name, struct ava_error *err)
 	size_t len = 0;
 
 	snprintf(file, sizeof(file), "%s.json", name);
-	/* A link's target was not meant to be shown. */
+	/* A link is refused: nobody meant to show its target. */
 	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
 		err_set(err, AVA_EINVAL, "it is no regular file");
 	else if (sys_read_file(dir, file, CARD_MAX, &text, &len, err) == 0)
@@ -108,7 +108,7 @@ static void drop_odd(json_t *card)
 		{"parentAgentId", JSON_STRING}, {"depth", JSON_INTEGER},
 		{"process", JSON_OBJECT},       {"usage", JSON_OBJECT},
 		{"team", JSON_STRING},          {"taskList", JSON_STRING},
-		{"pidSpace", JSON_INTEGER},     {"ghost", JSON_NULL}, /* only avad sets it */
+		{"pidSpace", JSON_INTEGER},     {"ghost", JSON_NULL}, /* only avad sets `ghost` */
 	};
 	static const char *const used[] = {"input", "output", "cacheRead", "cacheWrite"};
 	const json_t *usage, *v;
@@ -184,7 +184,7 @@ void card_add_meta(json_t *card, struct ava_error *err)
 }
 
 struct card_proc {
-	long long parent, start; /* in ticks since boot */
+	long long parent, start; /* id of the parent; start in ticks since boot */
 	bool shell;
 };
 

@@ -12,9 +12,9 @@
 #include "codec/utf8.h"
 
 #define SEEN_MAX   64
-#define TELLS      10 /* bytes of a beginning: "Subagent [" */
+#define TELLS      10 /* length of a beginning that tells: "Subagent [" */
 #define ENTITY_MAX 10
-#define LOOKED_AT  2048 /* bytes: a line that shows nothing in them hides text */
+#define LOOKED_AT  2048 /* a line that shows nothing in so many bytes hides text */
 
 /* "~" before a figure of a run that says its figures are estimated. */
 static struct format about(const json_t *o, struct format f)

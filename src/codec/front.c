@@ -91,7 +91,7 @@ static bool is_sound(const char *s, size_t n)
 static void quoted(struct buf *out, const char *s, const char *end, front_key_fn kind)
 {
 	struct buf text;
-	unsigned lines = 0; /* of the open text; 0: none */
+	unsigned lines = 0; /* lines of the open text; 0: no text is open */
 	const char *next;
 	bool words = false; /* the open field is a text: any line continues it */
 

@@ -90,7 +90,7 @@ bool jscan_string(struct jscan *w, struct slice *raw)
 {
 	const char *start, *q;
 
-	*raw = (struct slice){"", 0}; /* valid even on failure */
+	*raw = (struct slice){"", 0}; /* keep *raw valid on failure */
 	if (jscan_peek(w) != '"' || w->last != ':')
 		return jscan_fail(w);
 	q = start = ++w->at;
@@ -220,7 +220,7 @@ bool jscan_skip(struct jscan *w, struct slice *raw)
 void jscan_list(struct jscan *w, const char *s, size_t len)
 {
 	jscan_init(w, s, len);
-	w->last = '['; /* as after an opening bracket */
+	w->last = '['; /* stand as if behind an opening bracket */
 }
 
 bool jscan_next(struct jscan *w, struct slice *raw)
@@ -234,7 +234,7 @@ size_t jscan_keep(char *s, size_t len, bool (*stays)(struct slice v))
 	struct slice v;
 	struct jscan w;
 
-	/* The scanner is ahead of the moved bytes. */
+	/* Values are moved only to where the scanner has been. */
 	jscan_list(&w, s, len);
 	while (jscan_next(&w, &v)) {
 		if (!stays(v))
@@ -275,7 +275,7 @@ struct slice jscan_first(const char *s, size_t len, const char *name)
 
 			if (!(c == '{' || c == '[' ? jscan_pass(&w) : jscan_skip(&w, NULL)))
 				break;
-			if (slice_is(key, name) && w.at < w.end) /* a number may be cut */
+			if (slice_is(key, name) && w.at < w.end) /* the end may cut a number */
 				return (struct slice){from, (size_t)(w.at - from)};
 		}
 	return (struct slice){"", 0};
@@ -288,7 +288,7 @@ bool jscan_is_json(const char *s, size_t len)
 	uint32_t cp;
 
 	jscan_init(&w, s, len);
-	w.loose = true; /* of any depth */
+	w.loose = true; /* values of any depth */
 	if (!jscan_skip(&w, NULL) || jscan_peek(&w) != 0 || w.at < w.end)
 		return false;
 	for (size_t i = 0, n; i < len; i += n) {
@@ -440,7 +440,7 @@ static size_t copy_plain(const char *s, size_t len, char *out)
 		uint64_t word, at;
 
 		memcpy(&word, s + i, 8);
-		memcpy(out + i, &word, 8); /* surplus bytes are written over */
+		memcpy(out + i, &word, 8); /* surplus bytes are overwritten in the next round */
 		at = word ^ (ones * '\\');
 		if ((at - ones) & ~at & (ones * 0x80))
 			break;

@@ -289,15 +289,15 @@ int json_escape(struct buf *out, const char *s, size_t len)
  * any possible fault) goes to jansson, which also words the error; accepted text jansson would
  * have read the same. In foreign text faults with one likely meaning are put right. */
 
-#define DIGITS_MAX 15 /* of a number with a point: exact as a double, as is 1e15 */
+#define DIGITS_MAX 15 /* most digits of a number with a point: doubles up to 1e15 keep them */
 
 enum json_reading { READ_OWN, READ_MODEL, READ_OTHERS };
 
 struct json_reader {
 	struct jscan w;
-	struct buf mem; /* strings that differ from the text; a key until its value */
+	struct buf mem; /* strings that differ from the text; a key stays until its value is read */
 	enum json_reading how;
-	const char *why; /* valid JSON refused by this reader */
+	const char *why; /* why valid JSON is refused; NULL: it is not */
 };
 
 /* A string as the text has it, or, when changed, at the end of `mem`. */
@@ -441,7 +441,7 @@ static json_t *reader_value(struct json_reader *r, int depth)
 		case 'f':
 			return json_false();
 		case 'n':
-		case 'N': /* of NaN */
+		case 'N': /* NaN */
 			return json_null();
 		default:
 			return reader_number(r, s);
@@ -546,7 +546,7 @@ static const char *lenient_text(struct buf *out, const char *s, const char *end)
 
 		if (escape > 0)
 			buf_add(out, s, escape);
-		else if (*s == '\\' && end - s > 1 && s[1] == quote) /* of '…' */
+		else if (*s == '\\' && end - s > 1 && s[1] == quote) /* in '…' it is a quote */
 			buf_addc(out, *++s);
 		else if (*s == '\\' || *s == '"' || (unsigned char)*s < 0x20)
 			buf_addf(out, "\\u%04x", (unsigned)*s);
@@ -616,7 +616,7 @@ static const char *lenient_value(struct buf *out, const char *s, const char *end
 		depth += *s == '{' || *s == '[';
 		depth -= (*s == '}' || *s == ']') && depth > 0;
 		if ((*s == '}' || *s == ']') && comma != SIZE_MAX)
-			out->data[comma] = ' '; /* nothing follows it */
+			out->data[comma] = ' '; /* drop a comma that nothing follows */
 		if (!isspace((unsigned char)*s))
 			comma = *s == ',' ? out->len : SIZE_MAX;
 		n = isalpha((unsigned char)*s) || *s == '_' ? lenient_word(out, s, end) : 0;
@@ -624,7 +624,7 @@ static const char *lenient_value(struct buf *out, const char *s, const char *end
 			buf_addc(out, *s);
 		s += n > 0 ? n : 1;
 		while (s < end && isdigit((unsigned char)s[-1]) && strchr("eE", *s) != NULL)
-			buf_addc(out, *s++); /* of a number */
+			buf_addc(out, *s++); /* an exponent belongs to the number */
 	} while (s != NULL && s < end && depth > 0 && buf_check(out) == 0);
 	return depth == 0 ? s : NULL;
 }
@@ -664,7 +664,7 @@ json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err)
 		n = out.len - at;
 		if (s != NULL && before > 2 &&
 		    (n != before || memcmp(out.data + last, out.data + at, n) != 0))
-			s = NULL; /* one value, repeated or behind "{}", is fine; two are not */
+			s = NULL; /* equal values, or one behind "{}", are fine; two are not */
 		s = s != NULL ? lenient_noise(s, end, "<`}]),;") : NULL;
 	}
 	if (s == end && n > 0)

@@ -66,7 +66,7 @@ const char *patch_protected(const char *path)
 		".profile", ".zshrc",      ".zprofile",  ".zshenv", ".ripgreprc",
 		".vscode",  ".idea",       ".claude",    ".codex",  ".mcp.json",
 	};
-	static const char env[] = ".env"; /* and .envrc, .env.local */
+	static const char env[] = ".env"; /* beginning of .env, .envrc, .env.local */
 
 	while (*path) {
 		size_t n = strcspn(path, "/");
@@ -161,7 +161,7 @@ static bool patch_same(const struct patch_line *a, const struct patch_line *b)
 
 struct edits {
 	struct patch_lines a, b;
-	bool *gone, *come; /* of each line of a, of b */
+	bool *gone, *come; /* gone: lines of a to remove; come: lines of b to add */
 };
 
 /* Row d of the trace: the reach of each of its d + 1 diagonals. */
@@ -173,7 +173,7 @@ static int32_t *row(int32_t *trace, int d)
 /* Does the path to diagonal k, with d edits, come from the one above it (a line of b is added)? */
 static bool from_above(const int32_t *before, int d, int k)
 {
-	int i = (k + d) / 2; /* of k - 1 in the row before: i - 1; of k + 1: i */
+	int i = (k + d) / 2; /* index in the row before: i - 1 for k - 1, i for k + 1 */
 
 	return k == -d || (k != d && before[i - 1] < before[i]);
 }
@@ -303,7 +303,7 @@ static void add_hunks(struct buf *out, const struct edits *e)
 			return;
 		from_a = a - MIN(n, CONTEXT);
 		from_b = b - MIN(n, CONTEXT);
-		for (;;) { /* until the gap to the next change is large enough */
+		for (;;) { /* ends where the gap to the next change is large enough */
 			while (a < e->a.n && e->gone[a])
 				a++;
 			while (b < e->b.n && e->come[b])
@@ -454,7 +454,7 @@ static bool patch_read_head(struct patch_reader *r, struct patch_file *f)
 }
 
 struct hunk {
-	size_t at[2], lines[2]; /* place and number of lines: in the old file, the new */
+	size_t at[2], lines[2]; /* place and number of lines: [0] in the old file, [1] in the new */
 	const char *body, *end;
 };
 
@@ -537,7 +537,7 @@ int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *
 		size_t n;
 		char *s = after(&r, "diff --git ", &n);
 
-		if (!s) { /* a line for people */
+		if (!s) { /* a line between the files is for people */
 			good = *r.at != '@' && *r.at != '+' && *r.at != '-';
 			patch_next_line(&r);
 			continue;
@@ -752,7 +752,7 @@ int patch_try(const struct patch_file *f, const struct patch_side *now, struct b
 	rv = try_content(f, now, out, why);
 	if (rv != PATCH_DONE || !f->chmod || now->exec == f->exec)
 		return rv;
-	buf_reset(out); /* only the mode changes */
+	buf_reset(out); /* the patch changes only the mode */
 	rv = buf_add(out, now->data, now->len);
 	return rv == 0 ? PATCH_FITS : rv;
 }

@@ -19,7 +19,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 
-#define KNOWN_MAX   256 /* with their encodings: 36 secrets */
+#define KNOWN_MAX   256 /* room for 36 secrets in all encodings */
 #define KNOWN_LEAST 8
 #define MARK        "[redacted]"
 
@@ -31,8 +31,8 @@ struct redact_known {
 struct redact {
 	struct redact_known known[KNOWN_MAX];
 	size_t nknown;
-	bool starts[256];       /* a secret or pattern may begin with it */
-	bool known_starts[256]; /* a known secret may */
+	bool starts[256];       /* by first byte: a secret or a pattern may begin */
+	bool known_starts[256]; /* by first byte: a known secret may begin */
 };
 
 enum { LOWER = 1, UPPER = 2, DIGIT = 4, DASH = 8, UNDER = 16, TOKEN = 32 };
@@ -42,9 +42,9 @@ static const struct pattern {
 	const char *prefix;
 	unsigned class;
 	size_t least;
-	bool exact;    /* exactly `least`, then a border */
-	bool fold;     /* prefix in either case, and it stays */
-	bool no_digit; /* need not hold a digit */
+	bool exact;    /* exactly `least` characters count, then a border */
+	bool fold;     /* the prefix counts in either case, and stays */
+	bool no_digit; /* the token needs no digit */
 } patterns[] = {
 	{"sk-", LOWER | UPPER | DIGIT | DASH | UNDER, 16},
 	{"ghp_", LOWER | UPPER | DIGIT, 20},
@@ -66,7 +66,7 @@ static const struct pattern {
 	{"rk_test_", LOWER | UPPER | DIGIT, 16},
 	{"pplx-", LOWER | UPPER | DIGIT, 40},
 	{"SG.", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 40},
-	{"eyJ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 60}, /* a JWT */
+	{"eyJ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 60}, /* begins a JWT */
 	{"AIza", LOWER | UPPER | DIGIT | DASH | UNDER, 35},
 	{"bearer ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 16, .fold = true},
 };
@@ -104,8 +104,8 @@ struct redact *redact_new(void)
 		if (patterns[i].fold)
 			r->starts[(unsigned char)patterns[i].prefix[0] - 'a' + 'A'] = true;
 	}
-	r->starts['x'] = true; /* xoxb- and its kin */
-	r->starts['-'] = true; /* -----BEGIN */
+	r->starts['x'] = true; /* begins xoxb- and its kin */
+	r->starts['-'] = true; /* begins -----BEGIN */
 	r->starts[':'] = r->starts['='] = true;
 	return r;
 }
@@ -314,7 +314,7 @@ static bool names_secret(const char *s, size_t at)
 		"password",     "passwd",        "passphrase",   "secret",        "secret_key",
 		"access_key",   "api_key",       "apikey",       "auth_token",    "private_key",
 		"access_token", "refresh_token", "id_token",     "session_token", "secret_token",
-		"api_token",    "bot_token",     "github_token", "gh_token"}; /* page_token: none */
+		"api_token",    "bot_token",     "github_token", "gh_token"}; /* not page_token */
 	char word[40];
 	size_t n = 0, end = at;
 
@@ -436,7 +436,7 @@ int redact_text(const struct redact *r, struct buf *out, const char *s, size_t l
 /* ---- a growing text */
 
 #define LIVE_MAX  ((size_t)8 << 20)
-#define LIVE_WORD (64u << 10) /* longer words are given in pieces */
+#define LIVE_WORD (64u << 10) /* a longer word is given out in pieces */
 
 void redact_live_init(struct redact_live *l)
 {
@@ -474,7 +474,7 @@ int redact_live(const struct redact *r, struct redact_live *l, const char *s, si
 	l->shown = MAX(clean.len, l->shown);
 	if (!end && pem == NULL)
 		line = memrchr(raw, '\n', whole);
-	if (rv >= 0 && line != NULL) { /* secrets end with their line */
+	if (rv >= 0 && line != NULL) { /* no secret goes on in the next line */
 		size_t n = (size_t)(line + 1 - raw);
 
 		buf_drop(&l->raw, n);

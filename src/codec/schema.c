@@ -90,12 +90,12 @@ static const json_t *find_ref(const json_t *root, const json_t *ref)
 
 struct validating {
 	const json_t *root;
-	struct buf *out; /* NULL: only the verdict is wanted */
+	struct buf *out; /* text of the errors; NULL: only the verdict is wanted */
 	int errors, steps;
 	bool too_much;
 	bool meta;           /* the value is a schema, checked under the schema of schemas */
 	bool args;           /* the value is a call's arguments */
-	struct buf *dropped; /* first dropped member's name; NULL: not wanted */
+	struct buf *dropped; /* gets the name of the first dropped member; NULL: not wanted */
 };
 
 static void schema_apply(struct validating *w, const json_t *s, const json_t *v,
@@ -148,7 +148,7 @@ static bool is_whole(const json_t *v)
 /* Tools read arguments strictly: 5.0 is no integer there. */
 static bool has_type(const struct validating *w, const char *type, const json_t *v)
 {
-	if (type == NULL) /* in an unchecked schema */
+	if (type == NULL) /* only an unchecked schema has such a type */
 		return false;
 	if (strcmp(type, "number") == 0)
 		return json_is_number(v);
@@ -384,7 +384,7 @@ static void fault_unknown(struct validating *w, const json_t *properties, const 
 	struct buf list;
 	json_t *one;
 
-	buf_init(&list, 250); /* the first ones are enough of a hint */
+	buf_init(&list, 250); /* room for the first names, which are hint enough */
 	json_object_foreach((json_t *)properties, known, one)
 		buf_addf(&list, "%s%s", list.len > 0 ? ", " : "", known);
 	schema_fault(w, at, "is not a property that the schema has; these are: %s",

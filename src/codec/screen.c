@@ -11,8 +11,8 @@
 
 #include "base/util.h"
 
-#define BAD_FEW    8    /* that many do not make a line binary */
-#define TEXT_AGAIN 1024 /* bytes of text needed in a row behind binary lines */
+#define BAD_FEW    8    /* so few bad bytes do not make a line binary */
+#define TEXT_AGAIN 1024 /* bytes of text in a row that end a binary part */
 
 enum { PLAIN, ESCAPE, CONTROL, STRING };
 
@@ -85,7 +85,7 @@ static void write_char(struct screen *s, char c)
 	if (c != '\0')
 		buf_addc(&s->held, c);
 	else if (s->last != '\0')
-		buf_adds(&s->held, "\xe2\x90\x80"); /* a model's text has no NUL */
+		buf_adds(&s->held, "\xe2\x90\x80"); /* a model's text may have no NUL */
 	s->last = c;
 }
 

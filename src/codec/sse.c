@@ -75,7 +75,7 @@ static int take_field(struct sse *s, const char *name, size_t name_len, const ch
 		buf_reset(&s->id);
 		return buf_add(&s->id, value, len);
 	}
-	return 0; /* retry and unknown fields */
+	return 0; /* skip `retry` and unknown fields */
 }
 
 static int sse_take_line(struct sse *s, const char *line, size_t len)
@@ -134,7 +134,7 @@ int sse_feed(struct sse *s, const char *data, size_t len)
 	int rv;
 
 	while (data < end) {
-		if (s->after_cr && *data == '\n') { /* the second half of \r\n */
+		if (s->after_cr && *data == '\n') { /* skip the second half of \r\n */
 			s->after_cr = false;
 			data++;
 			continue;

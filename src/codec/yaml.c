@@ -34,7 +34,7 @@ struct yaml_reader {
 	yaml_document_t document;
 	unsigned nodes;
 	struct ava_error *err;
-	const char *text; /* all of it, borrowed */
+	const char *text; /* the whole text, borrowed */
 	size_t len;
 };
 

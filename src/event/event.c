@@ -216,7 +216,7 @@ int event_begin(struct buf *out, int64_t wall_ms, uint64_t lsn, uint64_t seq)
 	struct pen p;
 
 	p.out = out;
-	p.len = 0; /* text[] is left as it is: zeroing it would cost */
+	p.len = 0; /* text[] is not zeroed, which would cost time */
 	put_numbers(&p, wall_ms, lsn, seq);
 	event_flush(&p);
 	return buf_check(out);

@@ -29,11 +29,11 @@
 enum otlp_from { /* the object that a value is read from */
 		 FROM_START,
 		 FROM_END,
-		 FROM_META, /* of the end where there is one */
-		 FROM_COST, /* metadata of an end */
+		 FROM_META, /* metadata: the end's, where there is one */
+		 FROM_COST, /* metadata, of an end only */
 		 FROM_TOKENS,
 		 FROM_TOTALS,
-		 FROM_HEAD, /* the fields of the first event's line */
+		 FROM_HEAD, /* fields of the first event's line */
 		 FROM_NSOURCES
 };
 
@@ -111,7 +111,7 @@ static const struct otlp_attr tool_attrs[] = {
 };
 
 static const struct {
-	const char *hashed, *verb, *what; /* in its id; its name: the verb and this of its start */
+	const char *hashed, *verb, *what; /* in the id; the name: `verb`, then the start's `what` */
 	const struct otlp_attr *attrs;
 } kinds[] = {
 	[TRACE_AGENT] = {"agent", "invoke_agent", "role", agent_attrs},
@@ -201,7 +201,7 @@ static void attr_model(struct otlp *o, const char *id)
 	if (id == NULL || id[0] == '\0')
 		return;
 	snprintf(provider, sizeof(provider), "%.*s", (int)MIN(len, sizeof(provider) - 1), id);
-	if (slash == NULL) /* offline, with or without a script */
+	if (slash == NULL) /* the offline model, with or without a script */
 		snprintf(provider, sizeof(provider), "ava.%.*s",
 			 (int)MIN(strcspn(id, ":"), (size_t)40), id);
 	for (size_t i = 0; i < ARRAY_LEN(providers); i++)
@@ -514,7 +514,7 @@ int ava_trace_otlp(struct ava_trace *t, const char **json, size_t *len, struct a
 
 	buf_init(&out, TRACE_BYTES_MAX);
 	rv = otlp_put_part(t, &at, SIZE_MAX, true, &out);
-	if (rv == AVA_ENOMEM && buf_check(&out) == 0) { /* before anything was written */
+	if (rv == AVA_ENOMEM && buf_check(&out) == 0) { /* no memory before anything was written */
 		*json = NULL;
 		*len = 0;
 		err_set(err, rv, "no memory for a trace this long");

@@ -50,7 +50,7 @@ int ava_trace_new(struct ava_trace **out, const char *id, const char *parent, st
 	arena_init(&t->mem, TRACE_BYTES_MAX);
 	arena_init(&t->answer, TRACE_BYTES_MAX);
 	t->mem.chunk = 16u << 10;
-	if (id == NULL || id[0] != '\0') /* otherwise the id is that of the events added */
+	if (id == NULL || id[0] != '\0') /* without an id the first event added gives it */
 		t->start_ms = clock_wall_ms();
 	if (id == NULL)
 		id_trace_name(never, NULL, &name);
@@ -609,7 +609,7 @@ int ava_trace_read_jsonl(struct ava_trace **out, const char *path,
 		if (n > 0)
 			rv = trace_read_line(t, line, n, number, bad, user, err);
 		if (more < 0)
-			break; /* the last one has no newline */
+			break; /* the last line has no newline */
 	}
 	free(data);
 	if (rv != 0) {

@@ -21,9 +21,9 @@
 
 struct memory {
 	struct os_loop *loop;
-	struct store *store; /* the thread's, while it runs */
+	struct store *store; /* the thread's own while it runs */
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* guards all members below */
 	pthread_cond_t come;
 	struct list asked, finished;
 	unsigned nasked;
@@ -174,7 +174,7 @@ void memory_free(struct memory *m)
 	pthread_mutex_unlock(&m->lock);
 	if (m->running)
 		pthread_join(m->thread, NULL);
-	while (m->wake.queued) /* the thread has ended: answers that wait are given now */
+	while (m->wake.queued) /* the thread has ended: give the answers that wait */
 		os_loop_step(m->loop, 0);
 	pthread_cond_destroy(&m->come);
 	pthread_mutex_destroy(&m->lock);

@@ -34,24 +34,24 @@
 #include "base/util.h"
 
 #define FORMAT      1
-#define WORDS_MAX   24 /* in a search */
+#define WORDS_MAX   24 /* most words of a search */
 #define WORD_BYTES  64
 #define WORD_LEAST  4 /* least letters of a word that recall and near look for */
-#define WORD_SHORT  3 /* the same for a search by any of its words */
+#define WORD_SHORT  3 /* the same for a search by any word */
 #define PERSON_MOST 32
 #define FOUND_MOST  16
 #define NEAR_MOST   4
 #define DUE_MOST    256
-#define ROW_COST    60 /* bytes around a text in the answer */
+#define ROW_COST    60 /* bytes of an answer around a text */
 #define ASIDE_MOST  100
 
 struct store {
 	char *path;
 	sqlite3 *db;
 	const struct memory_op *at_work;
-	bool ready; /* open, checked, tables made */
+	bool ready; /* the database is open and checked, and has its tables */
 	bool broken, committing;
-	char why[160]; /* set when broken */
+	char why[160]; /* why the store is broken */
 };
 
 /* ---- SQL: functions return 0, a code of ava.h with its sentence in the op, or one of
@@ -170,7 +170,7 @@ static int wipe(struct store *store)
 		rc = exec(store, "VACUUM");
 	if (rc == SQLITE_OK)
 		rc = exec(store, "PRAGMA wal_checkpoint(TRUNCATE)");
-	if (rc == SQLITE_OK) /* last: till then the log has the old content */
+	if (rc == SQLITE_OK) /* done last: till then the WAL has the old content */
 		rc = exec(store, "DELETE FROM due WHERE change = 'wipe'");
 	return rc;
 }
@@ -454,7 +454,7 @@ static int by_letters(struct store *store, struct memory_op *op)
 		buf_addc(&like, *at);
 	}
 	buf_addc(&like, '%');
-	if (buf_check(&like) != 0) { /* longer than any text */
+	if (buf_check(&like) != 0) { /* the words are longer than any text */
 		buf_fini(&like);
 		return 0;
 	}
