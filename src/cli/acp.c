@@ -32,7 +32,7 @@
 #include "codec/format_of.h"
 
 #define LOOK_MS      150  /* after an event the daemon is asked whether the turn is over */
-#define LOOK_SLOW_MS 2000 /* the same while no event comes */
+#define LOOK_SLOW_MS 2000 /* the same question while no event comes */
 #define RUNS_MAX     64   /* runs in a plan */
 
 /* ---- texts and tool calls */
@@ -280,7 +280,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 {
 	struct acp_turn *t = &s->turn;
 	int n = (int)strcspn(t->tool, "/");
-	const char *waits = t->tool[n] != '\0' ? t->tool + n + 1 : NULL; /* a run's call */
+	const char *waits = t->tool[n] != '\0' ? t->tool + n + 1 : NULL; /* the waiting call's id */
 	struct ava_error err = {0};
 	char id[32], path[64];
 	const char *text;
@@ -452,7 +452,7 @@ static void acp_show_spawn(struct acp_session *s, const json_t *c)
 	struct format role = format_role(json_str(c, "role"));
 	char title[1024];
 
-	if (json_object_get(s->plan, id) != NULL) /* an entry may be older than its event */
+	if (json_object_get(s->plan, id) != NULL) /* a run may be in the plan before its event */
 		return;
 	sayf(s, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text, id));
 	snprintf(title, sizeof(title), "%s: %s", role.text, task != NULL ? task : id);
@@ -600,7 +600,7 @@ static void acp_show_item(struct acp_session *s, const struct dialog_item *i)
 		show_streamed(s);
 		t->cut = false;
 		break;
-	case DIALOG_LOST: /* Ava's text begins anew then */
+	case DIALOG_LOST: /* Ava's text begins anew after lost frames */
 		t->cut = true;
 		break;
 	case DIALOG_GONE:
@@ -689,7 +689,8 @@ static void acp_tell_session(struct acp_session *s, const json_t *session)
 		acp_update(s, "usage_update", "{s:I,s:O,s:{s:f,s:s}}", "used",
 			   (json_int_t)s->tokens, "size", json_object_get(session, "context"),
 			   "cost", "amount", cents / 100, "currency", "USD");
-	if (strcmp(json_str(session, "model"), s->d.model) != 0) { /* elsewhere, or it fell back */
+	/* The model was changed elsewhere, or Ava fell back on another. */
+	if (strcmp(json_str(session, "model"), s->d.model) != 0) {
 		snprintf(s->d.model, sizeof(s->d.model), "%s", json_str(session, "model"));
 		acp_update(s, "config_option_update", "{s:o}", "configOptions", acp_options(s));
 	}
@@ -725,7 +726,7 @@ static void turn_end(struct acp_session *s, int code, const char *why)
 	const char *how = t->cancelled ? "cancelled" : "end_turn";
 
 	show_streamed(s);
-	if (code != 0 && *s->a->stopped) /* a signal: it ends as cancelled, with all the others */
+	if (code != 0 && *s->a->stopped) /* after a signal all turns end as cancelled */
 		return;
 	if (code != 0 && !t->cancelled)
 		acp_send(s->a, rpc_error(t->prompt, code, why, NULL));
@@ -762,7 +763,7 @@ static void acp_look(struct acp_session *s)
 		turn_end(s, RPC_INTERNAL, err.text);
 	} else if (idle &&
 		   (t->cancelled || t->failed != NULL ||
-		    /* Else what waits is asked, and subagents may be waited for. */
+		    /* Else ask the person what waits, or wait for subagents. */
 		    (!ask_next(s) && !(s->wait && json_get_int(now, "live_runs", 0) > 0)))) {
 		acp_tell_session(s, now);
 		turn_end(s, t->failed != NULL ? RPC_INTERNAL : 0, t->failed);
@@ -811,7 +812,7 @@ void acp_stop(struct acp_session *s)
 	if (t->prompt == NULL)
 		return;
 	t->cancelled = true;
-	t->asked = 0; /* the editor has taken it away; the daemon still waits */
+	t->asked = 0; /* the editor has dropped the question; the daemon still waits */
 	t->look_ms = clock_mono_ms();
 	if (dialog_stop(&s->d, NULL) != 0)
 		turn_end(s, 0, NULL);

@@ -35,13 +35,13 @@
 #define PREFIX      "/api/v1"
 #define INSIST_MAX  5
 #define TEXTS_MAX   ((size_t)16 << 20)
-#define OPEN_MAX    9     /* in ten seconds */
+#define OPEN_MAX    9     /* tries to open a daemon, within ten seconds */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
-#define SLOW_MS     2000  /* then a person is told what the wait is for */
-#define GIVE_UP_MS  60000 /* on a daemon that does not come back */
+#define SLOW_MS     2000  /* wait after which a person is told what it is for */
+#define GIVE_UP_MS  60000 /* time after which a daemon counts as gone for good */
 #define QUIET_MS    45000 /* a stream's silence: three heartbeats */
-#define PAUSE_MS    100   /* before a daemon that went away is asked again */
-#define UNWELL_MS   4000  /* for the answer of a daemon that cannot write, from then on */
+#define PAUSE_MS    100   /* pause before a daemon that went away is asked again */
+#define UNWELL_MS   4000  /* ms that the answer of a daemon that cannot write may still take */
 
 extern char **environ;
 
@@ -180,7 +180,7 @@ static const char *other_key(const json_t *health)
 	struct ava_error err;
 
 	if (salt == NULL)
-		return NULL; /* an older daemon */
+		return NULL; /* an older daemon sends no salt */
 	if (keys_load(&err) != 0) {
 		cli_note("%s", err.text);
 		return NULL;
@@ -213,7 +213,7 @@ static void check_settings(const json_t *health)
 	char variable[64];
 
 	if (theirs == NULL || told)
-		return; /* an older daemon; a connection that was made again */
+		return; /* nothing to compare with an older daemon; told once */
 	told = true;
 	if (settings_load(&own, &err) != 0) {
 		cli_note("%s; the daemon at work does not use it", err.text);
@@ -324,7 +324,7 @@ int api_insist(struct client **c, const char *path, const char *body, json_t **o
 			pause_ms(100L << i);
 		if (*c == NULL && (rv = api_open(API_BEGIN, c, err)) != 0) {
 			if (rv == AVA_ETIMEOUT || rv == AVA_ECANCELED)
-				break; /* no second wait as long */
+				break; /* a second wait would last as long */
 			continue;
 		}
 		rv = api_send(*c, path, body, out, NULL, err);
@@ -405,7 +405,7 @@ int api_post(struct client **c, json_t **out, struct ava_error *err, const char 
 int api_steer(struct client **c, const char *run, const char *call, const char *text, json_t **out,
 	      struct ava_error *err)
 {
-	struct session_id request = id_session(); /* asking twice says it once */
+	struct session_id request = id_session(); /* a repeated request has no second effect */
 	char path[64];
 
 	snprintf(path, sizeof(path), "/runs/%s/steer", run);
@@ -435,7 +435,7 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	client_set_slow(c, SLOW_MS + (int64_t)wait_s * 1000, slow, NULL);
 	rv = api_call(c, path, NULL, result, &status, err);
 	client_set_slow(c, SLOW_MS, slow, NULL);
-	if (rv == 0 && status == 202) { /* the status of a run that goes on */
+	if (rv == 0 && status == 202) { /* the run goes on, so the answer is its status */
 		json_decref(*result);
 		*result = NULL;
 	}
@@ -481,7 +481,7 @@ int api_until(struct client **c, int (*step)(struct client *c, void *user, struc
 struct following {
 	struct follow *f;
 	char path[64], last_id[24];
-	int stopped; /* on_event's value */
+	int stopped; /* value of on_event that ended the stream */
 	bool ended;  /* the run's last event has been given out */
 };
 
@@ -509,7 +509,7 @@ static int follow_step(struct client *c, void *user, struct ava_error *err)
 	client_set_deadline(c, -1);
 	client_set_interrupt(c, NULL);
 	g->stopped = MAX(rv, 0);
-	if (g->ended || rv >= 0) /* without its last event: it had ended before */
+	if (g->ended || rv >= 0) /* a stream without a last event: the run had ended before */
 		return 1;
 	if (rv == AVA_ECANCELED && f->on_interrupt != NULL) {
 		*f->interrupt = 0;
@@ -554,7 +554,7 @@ int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
 
 #define HELPER_WORDS  8
 #define HELPER_MAX    ((size_t)64 << 20)
-#define HELPER_IN_USE 3 /* exit code: another has the root */
+#define HELPER_IN_USE 3 /* exit code: another process holds the root */
 
 static int api_spawn(char **argv, int out, int complaint, pid_t *pid)
 {
@@ -669,7 +669,7 @@ int helper_ask(const char *const *words, json_t **out, struct ava_error *err)
  * not get in each other's way: who comes second waits a moment for the other. */
 
 #define IN_USE_MS   100
-#define IN_USE_WAIT 3 /* times; a program that embeds ava keeps its root for ever */
+#define IN_USE_WAIT 3 /* tries; a program that embeds ava keeps its root for ever */
 
 static bool served(int rootfd)
 {

@@ -31,10 +31,10 @@
 
 #define HOLD_MS    3000 /* a quote waits so long for Ava's words about it */
 #define PAST_CHARS 4000
-#define TAIL_MS    100   /* between two redraws of a text under way */
-#define QUIET_MS   3000  /* silence before a line that is written over tells it */
-#define LOOK_MS    1000  /* between two looks at Ava's activity */
-#define LINE_MS    10000 /* silence before a line that stays tells it */
+#define TAIL_MS    100   /* pause between two redraws of a text under way */
+#define QUIET_MS   3000  /* silence after which a line that is written over says so */
+#define LOOK_MS    1000  /* pause between two looks at Ava's activity */
+#define LINE_MS    10000 /* silence after which a line that stays says so */
 
 /* ---- opening */
 
@@ -493,7 +493,7 @@ static bool take_in(struct chat *c, const struct dialog_item *i)
 			return false;
 		if (c->quotes_ms == 0)
 			c->quotes_ms = clock_mono_ms() + HOLD_MS;
-		notice(c, i->lsn); /* acknowledged when her turn is over: shown by then */
+		notice(c, i->lsn); /* the notice counts as shown when Ava's turn is over */
 		return true;
 	default:
 		return false;
@@ -513,7 +513,7 @@ static void chat_show_item(struct chat *c, const struct dialog_item *i)
 		chat_note("The connection to the daemon is lost; it is made again.");
 		break;
 	case DIALOG_BACK:
-		/* Whether she is at work is asked. */
+		/* Ask whether Ava is at work. */
 		c->turns += chat_look(c, NULL) == 0 && !c->d.busy;
 		chat_note("Connected again.");
 		break;
@@ -596,7 +596,7 @@ static void show_due(struct chat *c)
 	while ((run = chat_runs_due(&c->runs, clock_mono_ms())) != NULL) {
 		speech_close(&c->speech);
 		status = NULL;
-		if (!c->d.lost) /* the run's activity, which may be no event */
+		if (!c->d.lost) /* the status has the run's activity, which may be no event */
 			(void)api_request(&c->c, NULL, &status, NULL, "/runs/%s", run->id);
 		progress_still_working(&run->shown, status);
 		json_decref(status);
@@ -743,7 +743,7 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 			chat_note("%s", c->d.unshown);
 		rv = show_unseen(c, &words, err);
 	}
-	if (rv == 0 && ava != NULL && !words) /* else the words were just shown */
+	if (rv == 0 && ava != NULL && !words) /* words just shown are not repeated */
 		chat_show_words("Ava: ", json_object_get(ava, "message"));
 	json_decref(all);
 	return rv == 0 ? show_open(c, err) : rv;

@@ -38,8 +38,8 @@ static const struct opt opts[] = {
 	    "a turn lasts until its subagents have ended; the editor can choose otherwise"),
 };
 
-#define LAST_S   10    /* for ending the turns under way, when a daemon does not answer */
-#define LIST_MAX 10000 /* conversations: fewer bytes than that, whatever their folders are */
+#define LAST_S   10    /* seconds to end the turns under way when a daemon does not answer */
+#define LIST_MAX 10000 /* most conversations in a list */
 
 static volatile sig_atomic_t stopped;
 
@@ -50,9 +50,9 @@ static void acp_on_signal(int number)
 
 /* ---- what it asks */
 
-struct acp_request { /* borrowed */
+struct acp_request { /* all members are borrowed */
 	struct acp *a;
-	struct acp_session *s; /* the session named; NULL: none that is open here */
+	struct acp_session *s; /* the session named in the request; NULL: none that is open here */
 	const char *method;
 	const json_t *id, *params;
 	struct ava_error *err; /* why the request fails */
@@ -126,8 +126,8 @@ static json_t *do_begin(struct acp_request *q)
 		s->remark = "The MCP servers of this editor are not used here yet.";
 	acp_send(q->a, rpc_result(q->id, json_pack("{s:s*,s:o}", "sessionId", new ? s->d.id : NULL,
 						   "configOptions", acp_options(s))));
-	tell_commands(s);                /* behind the answer, which names the session */
-	*q->err = (struct ava_error){0}; /* a failed first try, before the daemon was started */
+	tell_commands(s);                /* after the answer, which names the session */
+	*q->err = (struct ava_error){0}; /* forget a failed try before the daemon was started */
 	return NULL;
 }
 
@@ -324,9 +324,10 @@ static json_t *acp_do_cancel(struct acp_request *q)
 
 static const struct {
 	const char *name;
-	/* The result's members, *owned*. NULL: err says why not, or the answer comes later. */
+	/* Gives the result's members, *owned*. NULL: err says why not, or the answer comes
+	 * later. */
 	json_t *(*run)(struct acp_request *q);
-	bool session; /* needs a session that is open here */
+	bool session; /* the method needs a session that is open here */
 	bool notice;
 } methods[] = {
 	{"initialize", do_initialize, false, false},
@@ -399,12 +400,12 @@ static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
 	q.id = m.id;
 	q.params = m.params;
 	q.s = acp_find(a, json_str(m.params, "sessionId"));
-	if (m.kind == RPC_RESPONSE) /* a torn or too long response means no */
+	if (m.kind == RPC_RESPONSE) /* a torn or too long response counts as a no */
 		LIST_EACH (&a->sessions, n, tmp)
 			acp_answer(LIST_ENTRY(n, struct acp_session, node), &m);
 	else if (code == 0)
 		code = run_method(&q, m.kind == RPC_NOTICE);
-	if (code != 0 && m.kind == RPC_REQUEST) /* no method: a broken answer, with our id */
+	if (code != 0 && m.kind == RPC_REQUEST) /* without a method the id is one of ours */
 		acp_send(a, rpc_error(json_object_get(m.doc, "method") ? m.id : NULL, code,
 				      err.text, NULL));
 	rpc_fini(&m);

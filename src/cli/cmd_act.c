@@ -256,7 +256,7 @@ static int cancel_run(int argc, char **argv)
 	struct client *c;
 	int code;
 
-	if (argc == 1 && strcmp(argv[0], "all") == 0) { /* the word works as in a conversation */
+	if (argc == 1 && strcmp(argv[0], "all") == 0) { /* "all" is short for --all */
 		o.all = true;
 		argc = 0;
 	}
@@ -282,7 +282,7 @@ enum set_type { SET_TEXT, SET_NUMBER, SET_SWITCH, SET_LIST };
 static const struct {
 	const char *key;
 	enum set_type type;
-	int decimals; /* a number's, at the most */
+	int decimals; /* most decimals of a number */
 } set_keys[] = {
 	{"max_cost_cents", SET_NUMBER, 4},
 	{"timeout", SET_NUMBER, 3},

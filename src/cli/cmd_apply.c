@@ -50,11 +50,11 @@ struct apply_target {
 	const struct patch_file *f;
 	enum patch_fit fit;
 	struct patch_clash clash;
-	char *why; /* a clash for another reason than the patch; owned; or NULL */
+	char *why; /* reason of a clash that the patch does not show; owned; or NULL */
 	char *data;
-	size_t len; /* of the new content, `data` */
+	size_t len; /* length of the new content, `data` */
 	struct stat was;
-	bool there, obeyed; /* obeyed: programs act on this file, and no yes covers it */
+	bool there, obeyed; /* obeyed: programs act on this file, so no yes covers it */
 	char spare[sizeof(BELOW_SPARE) + 48];
 };
 
@@ -272,7 +272,7 @@ static int put_all(struct apply_state *a, struct ava_error *err)
 	size_t done = 0;
 	int rv = 0;
 
-	for (int gone = 0; gone < 2; gone++) { /* removals last */
+	for (int gone = 0; gone < 2; gone++) { /* first changes, then removals */
 		for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
 			const struct apply_target *t = &a->targets[i];
 

@@ -39,11 +39,11 @@
 enum chat_did {
 	CHAT_SAYS,   /* no command: the line is for Ava */
 	CHAT_DONE,   /* a command, carried out or refused in words */
-	CHAT_LEAVES, /* /quit */
+	CHAT_LEAVES, /* the command was /quit */
 };
 
 #define LOG_LINES "20"
-#define RUNS_MAX  50 /* rows of /runs */
+#define RUNS_MAX  50 /* rows of /runs at most */
 
 static void chat_wrong(const struct ava_error *err)
 {
@@ -340,7 +340,7 @@ static void do_logs(struct chat *c, const char *rest)
 
 static void do_help(struct chat *c, const char *rest);
 
-#define HELP_COLUMNS 60 /* in fewer, what a command does stands below it */
+#define HELP_COLUMNS 60 /* in fewer columns a command's explanation stands below it */
 
 static const struct {
 	const char *name, *args, *what;
@@ -425,7 +425,7 @@ size_t chat_complete(struct chat *c, const char *word, bool first, const char **
  * signal ends the program as any other; what runs goes on. */
 
 #define LINE_MAX_BYTES ((size_t)1 << 20)
-#define LOOK_MS        400 /* between two looks at the conversation */
+#define LOOK_MS        400 /* pause between two looks at the conversation */
 #define IDLE_MS        60000
 
 static int chat_pipe_line(char **line, struct ava_error *err)
@@ -548,7 +548,7 @@ static int chat_pipe(struct chat *c, const char *first, struct ava_error *err)
 }
 
 #define PROMPT  "> "
-#define STOP_MS 2000 /* for the rest of a stopped answer */
+#define STOP_MS 2000 /* ms to wait for the rest of a stopped answer */
 
 static struct {
 	const char *session, *model;

@@ -46,19 +46,19 @@
 #define LOG_MAX       (1 << 20)
 #define LOCK_MS       2000
 #define TAIL_MAX      (1u << 20) /* bytes at a transcript's end searched for its last line */
-#define LAST_LINE_MS  200        /* the longest wait for that line */
-#define CLOCK_BACK_MS 60000      /* longer than any hook is at work */
+#define LAST_LINE_MS  200        /* longest wait for the transcript's last line */
+#define CLOCK_BACK_MS 60000      /* a card ahead by more shows that the clock was set back */
 #define ACTIVITY_MAX  200
-#define GLUED_MAX     64 /* beginnings in one line that nothing whole follows */
+#define GLUED_MAX     64 /* most beginnings in one line with nothing whole behind them */
 #define SESSIONS_MAX  100000
 #define CARDS_MAX     100000
 
 struct hook {
 	json_t *in;
 	const char *event, *session;
-	char home[PATH_MAX]; /* agent-activity */
+	char home[PATH_MAX]; /* the folder agent-activity */
 	int dir;             /* the session's folder, locked; -1: not yet */
-	int64_t began_ms;    /* when this process was started: which event is the newer one */
+	int64_t began_ms;    /* start of this process, which tells the newer of two events */
 };
 
 /* ---- its own log */
@@ -104,7 +104,7 @@ static int hook_replace(int dir, const char *temp, const char *name)
 {
 	if (renameat2(dir, temp, dir, name, RENAME_EXCHANGE) == 0)
 		return unlinkat(dir, temp, 0);
-	return renameat(dir, temp, dir, name); /* the first, or a file system that cannot */
+	return renameat(dir, temp, dir, name); /* a new name, or a file system that cannot swap */
 }
 
 static void card_write(const struct hook *h, const json_t *card)
@@ -336,7 +336,7 @@ static void hook_take_line(const char *line, size_t len, json_t *replies, json_t
 		after = find_members(line, end, names, found);
 		if (after && found[0].len)
 			hook_take_message(found[0], replies, card);
-		else if (after && slice_is(found[1], "\"assistant\"")) /* a cut line */
+		else if (after && slice_is(found[1], "\"assistant\"")) /* the line was cut */
 			hook_take_message((struct slice){line, (size_t)(after - line)}, replies,
 					  card);
 		line = after ? after : line + 1;
@@ -425,8 +425,8 @@ static int open_locked(int root, const char *session)
 	int dir = openat(root, session, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int64_t until = clock_mono_ms() + LOCK_MS;
 
-	/* A lock that somebody does not give back is gone without: a rename is whole, and a hook
-	 * that hangs would hold the session. */
+	/* Go on without a lock that nobody gives back: a rename is whole, and a hook that hangs
+	 * would hold the session. */
 	while (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) != 0 && clock_mono_ms() < until)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	return dir;
@@ -534,7 +534,8 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 				 access(transcript, F_OK) != 0)))
 		return;
 	if (!json_get_str(h->in, "agent_transcript_path") && *json_str(card, "transcript"))
-		transcript = hook_expand(json_str(card, "transcript"), path); /* the start's */
+		/* The agent's start told the path. */
+		transcript = hook_expand(json_str(card, "transcript"), path);
 	card = card ? card : card_new(agent, type);
 	put_str(card, "type", type);
 	if (set_status(h, card, "stopped"))
@@ -652,7 +653,7 @@ static void on_tool(struct hook *h, const char *agent, const char *type)
 
 static const struct {
 	const char *event;
-	bool any; /* also without an agent's id */
+	bool any; /* the event is taken without an agent's id, too */
 	void (*run)(struct hook *h, const char *agent, const char *type);
 } events[] = {
 	{"SubagentStart", false, hook_on_start},

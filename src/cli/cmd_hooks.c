@@ -19,7 +19,7 @@
 #include "codec/card.h"
 #include "codec/json.h"
 
-#define TIMEOUT_S 10 /* a hook that hangs holds Claude Code no longer */
+#define TIMEOUT_S 10 /* Claude Code waits no longer for a hook that hangs */
 
 static struct {
 	bool json, activity;
@@ -35,7 +35,7 @@ static const struct opt hooks_opts[] = {
 
 static const struct {
 	const char *event;
-	bool activity; /* hooked only with --activity */
+	bool activity; /* the event is hooked only with --activity */
 } hooked[] = {{"SubagentStart", false},
 	      {"SubagentStop", false},
 	      {"TeammateIdle", false},

@@ -26,7 +26,7 @@
 #include "event/event.h"
 
 #define TASK_CHARS 300
-#define LOOK_MS    60000 /* all are asked again after so long without an end */
+#define LOOK_MS    60000 /* after so long without an end all runs are asked again */
 
 static struct {
 	bool all, json, follow;
@@ -317,7 +317,7 @@ static int list_result_run(int argc, char **argv)
 	if (rv == 0)
 		rv = api_result(c, id, 0, &result, &err);
 	if (result != NULL && api_get(c, &run, NULL, "/runs/%s", id) != 0)
-		run = NULL; /* the words do without it */
+		run = NULL; /* without the run's status the text tells less */
 	client_close(c);
 	if (rv != 0)
 		return cli_fail(&err);
@@ -343,7 +343,7 @@ static int list_result_run(int argc, char **argv)
 /* ---- wait */
 
 struct list_waiting {
-	char **ids; /* runs not told yet; argv's */
+	char **ids; /* runs not told yet; pointers of argv */
 	int n, code;
 	int64_t end_ms; /* monotonic; -1: never */
 	bool last;      /* time is over: one more look */

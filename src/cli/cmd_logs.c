@@ -33,7 +33,7 @@
 #include "journal/count.h"
 #include "journal/read.h"
 
-#define DEFAULT_LAST   100 /* events of Ava's own log */
+#define DEFAULT_LAST   100 /* events shown of Ava's own log */
 #define DEFAULT_FOLLOW 10
 #define KEEP_MAX       ((size_t)512 << 20)
 #define PROGRESS_MS    700
@@ -46,17 +46,17 @@ enum logprint_form { LOGPRINT_TEXT, LOGPRINT_JSON, LOGPRINT_PRETTY };
 struct logprint_kept;
 struct logprint { /* zero-initialised, then filled in */
 	enum logprint_form form;
-	bool reverse; /* keep all, print at the end */
+	bool reverse; /* all events are kept and printed at the end */
 	struct logtext text;
-	struct logprint_kept *kept; /* owned; of `reverse` */
+	struct logprint_kept *kept; /* owned; the events kept for `reverse` */
 	size_t nkept, cap, bytes;
 	int64_t shown_ms; /* when progress or an event was last shown, monotonic */
 	bool progress;    /* a line of progress stands on the terminal */
 	bool broken;      /* a line could not be read */
 	struct ava_log *log;
 	struct logcursor *cursor; /* NULL: none */
-	bool run;                 /* one run's log */
-	bool over;                /* nothing can follow */
+	bool run;                 /* the log is one run's */
+	bool over;                /* no more events can follow */
 };
 
 struct logprint_kept {

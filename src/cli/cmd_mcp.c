@@ -37,13 +37,13 @@
 #include "codec/jsonrpc.h"
 
 #define FLIGHTS_MAX 80
-#define ASKED_MAX   64         /* flights for requests; the rest is for answers to forms */
+#define ASKED_MAX   64         /* flights for requests; the other flights carry answers to forms */
 #define MESSAGE_MAX (2u << 20) /* the daemon's own limit */
 #define ANSWER_MAX  (64u << 20)
 #define TRIES_MAX   20
-#define AGAIN_MS    100   /* before a request is sent again */
-#define LOOK_MS     500   /* between two looks for a daemon, by a stream */
-#define LAST_MS     60000 /* wait for answers when stdin has ended */
+#define AGAIN_MS    100   /* pause before a request is sent again */
+#define LOOK_MS     500   /* pause of a stream between two looks for a daemon */
+#define LAST_MS     60000 /* longest wait for answers after the end of stdin */
 
 static struct {
 	bool http, renew, json;
@@ -65,7 +65,7 @@ struct flight {
 	struct rpc m;     /* the message, as far as it could be read */
 	char name[33];    /* the request's name, kept when it is sent again */
 	struct client *c; /* NULL: the message is to be sent */
-	int64_t at_ms;    /* sent not before */
+	int64_t at_ms;    /* monotonic time before which the message is not sent */
 	unsigned tries;
 	bool streams;  /* a message has come on its stream */
 	bool answered; /* the request's id is free; a subscription goes on */
@@ -78,11 +78,11 @@ struct flight {
 struct bridge {
 	struct flight *flights[FLIGHTS_MAX];
 	unsigned n;
-	struct buf in;  /* a line, as far as it has come */
+	struct buf in;  /* the part of a line that has come */
 	bool too_long;  /* the line's middle is dropped */
-	int64_t end_ms; /* stdin has ended; 0: not yet */
+	int64_t end_ms; /* stdin has ended, and answers are awaited till then; 0: not yet */
 	char session[80];
-	struct buf cwd; /* escaped */
+	struct buf cwd; /* the working folder, escaped for a header */
 };
 
 /* ---- out */
@@ -211,7 +211,7 @@ static void put_off(struct flight *f, const char *why)
 {
 	disconnect(f);
 	if (f->answered && !subscribed(f))
-		land(f); /* only the end of its stream was missing */
+		land(f); /* only the end of the flight's stream was missing */
 	else if (is_pressing(f) && ++f->tries > TRIES_MAX)
 		mcp_fail(f, why);
 	else
@@ -432,8 +432,8 @@ static int bridge_run(void)
 static const struct mcp_target {
 	const char *name, *title;
 	const char *variable, *folder; /* `variable` names the folder; else below the home folder */
-	const char *file;              /* below the folder */
-	const char *part;              /* member of the JSON; NULL: a TOML file */
+	const char *file;              /* path below the folder */
+	const char *part;              /* member of the JSON with the servers; NULL: a TOML file */
 	bool typed;                    /* entries have a member "type" */
 } targets[] = {
 	{"claude", "Claude Code", "CLAUDE_CONFIG_DIR", "", ".claude.json", "mcpServers", true},
@@ -583,7 +583,7 @@ static int change_toml(struct settings_file *f, const json_t *entry, bool *chang
 			       f->path);
 	buf_init(&out, 2 * SETTINGS_FILE_MAX);
 	if (!entry && len > 0 && at > 1 && was[at - 2] == '\n')
-		front--; /* the blank line that stands between */
+		front--; /* drop the blank line before the entry, too */
 	buf_add(&out, was, front);
 	if (entry && len == 0 && at > 0)
 		buf_adds(&out, was[at - 1] == '\n' ? "\n" : "\n\n");

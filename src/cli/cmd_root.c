@@ -113,7 +113,7 @@ static void print_finding(const struct ava_finding *f, void *user)
 		return;
 	}
 	if (f->kind == AVA_UNSEALED && !o.verbose)
-		return; /* the last line counts them */
+		return; /* the last line tells their number */
 	term_colour(stdout, f->kind == AVA_BROKEN ? TERM_RED : TERM_DIM);
 	printf("%-8s ", kinds[f->kind]);
 	term_colour(stdout, TERM_PLAIN);
@@ -373,7 +373,7 @@ static int add_artifact(struct export *e, const char *name, struct ava_error *er
 	if (snprintf(path, sizeof(path), "runs/%s/artifacts/%s", e->id, name) >= (int)sizeof(path))
 		return 0;
 	rv = sys_read_file(e->rootfd, path, FILE_MAX, &data, &len, err);
-	if (rv != 0) /* no file, or gone */
+	if (rv != 0) /* no such file */
 		return rv == AVA_ENOMEM || rv == AVA_ETOOBIG ? rv : 0;
 	hash_sha256_hex(data, len, hash);
 	jw_object(&e->w, NULL);
@@ -657,7 +657,7 @@ static int dashboard_run(int argc, char **argv)
 struct root_doctor {
 	char root[ROOT_PATH_MAX];
 	json_t *checks; /* [{"name","ok","detail"}] */
-	json_t *health; /* the daemon's, NULL when none runs */
+	json_t *health; /* the daemon's health; NULL: none runs */
 	json_t *seen;   /* output of `avad --doctor`; NULL: none */
 	bool failed;
 };

@@ -26,11 +26,11 @@
 #include "cli/term.h"
 #include "codec/json.h"
 
-#define ASK_TIMES   3    /* answers that are not understood, one after another */
-#define QUOTE_TIMES 20   /* quotes of one task */
-#define LIVE_MS     1000 /* the status line is written anew */
-#define GROUP_WAIT  2    /* s: a look at all runs after so long */
-#define RESULT_WAIT 10   /* s: the result is there when the last event is */
+#define ASK_TIMES   3    /* tries for an answer that is understood */
+#define QUOTE_TIMES 20   /* most quotes of one task */
+#define LIVE_MS     1000 /* pause before the status line is written anew */
+#define GROUP_WAIT  2    /* s; pause between two looks at all runs */
+#define RESULT_WAIT 10   /* s; longest wait for a result after the last event */
 
 static struct {
 	struct task_options task;
@@ -58,7 +58,7 @@ static struct {
 		OPT("json", 0, FLAG, NULL, json, "the result as one JSON object on stdout")
 
 static const struct opt opts[] = {
-	SPAWN_FLAGS(OPTION) /* of base/spawn_options.h */
+	SPAWN_FLAGS(OPTION) /* the options of base/spawn_options.h */
 	OPT("file", 'F', LIST, "FILE", task.files,
 	    "put this file into the context (may be repeated; \"-\": standard input)"),
 	OPT("parallel", 0, STR, "FILE", task.parallel,
@@ -90,12 +90,12 @@ static void hold_interrupt(bool hold)
 /* A run or group that the command started, from the request to its end. */
 struct run_job {
 	struct client *c;
-	FILE *talk;  /* where a person reads along */
+	FILE *talk;  /* stream for what a person reads meanwhile */
 	int answers; /* descriptor of a person's answers; -1: none */
 	char proposal[32], run[32], trace[64], role[48];
-	char group[32];  /* "": one run alone */
+	char group[32];  /* id of the group; "": one run alone */
 	json_t *results; /* the group's results, by run id; owned */
-	json_t *ended;   /* the group, when all its runs have ended; owned */
+	json_t *ended;   /* answer about the group when all runs have ended; owned */
 	bool all_three;  /* the quote asks for a yes that --yes does not give */
 	char small[400]; /* why the model's window is too small; "": large enough */
 	bool cancelled;
@@ -251,7 +251,7 @@ static int ask_once(struct run_job *j, struct ava_error *err)
 
 	hold_interrupt(false);
 	if (got <= 0 && isatty(j->answers))
-		fputc('\n', j->talk); /* behind the prompt, or the ^C */
+		fputc('\n', j->talk); /* the cursor stands behind the prompt, or the ^C */
 	if (got == 0)
 		return reject(j, "no answer (use --yes to confirm without one)", err);
 	return got < 0 ? reject(j, "interrupted", err) : run_confirm(j, answer, err);
@@ -329,7 +329,7 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 	rv = api_call(c, path, "{}", &status, NULL, err);
 	json_decref(status);
 	j->cancelled = true;
-	/* A daemon that is gone has cancelled nothing: the stream finds out. */
+	/* A daemon that is gone cancelled nothing: following the run then says so. */
 	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN ? 0 : rv;
 }
 
@@ -441,7 +441,7 @@ static int group_cancel(struct run_job *j, struct client *c, const json_t *group
 	term_line(j->talk, "\n" WORDS_CANCELLING(j->group));
 	json_array_foreach(json_object_get(group, "runs"), i, run)
 		json_array_append(ids, json_object_get(run, "subagent_id"));
-	json_array_append_new(ids, json_string(j->group)); /* a chain may have gone on meanwhile */
+	json_array_append_new(ids, json_string(j->group)); /* covers runs begun meanwhile, too */
 	run = json_pack("{s:o}", "ids", ids);
 	body = json_dumps(run, JSON_COMPACT);
 	rv = body != NULL ? api_call(c, "/runs/cancel", body, &answer, NULL, err)
@@ -471,7 +471,7 @@ static int group_step(struct client *c, void *user, struct ava_error *err)
 		rv = group_cancel(j, c, group, err);
 	if (rv == 0 && live != NULL)
 		rv = api_result(c, live, GROUP_WAIT, &result, err);
-	json_decref(result); /* the next look tells it */
+	json_decref(result); /* the next look tells this result */
 	json_decref(group);
 	return rv;
 }

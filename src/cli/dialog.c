@@ -29,9 +29,9 @@
 #include "client/client.h"
 #include "codec/json.h"
 
-#define QUIET_MS  45000 /* no heartbeat for three: the connection is lost */
-#define OPEN_MS   5000  /* opening waits no longer for the stream */
-#define AGAIN_MS  1000  /* opening again, while a person types, no longer */
+#define QUIET_MS  45000 /* silence of three heartbeats: the connection is lost */
+#define OPEN_MS   5000  /* longest wait for the stream at the first opening */
+#define AGAIN_MS  1000  /* the same at a later opening, while a person types */
 #define PAUSE_MS  100   /* first pause between tries; doubled up to PAUSE_MAX */
 #define PAUSE_MAX 3000
 
@@ -99,7 +99,7 @@ static int dialog_find(struct dialog *d, struct ava_error *err)
 		snprintf(d->model, sizeof(d->model), "%s", json_str(is, "model"));
 		d->said = json_str(is, "title")[0] != '\0';
 	}
-	/* A conversation whose folder is gone goes on in ours. */
+	/* A conversation whose folder is gone goes on in the current folder. */
 	if (rv == 0 && (d->cwd == NULL || cwd[0] == '\0' || access(cwd, F_OK) == 0)) {
 		free(d->cwd);
 		d->cwd = strdup(cwd);
@@ -147,7 +147,7 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 	if (unreadable > 0)
 		snprintf(d->unshown, sizeof(d->unshown),
 			 WORDS_UNREADABLE(unreadable, json_str(file, "unreadable_first")));
-	if (rv == AVA_ETOOBIG) { /* the conversation goes on all the same */
+	if (rv == AVA_ETOOBIG) { /* the conversation goes on; its file is too long to show */
 		snprintf(d->unshown, sizeof(d->unshown), "What was said before is not shown: %s",
 			 err->text);
 		*err = (struct ava_error){0};
@@ -157,7 +157,8 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 		rv = ask_lsn(d, &newest, err);
 	json_array_foreach(json_object_get(file, "entries"), i, entry)
 	{
-		/* Entry ids of ours are lsns; those of pi can be anything. */
+		/* In the file ids of ava's entries are lsns; ids of pi's entries can be
+		 * anything. */
 		uint64_t id = strtoull(json_str(entry, "id"), NULL, 16);
 		json_t *message = json_object_get(entry, "message");
 		const char *alone = json_get_str(message, "content");
@@ -355,7 +356,7 @@ static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *e
 	client_set_deadline(d->stream, -1);
 	if (rv != 0)
 		return rv;
-	if (d->lost) /* frames come again from here */
+	if (d->lost) /* frames come again from here on */
 		dialog_put(d, DIALOG_BACK, "", 0, NULL);
 	d->lost = false;
 	d->heard_ms = clock_mono_ms();

@@ -33,29 +33,29 @@
 #include "cli/term.h"
 
 #define PASTES_MAX    16
-#define PASTE_IN_LINE 1000 /* bytes of a single line that are put into the line */
-#define ESCAPE_MS     100  /* to wait for the rest of a sequence */
+#define PASTE_IN_LINE 1000 /* bytes of a one-line paste that is typed into the line */
+#define ESCAPE_MS     100  /* longest wait for the rest of an escape sequence */
 #define WORDS_MAX     128
-#define HISTORY_SIZE  1000 /* entries */
-#define HISTORY_ENTRY 4096 /* bytes; longer ones are not kept */
+#define HISTORY_SIZE  1000 /* entries of the history */
+#define HISTORY_ENTRY 4096 /* bytes of an entry; a longer one is not kept */
 #define HISTORY_FILE  ((off_t)512 << 10)
-#define TAIL_LINES    12 /* rows of a text that is not done, at the most */
+#define TAIL_LINES    12 /* most rows shown of a text that is not done */
 
 struct line {
 	struct chat *chat; /* borrowed */
-	int signals;       /* signalfd */
-	sigset_t before;   /* signals let through before us */
+	int signals;       /* descriptor of a signalfd */
+	sigset_t before;   /* the signals that were blocked before */
 	struct buf text;   /* the line that was read */
-	struct buf in;     /* plain: read and not yet taken */
-	EditLine *el;      /* NULL: plain */
+	struct buf in;     /* without libedit: input read and not yet taken */
+	EditLine *el;      /* NULL: without libedit */
 	History *history;
-	char history_path[4096]; /* "": none */
+	char history_path[4096]; /* the file of the history; "": none */
 	const char *prompt;      /* borrowed during line_read */
-	size_t width;            /* the terminal's, as libedit knows it */
+	size_t width;            /* columns of the terminal that libedit assumes */
 	struct line_keys keys;
-	bool hidden; /* the prompt stands alone on its row */
+	bool hidden; /* the prompt stands alone: the typed line is not shown */
 	bool interrupted, end;
-	char *kept; /* the line that is hidden; owned */
+	char *kept; /* the typed line while it is not shown; owned */
 	int kept_cursor;
 	char *paste[PASTES_MAX]; /* pastes named in the line; owned */
 	char name[PASTES_MAX][48];
@@ -64,7 +64,7 @@ struct line {
 	unsigned tail_lines;
 	bool no_tail;    /* erase the tail before the line is taken */
 	wchar_t pending; /* the key that takes the line; 0: none */
-	char note[4096]; /* shown beside what chat_show shows */
+	char note[4096]; /* a note to show with what chat_show shows */
 };
 
 /* ---- waiting at a terminal
@@ -74,11 +74,11 @@ struct line {
 
 enum line_woken {
 	LINE_WOKEN_INPUT,     /* stdin is readable, or at its end */
-	LINE_WOKEN_SHOW,      /* chat_wants said yes */
-	LINE_WOKEN_INTERRUPT, /* Ctrl-C */
+	LINE_WOKEN_SHOW,      /* chat_wants() said yes */
+	LINE_WOKEN_INTERRUPT, /* Ctrl-C was pressed */
 	LINE_WOKEN_RESIZE,
-	LINE_WOKEN_SUSPEND, /* Ctrl-Z */
-	LINE_WOKEN_END,     /* SIGTERM, SIGHUP */
+	LINE_WOKEN_SUSPEND, /* Ctrl-Z was pressed */
+	LINE_WOKEN_END,     /* SIGTERM or SIGHUP came */
 	LINE_WOKEN_TIME,    /* wait_ms is over */
 };
 
@@ -612,7 +612,7 @@ static void history_keep(struct line *l, const char *text)
 static void bind_keys(EditLine *el)
 {
 	static const struct {
-		const wchar_t *wide; /* libedit would never free a copy */
+		const wchar_t *wide; /* libedit would never free a copy of this name */
 		const char *name, *key;
 		unsigned char (*fn)(EditLine *, int);
 	} own[] = {
@@ -768,7 +768,7 @@ static int line_read_some(struct line *l, struct ava_error *err)
 
 static void line_show(struct line *l, const char *prompt, bool interrupted)
 {
-	putchar('\n'); /* behind the prompt and what was typed */
+	putchar('\n'); /* end the row of the prompt and of what was typed */
 	if (interrupted)
 		chat_interrupt(l->chat);
 	else

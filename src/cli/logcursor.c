@@ -105,7 +105,7 @@ void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms)
 {
 	size_t at = c->n;
 
-	if (!c->known) { /* events before the first one were not asked for */
+	if (!c->known) { /* nobody asked for events before the first one */
 		c->known = true;
 		c->after = lsn - 1;
 	}

@@ -133,7 +133,7 @@ static bool logtext_add_value(struct buf *out, const json_t *in, const char *key
 		logtext_args(out, json_object_get(in, key), ARGS_CHARS);
 	} else if (strcmp(how, "if") == 0 || strcmp(how, "unless") == 0) {
 		is = json_get_bool(in, key, how[0] == 'u') == (how[0] == 'i');
-	} else if (strcmp(how, "count") == 0) { /* "3" of a list, nothing of an empty one */
+	} else if (strcmp(how, "count") == 0) { /* "3 files" of a list; nothing of an empty one */
 		n = (int64_t)json_array_size(json_object_get(in, key));
 		buf_addf(out, "%" PRId64 "%s", n, n == 1 ? " file" : " files");
 		is = n > 0;
@@ -275,7 +275,7 @@ static void recovered(const struct logtext_view *v)
 
 static const struct {
 	const char *type, *form;
-	void (*add)(const struct logtext_view *v); /* instead of a form */
+	void (*add)(const struct logtext_view *v); /* called instead of using `form` */
 } kinds[] = {
 	{"SessionStart", "SessionStart[ client={client}][ cwd={cwd}]"},
 	{"SessionEnd", "SessionEnd[ client={client}][ cwd={cwd}]"},

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 		return command_main(&cmd_version, 0, argv);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return command_main(&cmd_help, 0, argv);
-	if (argv[1][0] == '-') /* `ava -c` */
+	if (argv[1][0] == '-') /* options alone start a chat: `ava -c` */
 		return command_main(&cmd_chat, argc - 1, argv + 1);
 	c = command_find(argv[1], argv[2]);
 	if (c == NULL)

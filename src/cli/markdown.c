@@ -19,31 +19,31 @@
 #include "codec/utf8.h"
 
 #define LIBRARY "libmd4c.so.0"
-#define DEPTH   8 /* of margins; deeper blocks stand at the last one */
+#define DEPTH   8 /* most margins; a deeper block stands at the last one */
 
 enum style { STRONG = 1, EMPHASIS = 2, CODE = 4, HEAD = 8, STRUCK = 16, FAINT = 32 };
 
 struct show {
 	FILE *f;
 	bool colours;
-	unsigned style, styled; /* wanted, and what the terminal was told */
+	unsigned style, styled; /* style that is wanted; style that the terminal has */
 	unsigned depth;         /* nesting of lists and quotes */
 	struct {
 		bool quote, ordered;
 		unsigned number;
 	} level[DEPTH];
-	bool at_start; /* at the start of a line */
+	bool at_start; /* the output is at the start of a line */
 	bool item;     /* the next line is the first of a list item */
-	bool gap;      /* an empty line before the next block */
+	bool gap;      /* an empty line comes before the next block */
 	bool any;      /* text was shown */
-	bool code;     /* in a block of code */
-	bool table;    /* in a table */
+	bool code;     /* inside a block of code */
+	bool table;    /* inside a table */
 	bool cell;     /* a cell of this row was shown */
-	size_t width;  /* of the terminal; 0: lines have no end */
-	size_t column; /* columns used of this line */
-	size_t spaces; /* held back: the line may end before the next word */
+	size_t width;  /* columns of the terminal; 0: lines have no end */
+	size_t column; /* columns used of the current line */
+	size_t spaces; /* blanks held back, since the line may end before the next word */
 	char href[512];
-	char link[512]; /* the text of the link, as far as it goes */
+	char link[512]; /* the link's text so far */
 };
 
 /* Set a style right before its text: never between a word and the space before it. */
@@ -126,7 +126,7 @@ static void word(struct show *s, const char *t, size_t len)
 {
 	size_t columns = term_columns(t, len);
 
-	if (s->spaces > UTF8_BLANKS) /* blanks of several styles */
+	if (s->spaces > UTF8_BLANKS) /* blanks of several styles: one stands for them */
 		s->spaces = 1;
 	if (s->spaces > 0 && s->width > 0 && s->column + s->spaces + columns > s->width) {
 		markdown_new_line(s);
@@ -637,7 +637,7 @@ void speech_whole(struct speech *s, FILE *f, const char *text, size_t len)
 	    memcmp(text, s->before.data, s->before.len) == 0)
 		shown = s->before.len;
 	else if (!(markdown_begins_with(&s->text, text, MIN(len, shown)) && shown <= len))
-		shown = 0; /* another text than the one that was shown */
+		shown = 0; /* `shown` was part of another text */
 	if (shown < len)
 		markdown_part(s, f, text + shown, len - shown);
 	if (markdown_begins_with(&s->text, text, len) && s->text.len > 0) {

@@ -19,7 +19,7 @@
 bool opts_fixed(const char *text, int decimals, int64_t *out)
 {
 	int64_t n = 0;
-	int seen = 0; /* decimals so far */
+	int seen = 0; /* decimals read so far */
 	bool point = false, digit = false;
 
 	for (const char *p = text; *p != '\0'; p++) {

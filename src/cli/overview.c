@@ -34,9 +34,9 @@
 #include "cli/term.h"
 #include "codec/json.h"
 
-#define FEW       3    /* rows of proposals, and of sessions, where rows are few */
-#define RUNS_MAX  1000 /* asked for; the others are counted */
-#define PAUSE_MS  200  /* between two pictures */
+#define FEW       3    /* rows of proposals and of sessions on a short terminal */
+#define RUNS_MAX  1000 /* runs that are asked for; more are only counted */
+#define PAUSE_MS  200  /* pause between two pictures */
 #define SCREEN_MS 1000
 #define LINES_MS  10000
 #define ENTER     "\033[?1049h\033[?25l"
@@ -53,13 +53,13 @@ static const struct opt opts[] = {
 };
 
 struct status {
-	const char *id; /* NULL: the overview */
-	json_t *health; /* owned, as all of these */
-	json_t *runs;   /* array; the live ones, or the one that was asked for */
+	const char *id; /* the run that is shown; NULL: the overview */
+	json_t *health; /* owned, as all members of this kind */
+	json_t *runs;   /* array of the live runs, or of the one that was asked for */
 	json_t *proposals;
 	json_t *sessions;
 	json_t *gone; /* array; runs that were printed and have ended since; lines only */
-	json_t *seen; /* by run id, the line printed last; lines only */
+	json_t *seen; /* the line printed last of each run id; lines only */
 };
 
 /* A page that is `columns` wide (0: no limit) and `rows` high (0: no limit; what
@@ -67,8 +67,8 @@ struct status {
 struct overview_page {
 	FILE *f;
 	size_t columns, rows;
-	const char *end; /* "\n", or what clears the rest of a row before it */
-	size_t used;     /* rows so far */
+	const char *end; /* "\n", with the code before it that clears the rest of a row */
+	size_t used;     /* rows written so far */
 };
 
 /* ---- asking */
@@ -663,7 +663,7 @@ static int overview_watch(struct status *s, struct client **c)
 	}
 	if (screen) {
 		overview_leave();
-		if (rv >= 0 && !fatal && *c != NULL) /* the last state stays readable */
+		if (rv >= 0 && !fatal && *c != NULL) /* leave the last state on the terminal */
 			draw_out(s);
 	}
 	catch_signals(SIG_DFL);

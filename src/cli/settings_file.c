@@ -86,7 +86,7 @@ int settings_file_open(struct settings_file *f, const char *path, const char *pa
 	f->bom = jscan_begins(f->was, f->was_len, "\xef\xbb\xbf") ? 3 : 0;
 	text = f->was + f->bom;
 	len = f->was_len - f->bom;
-	f->root = strspn(text, " \t\r\n") == len ? json_object() /* an empty file is no settings */
+	f->root = strspn(text, " \t\r\n") == len ? json_object() /* an empty file has no settings */
 						 : json_parse(text, len, err);
 	if (!f->root && (f->root = json_read_others(text, len, err)) != NULL) {
 		f->odd = part;

@@ -58,7 +58,7 @@ struct format format_moment_of(const json_t *o, const char *key)
  * remembered and told at the end. */
 
 #define GAP  2 /* blanks between columns */
-#define LAST 8 /* the least that the last column gets */
+#define LAST 8 /* least width of the last column */
 
 void table_init(struct table *t, size_t columns)
 {
@@ -350,7 +350,7 @@ static void member(FILE *f, const char *key, const json_t *v)
 		if (json_array_size(v) == 0)
 			return;
 		snprintf(title, sizeof(title), "  %.60s", format_role(key).text);
-		heading(f, title); /* the model's */
+		heading(f, title); /* a heading that the model chose */
 		items(f, v);
 		return;
 	}
@@ -490,7 +490,7 @@ static void summary_of(FILE *f, const json_t *result)
 {
 	struct buf text;
 	const char *summary = json_str(result, "summary"), *status = json_str(result, "status");
-	static const char own[] = WORDS_STOPPED_AT; /* the runtime's, told already */
+	static const char own[] = WORDS_STOPPED_AT; /* words of the runtime, told already */
 	bool partial = json_get_bool(result, "partial", false),
 	     last = partial && strcmp(status, "success") != 0;
 
@@ -628,7 +628,7 @@ void show_result(FILE *f, const json_t *result)
  *
  * Text of the run is made safe for the terminal and kept on one line. */
 
-#define ACTIVITY_COLUMNS 300 /* without a terminal */
+#define ACTIVITY_COLUMNS 300 /* columns of an activity without a terminal */
 #define ACTIVITY_BYTES   2048
 
 void progress_init(struct progress *p, FILE *f, const char *role)
@@ -788,7 +788,7 @@ void progress_live(struct progress *p, const json_t *status)
 	if (progress[0] != '\0')
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s", progress);
 	fputc('\r', p->f);
-	/* Not in the last column: the next write would wrap. */
+	/* Leave the last column free: after it the next write would wrap. */
 	p->shown = term_cut(p->f, text, strlen(text), width - 1);
 	if (before > p->shown)
 		fprintf(p->f, "%*s", (int)MIN(before - p->shown, width - 1 - p->shown), "");

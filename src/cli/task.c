@@ -244,7 +244,7 @@ int task_check_from(const char *from, struct ava_error *err)
 	char *end;
 
 	if (from == NULL || from[0] < '0' || from[0] > '9')
-		return 0; /* a name: the daemon knows which there are */
+		return 0; /* a name is checked by the daemon */
 	if (strtol(from, &end, 10) >= 1 && *end == '\0')
 		return 0;
 	return err_set(err, AVA_EINVAL,
@@ -256,7 +256,7 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		 const struct buf *context, const struct buf *schema, const char *cwd,
 		 const char *request_id, struct ava_error *err)
 {
-	struct task_options own = *o; /* gets texts of files */
+	struct task_options own = *o; /* a copy, which gets the texts of files */
 	struct jw w;
 
 	api_body(&w, out, BODY_MAX);

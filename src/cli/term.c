@@ -49,7 +49,7 @@ bool term_utf8(void)
 /* Asked of each line that is shown: what the three streams are is found out once. */
 static bool is_terminal(FILE *f)
 {
-	static signed char known[3]; /* 1: a terminal, -1: none */
+	static signed char known[3]; /* of each stream; 1: a terminal, -1: none, 0: not asked yet */
 	int fd = fileno(f);
 
 	if (fd < 0 || fd >= (int)ARRAY_LEN(known))
@@ -113,8 +113,7 @@ static const char *ascii(unsigned c)
 	} known[] = {
 		{0x2022, "*"}, {0x2026, "..."}, {0x2013, "-"},  {0x2014, "-"},
 		{0x2018, "'"}, {0x2019, "'"},   {0x201c, "\""}, {0x201d, "\""},
-		{0x00b7, "-"}, {0x2192, "->"},  {0xfe0f, ""}, /* "show the one before as an emoji"
-							       */
+		{0x00b7, "-"}, {0x2192, "->"},  {0xfe0f, ""}, /* a variation selector */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -38,9 +38,9 @@ static const struct {
 };
 
 struct tracetree_call {
-	enum what kind; /* CALL_… */
+	enum what kind; /* one of CALL_… */
 	char id[24];
-	const struct ava_event *start, *end; /* end NULL: it has none */
+	const struct ava_event *start, *end; /* end NULL: the call has no end */
 };
 
 struct calls {
@@ -255,7 +255,7 @@ int tracetree_print(struct ava_trace *t, FILE *f, struct ava_error *err)
  * can. */
 
 #define LABEL_COLUMNS 28
-#define NOTE_COLUMNS  24 /* duration and cost, behind the bar */
+#define NOTE_COLUMNS  24 /* columns for duration and cost, behind the bar */
 #define BAR_LEAST     10
 #define BAR_MOST      80
 

@@ -37,7 +37,7 @@
 
 #define HEAD_MAX       (32 * 1024)
 #define CHUNK_LINE_MAX 256
-#define CHUNK_MAX      (UINT64_C(1) << 40) /* sizes cannot wrap */
+#define CHUNK_MAX      (UINT64_C(1) << 40) /* so that sums of sizes cannot wrap */
 
 /* ---- one HTTP/1.1 answer, piece by piece: the head is collected up to its blank line and
  * looked through once; it decides how the body ends; body bytes go to the sink as they come.
@@ -285,17 +285,17 @@ int http_reader_eof(struct http_reader *r, struct ava_error *err)
 }
 
 #define BODY_MAX       (64 * 1024 * 1024)
-#define FRAME_MAX      (64 * 1024 * 1024) /* one server-sent event */
+#define FRAME_MAX      (64 * 1024 * 1024) /* most bytes of one server-sent event */
 #define CONNECT_MS     5000
 #define QUIET_MS       60000
-#define SINK_OFFSET    1000 /* keeps a sink's codes apart from ours */
-#define PAUSE_MS       10   /* between looks for a daemon that is starting */
-#define START_AGAIN_MS 500  /* a daemon that held the root may have been leaving */
-#define START_TELL_MS  2000 /* then a person is told what the wait is for */
+#define SINK_OFFSET    1000 /* added to a sink's code, so that it is none of ours */
+#define PAUSE_MS       10   /* pause between two looks for a daemon that is starting */
+#define START_AGAIN_MS 500  /* pause between two starts: the daemon with the root may be leaving */
+#define START_TELL_MS  2000 /* wait after which a person is told what it is for */
 
 struct client {
-	int dirfd, fd; /* fd -1: not connected */
-	bool used;     /* fd has carried an exchange */
+	int dirfd, fd; /* fd: the connection; -1: none */
+	bool used;     /* fd has carried a request and its answer */
 	int64_t quiet_ms, deadline_ms;
 	const volatile sig_atomic_t *interrupt;
 	int64_t (*slow)(void *user);
@@ -304,7 +304,7 @@ struct client {
 	bool streaming; /* the fields below are in use */
 	struct http_reader reader;
 	struct sse sse;
-	struct buf refusal; /* the body of an answer other than 2xx */
+	struct buf refusal; /* body of an answer whose status is not 2xx */
 };
 
 /* ---- waiting */
@@ -428,7 +428,7 @@ void client_tell_start(void (*tell)(void))
 
 struct starting {
 	const struct client *c;
-	int64_t tell_ms; /* -1: told */
+	int64_t tell_ms; /* monotonic time to tell what the wait is for; -1: told */
 };
 
 static bool client_go_on(void *user)
@@ -647,7 +647,7 @@ static int client_take(struct client *c, struct http_reader *r, struct ava_error
 	if (rv != 0)
 		return rv > 0 ? SINK_OFFSET + rv : rv;
 	if (used < (size_t)n)
-		r->keep_alive = false; /* unexpected bytes */
+		r->keep_alive = false; /* bytes behind the answer were unexpected */
 	return 1;
 }
 

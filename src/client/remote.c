@@ -47,7 +47,7 @@ struct remote_stream {
 	struct list items;
 	struct remote_item *given; /* the item the caller borrows */
 	bool now;                  /* the first connection begins with what is new */
-	uint64_t after;            /* lsn that a new connection goes on behind */
+	uint64_t after;            /* a new connection goes on behind this lsn */
 	bool of_run, ended;
 	char path[];
 };
@@ -89,7 +89,7 @@ static int queue_text(struct remote_stream *s, const struct sse_event *e, enum a
 	const char *session = json_get_str(o, "sessionId");
 	const char *text = json_get_str(o, kind == AVA_TURN ? "state" : "text");
 	size_t len = text ? strlen(text) : 0;
-	bool known = session && text; /* else it is no frame of ours */
+	bool known = session && text; /* another frame is not from ava */
 	struct remote_item *it = known ? queue(s, text, len, session) : NULL;
 
 	if (it) {
@@ -118,7 +118,7 @@ static int remote_on_event(const struct sse_event *e, void *user)
 
 static void remote_hang_up(struct remote_stream *s)
 {
-	client_close(s->c); /* closing leaves the epoll, too */
+	client_close(s->c); /* closing takes the socket out of the epoll, too */
 	s->c = NULL;
 }
 
@@ -180,7 +180,7 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 	if (rv == 0)
 		*out = &s->cursor;
 	else
-		remote_stream_close(&s->cursor); /* some may have come before it failed */
+		remote_stream_close(&s->cursor); /* items may have come before the failure */
 	return rv;
 }
 
@@ -226,7 +226,7 @@ int remote_stream_next(struct backend_cursor *c, struct backend_item *item, stru
 			set_lost(s, rv != 0);
 			if (rv != 0)
 				return rv;
-			continue; /* the head may have brought some */
+			continue; /* items may have come with the head */
 		}
 		rv = client_stream_take(s->c, err);
 		whole = client_stream_done(s->c);
@@ -401,7 +401,7 @@ static int remote_cursor_open(struct backend *b, const struct ava_events_query *
 	}
 	rv = remote_path_of(&path, err);
 	if (rv == 0 && (after == AVA_NOW || r->start))
-		rv = newest_lsn(r, &newest, err); /* shows that a daemon serves, too */
+		rv = newest_lsn(r, &newest, err); /* also shows that a daemon serves */
 	if (rv == 0 && after == AVA_NOW && q->run)
 		after = newest; /* a run's stream begins at its beginning */
 	if (rv == 0)

@@ -124,7 +124,7 @@ void start_for_others(void)
 
 struct launch {
 	char program[PATH_MAX];
-	char **env; /* owned, with one string of our own at [0] */
+	char **env; /* owned, as is the string at [0]; the others are the process' */
 	int null_fd, read_fd, write_fd;
 };
 
