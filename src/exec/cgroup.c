@@ -23,11 +23,11 @@
 
 #include "base/util.h"
 
-#define PREFIX "ava-" /* prefix of a command's group */
+#define PREFIX "ava-" /* begins the name of a command's group */
 #define OURS   "avad"
 
 static struct {
-	int dir; /* our group; -1: none */
+	int dir; /* folder of the daemon's group; -1: none */
 	bool moved, memory, processes;
 	unsigned made;
 	char what[160];
@@ -237,7 +237,7 @@ void cgroup_make(struct cgroup *g)
 void cgroup_kill(const struct cgroup *g)
 {
 	if (g->dir >= 0)
-		(void)cgroup_put(g->dir, "cgroup.kill", "1"); /* Linux 5.14 */
+		(void)cgroup_put(g->dir, "cgroup.kill", "1"); /* Linux has it since 5.14 */
 }
 
 void cgroup_remove(struct cgroup *g)

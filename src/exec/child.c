@@ -39,21 +39,21 @@
 struct exec_child {
 	struct os_loop *loop;
 	struct os_poll *out, *end;
-	struct os_timer *timer; /* time limit; after a kill, a second for its tree */
+	struct os_timer *timer; /* fires at the time limit; after a kill, a second later */
 	pid_t pid;
 	int pidfd, pipe;
-	/* a child with a talk; else -1 and NULL */
-	int to, from; /* our ends */
+	/* a child to talk with; else -1 and NULL */
+	int to, from; /* the daemon's ends of two pipes */
 	struct os_poll *reads, *says;
 	struct buf unread;
 	void (*said)(const char *bytes, size_t len, void *user);
-	int told; /* a sandbox's second pipe; -1 */
+	int told; /* second pipe of a sandbox; -1: none */
 	struct cgroup group;
-	uint64_t written, kept_of; /* output so far; bytes offered to `kept` and `tail` */
+	uint64_t written, kept_of; /* bytes of output so far; bytes offered to `kept` and `tail` */
 	size_t output_max, keep_tail;
 	struct buf kept, tail;
 	bool killed;
-	enum exec_how why; /* reason of a kill */
+	enum exec_how why; /* reason of the kill */
 	void (*output)(const char *bytes, size_t len, void *user);
 	exec_done_fn done;
 	void *user;
@@ -169,7 +169,7 @@ static void reads(int events, void *user)
 	struct exec_child *c = user;
 	ssize_t n = write(c->to, c->unread.data, c->unread.len);
 
-	if (n < 0 && errno != EAGAIN && errno != EINTR) /* it reads no more: its end may follow */
+	if (n < 0 && errno != EAGAIN && errno != EINTR) /* the child reads no more and may end */
 		n = (ssize_t)c->unread.len;
 	if (n > 0)
 		buf_drop(&c->unread, (size_t)n);
@@ -206,7 +206,7 @@ static void child_finish(struct exec_child *c, bool left)
 	if (c->from >= 0)
 		(void)child_read_some(c, c->from);
 	if (c->told >= 0 && read(c->told, told, sizeof(told) - 1) < 0)
-		told[0] = 0; /* nothing was told */
+		told[0] = 0; /* the sandbox told nothing */
 	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
 	if (c->tail.len > c->keep_tail)
 		buf_drop(&c->tail, c->tail.len - c->keep_tail);
@@ -231,7 +231,7 @@ static void child_ended(int events, void *user)
 {
 	struct exec_child *c = user;
 
-	kill_group(c); /* processes left in its group */
+	kill_group(c); /* processes left in the child's group */
 	child_finish(c, false);
 }
 

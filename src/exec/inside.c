@@ -41,19 +41,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TOLD   3           /* descriptor on which the layers are told */
-#define CGROUP 4           /* cgroup.procs of the group to go into; may be closed */
-#define INFO   5           /* bubblewrap names the namespace's first process here */
+#define TOLD   3           /* descriptor on which this program tells its layers */
+#define CGROUP 4           /* descriptor of cgroup.procs of the command's group; may be closed */
+#define INFO   5           /* descriptor on which bubblewrap names the namespace's first process */
 #define APART  "/ava/work" /* path of WORK in namespaces of our own */
 
 #define GB               (1ull << 30)
-#define LIMIT_PROCESSES  256      /* of a user in this namespace */
+#define LIMIT_PROCESSES  256      /* processes of a user in this namespace */
 #define LIMIT_MEMORY     (2 * GB) /* writable bytes of a process */
 #define LIMIT_ADDRESSES  (64 * GB)
 #define LIMIT_FILE       GB
 #define LIMIT_OPEN_FILES 1024
-#define LIMIT_CPU        7200 /* s a process */
-#define NICER            10   /* as in exec/child.c, which may be too late for bubblewrap */
+#define LIMIT_CPU        7200 /* seconds of a process */
+#define NICER            10   /* also set in exec/child.c, but maybe too late for bubblewrap */
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -104,9 +104,9 @@ static void inside_set_limits(bool apart)
 #define FS_WRITE_FILE (1ull << 1)
 #define FS_READ_FILE  (1ull << 2)
 #define FS_READ_DIR   (1ull << 3)
-#define FS_REFER      (1ull << 13) /* 2 */
-#define FS_TRUNCATE   (1ull << 14) /* 3 */
-#define FS_IOCTL_DEV  (1ull << 15) /* 5 */
+#define FS_REFER      (1ull << 13) /* since ABI 2 */
+#define FS_TRUNCATE   (1ull << 14) /* since ABI 3 */
+#define FS_IOCTL_DEV  (1ull << 15) /* since ABI 5 */
 #define FS_READ       (FS_EXECUTE | FS_READ_FILE | FS_READ_DIR)
 /* Remove, make: folder, file, FIFO, link; no device and no socket. */
 #define FS_MAKE  (1ull << 4 | 1ull << 5 | 1ull << 7 | 1ull << 8 | 1ull << 10 | 1ull << 12)
@@ -114,8 +114,8 @@ static void inside_set_limits(bool apart)
 
 struct rules {
 	uint64_t handled_fs;
-	uint64_t handled_net; /* 4 */
-	uint64_t scoped;      /* 6 */
+	uint64_t handled_net; /* since ABI 4 */
+	uint64_t scoped;      /* since ABI 6 */
 };
 struct rule_path {
 	uint64_t allowed;
@@ -128,14 +128,14 @@ static void allow(int set, const char *path, uint64_t what)
 
 	if (rule.parent < 0)
 		inside_fail(path);
-	if (syscall(SYS_landlock_add_rule, set, 1 /* below a path */, &rule, 0) != 0)
+	if (syscall(SYS_landlock_add_rule, set, 1 /* a rule for all below a path */, &rule, 0) != 0)
 		inside_fail("a rule of Landlock");
 	close(rule.parent);
 }
 
 /* Grants beside WORK: writable paths and the network. */
 struct given {
-	char *const *writes; /* pairs: "--writes", a path */
+	char *const *writes; /* pairs of "--writes" and a path */
 	int nwrites;
 	bool network;
 };
@@ -156,11 +156,11 @@ static int set_landlock(const char *work, const struct given *g, bool apart)
 	rules.handled_fs |= abi >= 3 ? FS_TRUNCATE : 0;
 	rules.handled_fs |= abi >= 5 ? FS_IOCTL_DEV : 0;
 	if (abi >= 4) {
-		rules.handled_net = g->network ? 0 : 3; /* TCP: bind, connect */
+		rules.handled_net = g->network ? 0 : 3; /* 3: bind and connect of TCP */
 		size = 2 * sizeof(uint64_t);
 	}
 	if (abi >= 6) {
-		rules.scoped = 3; /* abstract sockets, signals */
+		rules.scoped = 3; /* 3: abstract sockets and signals */
 		size = sizeof(rules);
 	}
 	set = (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
@@ -217,7 +217,7 @@ static int inside_refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_ar
 {
 	int rv = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), call, n, &cmp);
 
-	return rv == -EDOM ? 0 : rv; /* no such call on this machine */
+	return rv == -EDOM ? 0 : rv; /* EDOM: this machine has no such call */
 }
 
 /* No mode with set-user-ID or set-group-ID: such files stay in the work folder behind the command
@@ -225,12 +225,12 @@ static int inside_refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_ar
  * file has a mode. Git, cp and tar give set-group-ID to folders of a shared project by chmod; no
  * filter tells a folder from a file, so a chmod with that bit alone changes nothing and gives no
  * error: POSIX lets a system ignore it. mkdir ignores both by itself. */
-#define FCHMODAT2 452 /* on all machines; older headers lack it */
+#define FCHMODAT2 452 /* the number on all machines; older headers lack it */
 
 static const struct mode_call {
 	int call;
-	unsigned mode, flags; /* arguments; flags 0: none */
-	int group;            /* result for set-group-ID alone */
+	unsigned mode, flags; /* index of each argument; flags 0: there is none */
+	int group;            /* the filter's answer for set-group-ID alone */
 } mode_calls[] = {
 	{CALL(chmod), 1, 0, 0},      {CALL(fchmod), 1, 0, 0},    {CALL(fchmodat), 2, 0, 0},
 	{FCHMODAT2, 2, 0, 0},        {CALL(creat), 1, 0, EPERM}, {CALL(open), 2, 1, EPERM},
@@ -264,7 +264,7 @@ static void set_seccomp(bool network)
 
 	if (f) {
 		rv = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree */
+		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* 2: a binary tree */
 	}
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(refused); i++)
 		rv = inside_refuse(f, refused[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
@@ -396,7 +396,7 @@ int main(int argc, char **argv)
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		inside_fail("no_new_privs");
-	/* bubblewrap does it in its namespace. */
+	/* In its namespace bubblewrap does the same. */
 	if (!apart && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 		inside_fail("pdeathsig");
 	grouped = write(CGROUP, "0", 1) == 1;

@@ -79,7 +79,7 @@ static bool repository_follow(const struct repository *r, const char *git, char 
 	if (read_path(r->tree, ".git", "gitdir: ", out) != 1)
 		return false;
 	memcpy(dir, out, PATH_MAX);
-	if (read_path(dir, "commondir", "", out) == 1) /* a worktree */
+	if (read_path(dir, "commondir", "", out) == 1) /* only a worktree has this file */
 		return read_path(dir, "gitdir", "", back) == 1 && strcmp(back, git) == 0 &&
 		       sandbox_below(dir, out);
 	tree = read_path(dir, "config", "worktree = ", back);
@@ -130,7 +130,7 @@ void repository_find(struct repository *r, const char *folder, const char *const
 		(home && strcmp(r->tree, home) == 0) ||
 		(S_ISREG(st.st_mode) ? !repository_follow(r, git, dir) : !S_ISDIR(st.st_mode)) ||
 		!may_show(dir, folder, keep_out);
-	if (S_ISREG(st.st_mode) && sandbox_below(dir, folder)) /* already visible in the project */
+	if (S_ISREG(st.st_mode) && sandbox_below(dir, folder)) /* the project shows it already */
 		r->refused = false;
 	else if (!r->refused)
 		memcpy(r->folder, dir, PATH_MAX);

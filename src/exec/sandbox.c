@@ -20,7 +20,7 @@
 #define INSIDE    "/ava/sandbox"
 #define TMP_BYTES "268435456" /* size of /tmp and of /dev/shm, which are memory */
 #define ENV_MAX   96
-#define ARGS_MAX  1600 /* 64 folders to read and 64 to write are 1,200 */
+#define ARGS_MAX  1600 /* 64 folders to read and 64 to write need 1,200 */
 
 const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games",
 				   "HOME=" SANDBOX_WORK,
@@ -66,7 +66,7 @@ static const char *const hidden[] = {"/proc/keys",        "/proc/key-users",   "
 				     "/proc/config.gz"};
 
 struct args {
-	const char **v; /* followed by the texts of links */
+	const char **v; /* arguments, with the texts of links behind them */
 	size_t n;
 	char *text;
 };

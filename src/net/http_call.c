@@ -36,12 +36,12 @@
 
 #include "base/error.h"
 
-#define BUFFER_BYTES 1024  /* libcurl's least; each waiting call holds one */
-#define VALUE_MAX    256   /* bytes of a kept header */
-#define SESSION_MAX  4096  /* of mcp-session-id, which may be a token with claims in it */
+#define BUFFER_BYTES 1024  /* libcurl's smallest buffer; each waiting call holds one */
+#define VALUE_MAX    256   /* bytes of a header's value that is kept */
+#define SESSION_MAX  4096  /* the same for mcp-session-id, which may be a token with claims */
 #define SILENT_MS    1000  /* a connection silent for so long may be dead */
-#define HOLD_MS      5000  /* time after which a dead connection has shown */
-#define HOLD_NEW_MS  1000  /* on HTTP/2: whether a new stream may begin shows at once */
+#define HOLD_MS      5000  /* time by which a dead connection has failed */
+#define HOLD_NEW_MS  1000  /* the same on HTTP/2, where a new stream shows at once */
 #define AMISS_MS     60000 /* time without look-ups after a failed one */
 #define NAMES_S      10    /* seconds that a name's addresses are kept */
 #define TUNE_MS      50
@@ -49,20 +49,20 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_LOST,    /* the connection died and the request cannot be repeated */
-	FAULT_CUT,     /* ended within the headers, which libcurl calls a success */
-	FAULT_HEADERS, /* more than HTTP_HEADERS_MAX */
-	FAULT_BODY,    /* more than HTTP_RESPONSE_MAX */
-	FAULT_SWITCH,  /* 101: another protocol, unasked */
+	FAULT_CUT,     /* the answer ended within its headers, which libcurl calls a success */
+	FAULT_HEADERS, /* headers beyond HTTP_HEADERS_MAX */
+	FAULT_BODY,    /* a body beyond HTTP_RESPONSE_MAX */
+	FAULT_SWITCH,  /* status 101: another protocol, unasked */
 	FAULT_MEMORY,
 };
 
 struct http_sock {
 	struct http_multi *multi;
 	struct os_poll *poll; /* NULL: libcurl waits for no event */
-	struct list node;     /* multi->socks, once its local port is known */
+	struct list node;     /* in multi->socks once the local port is known */
 	int fd, port;
-	int64_t used_ms; /* time of its last event */
-	bool counted;    /* a connection, not a socket inside libcurl */
+	int64_t used_ms; /* time of the socket's last event */
+	bool counted;    /* the socket is a connection, not one inside libcurl */
 };
 
 static int64_t now_of(const struct http_pool *p)
@@ -296,7 +296,7 @@ static void tune_fire(void *user)
 	m->tuning = false;
 	if (queued == 0 || m->nsent == 0 || m->nsocks == 0 || m->cap == m->pool->connections_max)
 		return;
-	if (m->ndialled > 0 || m->nsent != m->tune_sent) { /* calls are still being connected */
+	if (m->ndialled > 0 || m->nsent != m->tune_sent) { /* calls are still connecting */
 		tune_later(m);
 		return;
 	}
@@ -361,7 +361,7 @@ static size_t read_cb(char *to, size_t size, size_t n, void *user)
 		if (!im->hold_at)
 			http_call_forget(im);
 		im->upload = to;
-		list_del(&im->unsent); /* left by a first try */
+		list_del(&im->unsent); /* a first try may have left it there */
 		if (http_is_upload(to))
 			list_add(&im->multi->unsent, &im->unsent);
 	}
@@ -394,7 +394,7 @@ static bool http_call_is_kept(const char *name, size_t len)
 	for (size_t i = 0; i < ARRAY_LEN(kept_names); i++)
 		if (strlen(kept_names[i]) == len && strncasecmp(kept_names[i], name, len) == 0)
 			return true;
-	return memmem(name, len, "imit-", 5) != NULL; /* ratelimit-, RateLimit- */
+	return memmem(name, len, "imit-", 5) != NULL; /* in ratelimit-… and RateLimit-… */
 }
 
 /* Keep "Name: value\r\n" in im->kept, when the header is kept. */
@@ -408,7 +408,7 @@ static int keep_header(struct http_call_impl *im, const char *line, size_t len)
 	while (end > s && strchr("\r\n \t", end[-1]))
 		end--;
 	if (end - s > ((*line | 32) == 'm' ? SESSION_MAX : VALUE_MAX) || memchr(s, 0, end - s))
-		return 0; /* too long, or with a NUL: of no use */
+		return 0; /* no use of a value that is too long or has a NUL */
 	return buf_addf(&im->kept, "%.*s%c%.*s%c", (int)(colon - line), line, 0, (int)(end - s), s,
 			0);
 }
@@ -439,13 +439,13 @@ static size_t http_call_header_cb(char *line, size_t size, size_t n, void *user)
 		return 0;
 	if (im->hold_at)
 		hold_end(im);
-	im->head_bytes += len; /* also of each 1xx, and trailers */
+	im->head_bytes += len; /* counts headers of each 1xx and trailers, too */
 	if (im->head_bytes > HTTP_HEADERS_MAX)
 		im->fault = FAULT_HEADERS;
 	else if (im->heads_over)
-		return len; /* a trailer */
+		return len; /* the line is of a trailer */
 	else if (len > 5 && memcmp(line, "HTTP/", 5) == 0)
-		buf_reset(&im->kept); /* the response after a 1xx */
+		buf_reset(&im->kept); /* headers of a 1xx do not count */
 	else if (line[0] == '\r' || line[0] == '\n')
 		http_call_heads_over(im);
 	else if (keep_header(im, line, len) != 0)
@@ -482,7 +482,7 @@ static size_t http_call_write_cb(char *data, size_t size, size_t n, void *user)
 	if (!c->data && c->answer)
 		(void)buf_add(c->answer, data, len);
 	progress = c->data ? c->data(c, data, len) : true;
-	if (!im->call) /* stopped; c may be freed */
+	if (!im->call) /* the call was stopped, and `c` may be freed */
 		return CURL_WRITEFUNC_ERROR;
 	if (progress)
 		phase_set(im, HTTP_FLOWING, im->timers.idle_ms);
@@ -584,7 +584,7 @@ int http_call_dial(struct http_call_impl *im, struct http_multi *m)
 		set_cap(m, m->ncalls / HTTP_STREAMS + 1);
 	if (curl_multi_add_handle(m->curl, easy) != CURLM_OK)
 		return AVA_ENOMEM;
-	free(im->url); /* copied */
+	free(im->url); /* libcurl has a copy */
 	im->url = NULL;
 	list_add(&m->calls, &im->node);
 	m->ncalls++;
@@ -680,14 +680,14 @@ static int code_error(struct http_call_impl *im, CURLcode code, struct ava_error
 	case CURLE_BAD_CONTENT_ENCODING:
 		return err_set(err, AVA_EPROTO, "%s does not answer in HTTP: %s", host, text);
 	case CURLE_OUT_OF_MEMORY:
-		if (im->head_bytes > 0 && !im->heads_over) /* libcurl's bound: 100 KB */
+		if (im->head_bytes > 0 && !im->heads_over) /* libcurl's own limit is 100 KB */
 			return err_set(err, AVA_ETOOBIG,
 				       "a header of %s did not fit into memory: libcurl takes "
 				       "100 KB at most",
 				       host);
 		return err_set(err, AVA_ENOMEM, "call to %s: out of memory", host);
 	default:                               /* broken sockets, short bodies, reset streams */
-		if (im->phase == HTTP_DIALING) /* also a refusing proxy */
+		if (im->phase == HTTP_DIALING) /* a proxy that refuses is no connection either */
 			return not_connected(im, text, err);
 		return err_set(err, AVA_EIO, "the connection to %s broke off: %s", host, text);
 	}
@@ -764,7 +764,7 @@ void http_call_late(void *impl)
 		return;
 	}
 	rv = im->fault ? fault_error(im, &err) : timer_error(im, &err);
-	if (im->phase == HTTP_DIALING && im->multi->ndialled == 0) /* no address yet */
+	if (im->phase == HTTP_DIALING && im->multi->ndialled == 0) /* no address is known yet */
 		p->names_amiss_till = now + AMISS_MS;
 	else if (im->phase == HTTP_DIALING)
 		p->known[0] = '\0';

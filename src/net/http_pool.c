@@ -27,7 +27,7 @@
 #define CONNECTIONS_HTTP1 10000
 #define CONNECTIONS_HTTP2 100
 #define POOL_IDLE_MS      90000
-#define HAND_OVERS        64 /* a turn: many new calls must not stall the loop */
+#define HAND_OVERS        64 /* calls begun in a turn, so that many do not stall the loop */
 
 #define CONNECT_MS 5000
 #define FIRST_MS   120000
@@ -42,17 +42,17 @@
  * Without the range, or in a process that started libcurl before us, they are malloc's and
  * keep their pages. */
 
-#define UPLOADS      16384 /* 256 MB of addresses; pages come when touched */
-#define UPLOADS_WARM 32    /* free buffers that keep their pages */
+#define UPLOADS      16384 /* buffers in 256 MB of addresses; pages come when touched */
+#define UPLOADS_WARM 32    /* most free buffers that keep their pages */
 #define WIPE_MAX     (64 * 1024)
 
 static struct {
 	pthread_mutex_t lock;
-	char *base;    /* NULL: no range */
+	char *base;    /* NULL: there is no such range */
 	unsigned used; /* buffers handed out so far */
 	unsigned nfree;
-	uint16_t free[UPLOADS]; /* a stack: the last freed is taken first */
-	bool empty[UPLOADS];    /* the pages were given back while in use */
+	uint16_t free[UPLOADS]; /* stack of free buffers: the last freed is taken first */
+	bool empty[UPLOADS];    /* pages were given back while the buffer was in use */
 } uploads = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool http_is_upload(const void *at)
@@ -465,7 +465,7 @@ static int call_check(const struct http_call *c, struct ava_error *err)
 		return err_set(err, AVA_EINVAL, "method %.20s: only GET and POST", c->method);
 	for (unsigned i = 0; i < c->nheaders; i++)
 		if (has_control(c->headers[i]) || !strchr(c->headers[i], ':'))
-			return err_set(err, AVA_EINVAL, /* it may hold a key: not shown */
+			return err_set(err, AVA_EINVAL, /* the header may hold a key: not shown */
 				       "header %u of a call is not \"Name: value\" or holds a "
 				       "control character",
 				       i + 1);

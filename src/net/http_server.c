@@ -37,7 +37,7 @@
 #include "os/loop.h"
 
 #define BODY_MAX        (2 * 1024 * 1024)
-#define BODIES_MAX      32 /* whole bodies in memory at once, all connections */
+#define BODIES_MAX      32 /* bodies held whole in memory, of all connections */
 #define CONNECTIONS_MAX 1200
 #define IDLE_MS         60000
 #define HEARTBEAT_MS    15000
@@ -49,25 +49,25 @@
 
 enum request_state {
 	REQUEST_RECEIVING,
-	REQUEST_KEPT,     /* the handler has it */
+	REQUEST_KEPT,     /* the handler has the request */
 	REQUEST_ANSWERED, /* a response is ready, or queued */
-	REQUEST_DROPPED,  /* close the connection */
+	REQUEST_DROPPED,  /* the connection is to be closed */
 };
 
 struct http_server_request {
-	struct http_request pub; /* first, so that the handler's pointer is ours */
+	struct http_request pub; /* first, so that both structs have one address */
 	struct http_server *server;
 	struct MHD_Connection *conn;
 	struct list node;
 	struct os_task task; /* calls `gone` */
 	struct buf body;
-	size_t discarded; /* bytes dropped of a refused body */
-	int refuse;       /* status that answers instead of the handler */
+	size_t discarded; /* bytes of a refused body that were dropped */
+	int refuse;       /* status of an answer without the handler; 0: none */
 	enum request_state state;
 	bool suspended, queued, watched, hung_up;
 	struct MHD_Response *response;
 	int status;
-	struct http_stream *stream; /* until the connection is done with it */
+	struct http_stream *stream; /* the answer's stream until the connection ends; NULL: none */
 	void (*gone)(struct http_request *req, void *user);
 	void *gone_user;
 };
@@ -81,16 +81,16 @@ struct http_server {
 	struct http_server_options options;
 	http_handler_fn handler;
 	void *user;
-	int watch; /* epoll set for hang-ups */
+	int watch; /* epoll set that shows hang-ups */
 	int listen_fd;
 	bool is_unix, quiesced, running, stopping, beating;
 	int64_t timer_at; /* when `timer` fires; INT64_MAX: unset */
 	size_t body_bytes;
 	unsigned nrequests;
-	struct list requests; /* the longest wait for a body first */
+	struct list requests; /* the longest wait for a body comes first */
 	struct list streams;
 	struct list idle; /* peers without a whole request, the longest wait first */
-	unsigned npeers;  /* connections */
+	unsigned npeers;  /* number of connections */
 };
 
 /* A connection. When nearly all are taken, peers that wait for a request, or for the rest of one,
@@ -111,9 +111,9 @@ struct http_stream {
 	struct http_stream_hooks hooks;
 	struct os_task task; /* calls `drained` and `gone` */
 	struct buf queue;    /* bytes from `head` on are to be sent */
-	size_t head;         /* bytes */
+	size_t head;         /* offset in `queue` */
 	int64_t sent_ms;     /* when bytes last left the queue */
-	bool writer;         /* the writer has not let go */
+	bool writer;         /* the writer still has the stream */
 	bool suspended;      /* the connection sleeps until something is written */
 	bool hung_up;        /* the peer is gone, or is to be dropped */
 	bool full;           /* a write returned 1 and `drained` is owed */
@@ -217,7 +217,7 @@ int http_stream_write(struct http_stream *st, const void *data, size_t len)
 		st->head = 0;
 	}
 	if (buf_add(&st->queue, data, len) != 0) {
-		st->queue.failed = false; /* the queue itself is whole */
+		st->queue.failed = false; /* only this write failed: the queue is whole */
 		st->queue.error = 0;
 		return AVA_ENOMEM;
 	}
@@ -325,7 +325,7 @@ static void http_server_timer_cb(void *user)
 static void beat_arm(struct http_server *s)
 {
 	if (s->beating)
-		return; /* reset by every stream it would never fire */
+		return; /* a timer that every stream resets would never fire */
 	s->beating = true;
 	os_timer_set(s->beat, MAX(s->options.heartbeat_ms / 4, 1));
 }
@@ -611,8 +611,7 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 
 	if (st && head->len)
 		rv = http_stream_write(st, head->body, head->len);
-	if (st &&
-	    rv >= 0) /* the block is held all the time, and only used without chunks (HTTP/1.0) */
+	if (st && rv >= 0) /* only HTTP/1.0, without chunks, uses the block of 128 bytes */
 		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 128, stream_read_cb,
 							     st, NULL);
 	request_answer(r, head, response);
@@ -715,7 +714,7 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 
 	if (s->stopping)
 		return MHD_NO;
-	if (!r) { /* first call: head without body */
+	if (!r) { /* first call of a request: head without body */
 		r = request_new(s, conn, method, path);
 		*con_cls = r;
 		if (!r)
@@ -773,7 +772,7 @@ static int http_server_start_daemon(struct http_server *s, struct ava_error *err
 		target_cb, s, MHD_OPTION_END);
 	if (!s->daemon)
 		return err_set(err, AVA_EIO, "cannot start the HTTP server");
-	s->listen_fd = -1; /* taken by libmicrohttpd */
+	s->listen_fd = -1; /* libmicrohttpd closes it */
 	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	s->poll = os_poll_new(s->loop, info->epoll_fd, http_server_poll_cb, s);
 	s->watch_poll = os_poll_new(s->loop, s->watch, watch_cb, s);
@@ -835,7 +834,7 @@ struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
 	os_task_init(&s->run, run_cb);
 	s->is_unix = getsockname(listen_fd, (struct sockaddr *)&addr, &len) == 0 &&
 		     addr.ss_family == AF_UNIX;
-	if (!s->is_unix) /* accepted sockets inherit it */
+	if (!s->is_unix) /* accepted sockets inherit the size */
 		setsockopt(listen_fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	s->watch = epoll_create1(EPOLL_CLOEXEC);
 	if (s->watch < 0)
@@ -856,7 +855,7 @@ void http_server_quiesce(struct http_server *s)
 	s->quiesced = true;
 	fd = MHD_quiesce_daemon(s->daemon);
 	if (fd >= 0)
-		close(fd); /* given back; left open, clients would wait in its queue */
+		close(fd); /* a listener left open would keep clients waiting in its queue */
 }
 
 unsigned http_server_connections(const struct http_server *s)
@@ -885,7 +884,7 @@ void http_server_stop(struct http_server *s)
 			stream_hang_up(r->stream);
 	}
 	s->stopping = true;
-	MHD_run(s->daemon); /* it must not stop with connections suspended */
+	MHD_run(s->daemon); /* libmicrohttpd must not stop with suspended connections */
 	server_close(s);
 }
 

@@ -15,11 +15,11 @@
 
 #define RULES_MAX   2000
 #define PATTERN_MAX 500
-#define STEPS_MAX   1000000 /* of one question; a file that needs more forbids the path */
+#define STEPS_MAX   1000000 /* steps of one question; a file that needs more forbids the path */
 #define DELAY_MAX_S 30
 
 struct robots_rule {
-	const char *pattern; /* into `text`, not terminated */
+	const char *pattern; /* begin in `text`, not terminated */
 	size_t len;
 	bool allow;
 };

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PEER_LISTENS 10 /* TCP_LISTEN: found by its port alone */
+#define PEER_LISTENS 10 /* TCP_LISTEN: a listener is found by its port alone */
 
 struct peer_question {
 	struct nlmsghdr head;
@@ -71,7 +71,7 @@ int tcp_peer_uid(int fd, uid_t *uid)
 	if (getpeername(fd, (struct sockaddr *)&there, &nthere) != 0)
 		return errno == ENOTCONN ? 0 : AVA_EUNSUPPORTED;
 	table = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	if (table < 0) /* a lack of room is no answer of the kernel */
+	if (table < 0) /* a lack of room says nothing about the kernel */
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? 0 : AVA_EUNSUPPORTED;
 	rv = peer_ask(table, &there, &here, &found);
 	if (rv == 0 && found.idiag_inode != 0)

@@ -283,7 +283,7 @@ static size_t web_fetch_call_header_cb(char *line, size_t size, size_t n, void *
 	size_t len = size * n;
 	struct slice value;
 
-	im->head_bytes += len; /* also of each 1xx, and trailers */
+	im->head_bytes += len; /* counts headers of each 1xx and trailers, too */
 	if (im->head_bytes > im->fetcher->limits.head_max)
 		im->fault = FETCH_TOO_LARGE;
 	else if (im->heads_over)
@@ -496,7 +496,7 @@ static enum web_fetch_fault fault_of(const struct web_fetch_impl *im, CURLcode c
 	case CURLE_SSL_CONNECT_ERROR:
 	case CURLE_SSL_ISSUER_ERROR:
 		return FETCH_TLS;
-	case CURLE_OUT_OF_MEMORY: /* also libcurl's bound of a header line */
+	case CURLE_OUT_OF_MEMORY: /* also where a header line is too long for libcurl */
 		return im->head_bytes > 0 && !im->heads_over ? FETCH_TOO_LARGE : FETCH_NO_MEMORY;
 	default:
 		return FETCH_BROKEN;
@@ -520,7 +520,7 @@ static void web_fetch_call_act(struct fetcher *fr, curl_socket_t fd, int events)
 		if (msg->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&im);
-		web_fetch_call_over(im, fault_of(im, code)); /* may start and stop others */
+		web_fetch_call_over(im, fault_of(im, code)); /* other fetches may start and stop */
 	}
 }
 

@@ -18,7 +18,7 @@
 #include "net/http_client.h"
 #include "net/robots.h"
 
-#define ROBOT          "ava" /* as robots.txt names it */
+#define ROBOT          "ava" /* ava's name in robots.txt */
 #define PARALLEL       64
 #define PER_HOST       4
 #define HOSTS_MAX      256 /* hosts whose rules are remembered */
@@ -29,7 +29,7 @@
 #define TOTAL_MS       30000
 #define CONNECT_MS     5000
 #define SLOW_S         15
-#define HAND_OVERS     16    /* a turn: many new fetches must not stall the loop */
+#define HAND_OVERS     16    /* fetches begun in a turn, so that many do not stall the loop */
 #define IDLE_MS        30000 /* idle time after which connections are closed */
 #define ROBOTS_GOOD_MS 3600000
 #define ROBOTS_BAD_MS  60000
@@ -167,7 +167,7 @@ static int host_enter(struct web_fetch_impl *im)
 		return AVA_ENOMEM;
 	im->host = h;
 	im->listed = address_is_listed((const char *const *)im->fetcher->listed, &im->url);
-	if (im->fetch->plain) /* first, as the others wait for it */
+	if (im->fetch->plain) /* the request for robots.txt goes first, as the others wait for it */
 		list_add_front(&h->waiting, &im->node);
 	else
 		list_add(&h->waiting, &im->node);
@@ -237,7 +237,7 @@ static enum web_fetch_fault redirect(struct web_fetch_impl *im)
 			address_url_fini(&next);
 		return FETCH_BAD_REDIRECT;
 	}
-	if (!address_same_origin(&im->url, &next)) { /* they were for the first host */
+	if (!address_same_origin(&im->url, &next)) { /* these headers were for the first host */
 		free(im->accept);
 		free(im->language);
 		im->accept = im->language = NULL;
@@ -331,7 +331,7 @@ static void web_fetch_host_pump_run(struct os_task *t)
 		at = INT64_MAX;
 		if (!pump_one(fr, &at))
 			break;
-		at = web_fetch_now(fr); /* more may be left for the next turn */
+		at = web_fetch_now(fr); /* the next turn may do more */
 	}
 	if (at != INT64_MAX)
 		os_timer_set(fr->again, MAX(at - web_fetch_now(fr), 0));

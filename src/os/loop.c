@@ -33,14 +33,14 @@
 
 struct os_loop {
 	uv_loop_t uv;
-	uv_async_t wake;       /* posted list is not empty */
+	uv_async_t wake;       /* wakes the loop when `posted` is not empty */
 	uv_timer_t step_timer; /* bounds os_loop_step */
 	uv_prepare_t before_wait;
 	pthread_mutex_t lock; /* guards posted and `queued` of posted tasks */
 	struct list posted;
 	struct list deferred;
-	struct list foreign; /* os_work that waits for its turn */
-	struct list at_work; /* the same, under way */
+	struct list foreign; /* struct os_work that waits for a thread */
+	struct list at_work; /* struct os_work that a thread works on */
 	int nforeign;
 	uint64_t gaps;
 	size_t live; /* timers, polls and signals not freed */
@@ -216,10 +216,10 @@ void os_loop_free(struct os_loop *l)
 	uv_close((uv_handle_t *)&l->wake, NULL);
 	uv_close((uv_handle_t *)&l->step_timer, NULL);
 	uv_close((uv_handle_t *)&l->before_wait, NULL);
-	uv_run(&l->uv, UV_RUN_DEFAULT); /* closes, and waits for pool work */
+	uv_run(&l->uv, UV_RUN_DEFAULT); /* runs the closes, and waits for pool work */
 	loop_drain(l);
 	assert(l->live == 0);
-	uv_run(&l->uv, UV_RUN_DEFAULT); /* handles freed by the last drain */
+	uv_run(&l->uv, UV_RUN_DEFAULT); /* frees handles that the last drain closed */
 	if (uv_loop_close(&l->uv) != 0)
 		assert(!"a handle of the loop is still open");
 	pthread_mutex_destroy(&l->lock);
@@ -290,7 +290,7 @@ static int pool_size(void)
 {
 	const char *set = getenv("UV_THREADPOOL_SIZE");
 
-	return set ? MIN(MAX(atoi(set), 1), 1024) : 4; /* libuv's own */
+	return set ? MIN(MAX(atoi(set), 1), 1024) : 4; /* libuv's own default */
 }
 
 /* Next foreign work: the least order whose owner is below its share of threads; of equals the
@@ -328,7 +328,7 @@ static void work_done_cb(uv_work_t *req, int status)
 {
 	struct os_work *w = req->data;
 
-	(void)status; /* nothing cancels a uv_work_t here */
+	(void)status; /* never cancelled: nobody cancels a uv_work_t */
 	if (w->foreign) {
 		w->loop->nforeign--;
 		list_del(&w->node);
@@ -361,7 +361,7 @@ void os_work_start(struct os_loop *l, struct os_work *w)
  * made here first, all at once, to see that they can be had. */
 static void *pool_trial_main(void *gate)
 {
-	pthread_mutex_lock(gate); /* until all are made */
+	pthread_mutex_lock(gate); /* wait until all threads are made */
 	pthread_mutex_unlock(gate);
 	return NULL;
 }

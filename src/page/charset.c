@@ -23,8 +23,8 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 
 struct charset {
-	const char *name;   /* of the standard */
-	const char *iconv;  /* glibc's; NULL: UTF-8 */
+	const char *name;   /* name in the standard */
+	const char *iconv;  /* name that glibc knows; NULL: UTF-8 */
 	const char *labels; /* other labels of the charset, between blanks */
 	unsigned unit;      /* bytes skipped after an invalid one */
 };
@@ -201,7 +201,7 @@ static int charset_convert(struct buf *out, const struct charset *from, const ch
 	iconv_t cd = iconv_open("UTF-8", from->iconv);
 	char *in = (char *)body, *end = in + len, piece[8192];
 
-	if (cd == (iconv_t)-1) /* glibc's module is not installed */
+	if (cd == (iconv_t)-1) /* glibc's module for it is not installed */
 		return utf8_repair(out, body, len);
 	while (in < end && !out->failed) {
 		char *to = piece;

@@ -20,7 +20,7 @@
 #include "page/tree.h"
 #include "page/url.h"
 
-#define COLUMNS_MAX 40  /* of a table; further cells are left out */
+#define COLUMNS_MAX 40  /* columns of a table; further cells are left out */
 #define CELL_MAX    600 /* bytes of a cell; longer ones make a layout table */
 #define REPEAT_MAX  80  /* bytes of a cell over several rows that each row repeats */
 #define CARD_MAX    300 /* bytes of a link with blocks that becomes one line of text */
@@ -29,21 +29,21 @@
 
 /* The open table of data. */
 struct markdown_table {
-	uint32_t node; /* 0: none */
+	uint32_t node; /* the table's node; 0: no table is open */
 	size_t columns, rows, column;
 	bool in_row;
 	struct {
-		unsigned rows; /* rows still to come */
+		unsigned rows; /* rows that the cell still reaches into */
 		char text[REPEAT_MAX + 1];
 	} over[COLUMNS_MAX]; /* cells that reach into the next rows */
-	size_t cell_at;      /* offset in the output */
+	size_t cell_at;      /* where the open cell begins in the output */
 };
 
 struct open_node {
 	uint32_t node;
-	uint32_t items; /* items of a list */
-	size_t written; /* of a list: end of its last item in the output */
-	bool some;      /* of a list: an item has text */
+	uint32_t items; /* number of a list's items */
+	size_t written; /* offset in the output behind a list's last item */
+	bool some;      /* an item of the list has text */
 	uint8_t signs;  /* signs that the node opened */
 };
 enum { SIGN_LEVEL = 1, SIGN_SPAN = 2, SIGN_INLINE = 4, SIGN_WIDE = 8 };
@@ -52,7 +52,7 @@ struct markdown_walk {
 	struct markdown *m;
 	const struct tree *t;
 	struct out out;
-	struct buf scratch; /* code, an address */
+	struct buf scratch; /* text of code, or an address */
 	struct markdown_table table;
 	struct open_node stack[TREE_DEPTH_MAX + 1];
 	size_t depth;
@@ -355,7 +355,7 @@ static void close_cell(struct markdown_walk *w, const struct node *n)
 	size_t len = w->out.to->len - b->cell_at;
 	size_t first = b->column;
 
-	if (len == 0 && w->out.to->len > 0 && !w->out.to->failed) /* an empty cell's blank */
+	if (len == 0 && w->out.to->len > 0 && !w->out.to->failed) /* drop an empty cell's blank */
 		w->out.to->data[--w->out.to->len] = 0;
 	for (size_t i = 0; i < n->number && first + i < b->columns; i++) {
 		b->over[first + i].rows = n->number2 - 1u;

@@ -16,7 +16,7 @@
 #include "base/util.h"
 #include "page/tree.h"
 
-#define ENOUGH 500 /* letters that are a text by themselves */
+#define ENOUGH 500 /* letters from which a text counts by itself */
 #define LITTLE 80  /* letters worth keeping beside the main text */
 #define TITLE  400 /* most letters of a header with the title */
 

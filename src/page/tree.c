@@ -29,8 +29,8 @@
 #define NONE       UINT32_MAX
 
 struct open {
-	const char *name; /* libxml2's, one pointer for equal names */
-	uint32_t node;    /* its own node, or the ancestor's that it counts as */
+	const char *name; /* libxml2's string: equal names are one pointer */
+	uint32_t node;    /* node of the element, or the ancestor's that it counts as */
 	bool own, skipped;
 };
 

@@ -16,7 +16,7 @@
 #define URL_MAX 2000
 
 struct parts {
-	const char *host, *path, *rest; /* into the text; rest: from ? or # on */
+	const char *host, *path, *rest; /* places in the text; rest: from ? or # on */
 	size_t scheme_len, host_len, path_len;
 };
 
@@ -158,7 +158,7 @@ bool url_resolve(struct buf *out, const char *base, const char *ref, size_t len)
 		size_t n = strcspn(text, "?#"), keep = from.path_len;
 
 		to.rest = text + n;
-		if (n > 0) /* the folder of the base, or the top */
+		if (n > 0) /* resolve against the base's folder, or the top */
 			for (keep = text[0] == '/' ? 0 : keep;
 			     keep > 0 && from.path[keep - 1] != '/';)
 				keep--;
