@@ -43,7 +43,7 @@
 #define TICK_MS         1000
 #define INDEX_MS        30000 /* between two updates of the index of the logs */
 #define STOP_MS         1000
-#define STOP_S          20 /* until a hanging thread is given up */
+#define STOP_S          20 /* seconds until a hanging thread is given up */
 #define CONNECTIONS_MAX 1200
 
 struct daemon {
@@ -51,17 +51,17 @@ struct daemon {
 	struct house h;
 	int log_fd;
 	off_t log_bytes;
-	ino_t socket_ino; /* our own ava.sock */
+	ino_t socket_ino; /* inode of this daemon's ava.sock */
 	struct http_server *http;
 	struct routes routes;
 	struct web *web;
-	struct telegram *telegram; /* NULL: no token */
+	struct telegram *telegram; /* NULL: no token is set */
 	struct os_signal *signals[3];
 	struct os_timer *tick;
-	int64_t idle_since_ms; /* 0: not idle */
+	int64_t idle_since_ms; /* monotonic; 0: the daemon is not idle */
 	int64_t indexed_ms;    /* when the index of the logs was last brought up to date */
 	bool stop_when_idle;
-	bool lost; /* stopped for a problem that would not go away */
+	bool lost; /* the daemon stops for a problem that does not go away */
 };
 
 /* ---- its log */
@@ -79,7 +79,7 @@ static void open_log(struct daemon *d)
 	d->log_bytes = d->log_fd >= 0 && fstat(d->log_fd, &st) == 0 ? st.st_size : 0;
 }
 
-static struct daemon *log_daemon; /* of log_aside */
+static struct daemon *log_daemon; /* the daemon that log_aside writes for */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void daemon_log_line(const char *line, void *user)
@@ -91,7 +91,7 @@ static void daemon_log_line(const char *line, void *user)
 	clock_iso(clock_wall_ms(), now);
 	snprintf(text, sizeof(text), "%s [%d] %s", now, getpid(), line);
 	len = MIN(strlen(text), sizeof(text) - 2);
-	for (size_t i = 0; i < len; i++) /* paths may hold anything */
+	for (size_t i = 0; i < len; i++) /* paths may hold any character */
 		if ((unsigned char)text[i] < ' ' || text[i] == 127)
 			text[i] = '?';
 	text[len] = '\n';
@@ -363,8 +363,8 @@ static void daemon_close(struct daemon *d)
 	if (d->log_fd >= 0)
 		close(d->log_fd);
 	house_close(&d->h);
-	mcp_free(d->routes.mcp); /* after the last verb's answer */
-	cgroup_close();          /* after the last command */
+	mcp_free(d->routes.mcp); /* no verb answers any more */
+	cgroup_close();          /* no command runs any more */
 }
 
 int daemon_run(const struct daemon_options *o, struct ava_error *err)

@@ -41,24 +41,24 @@
 #define CLOCK_MAX_MS     60000 /* a clock that is off by more is wrong */
 #define PROBES           12
 #define TRIALS           4 /* models that are tried, at the most */
-#define NAMES_SHOWN      8 /* models of a server that has not the one asked for */
+#define NAMES_SHOWN      8 /* models named of a server that lacks the one asked for */
 #define BODY_MAX         (8u << 20)
 
 /* A GET of a list of models, {"data":[{"id":…},…]}, from a service that has its key or from the
  * address of a possible local server; or an empty POST, which shows whether the address for calls
  * exists. */
 struct probe {
-	const struct provider *p; /* NULL: only an address */
+	const struct provider *p; /* NULL: the probe has only an address */
 	const char *kind;         /* the kind of local server; NULL: none */
 	char base_url[PROVIDER_URL_MAX];
 	bool post, search; /* search: look for SearXNG, without a query, which it would pass on */
 	struct http_pool *pool;
 	struct http_call call;
 	struct buf body;
-	char date[64];                /* the response's; "": none */
-	int64_t date_wall_ms;         /* our clock when it came */
+	char date[64];                /* date in the response; "": none */
+	int64_t date_wall_ms;         /* our wall clock when `date` came */
 	int64_t started_ms, ended_ms; /* monotonic */
-	int rv;                       /* the call's; AVA_EBUSY while it runs */
+	int rv;                       /* result of the call; AVA_EBUSY while it runs */
 	struct ava_error err;
 	json_t *models; /* ["id", …]; NULL: the answer was no list of models */
 };
@@ -68,15 +68,15 @@ struct doctor_state {
 	struct config config;
 	struct probe probes[PROBES];
 	size_t nprobes;
-	struct otel_sender *sender; /* to the collector of traces */
+	struct otel_sender *sender; /* the call to the collector of traces */
 	bool otel_over;
 	struct otel_answer otel;
 	struct ava_error otel_err;  /* why the collector could not be asked */
 	struct buf variables;       /* names to report, with a blank between two */
 	struct exec_child *command; /* the command that tries the sandbox */
-	struct ava_error sandbox;   /* why none works; code 0: the text has its layers */
-	struct mcp_client *mcp;     /* starts all servers, as a quote does */
-	struct redact *secrets;     /* those in mcp.json */
+	struct ava_error sandbox;   /* why no sandbox works; code 0: the text names its layers */
+	struct mcp_client *mcp;     /* client that starts all servers, as a quote does */
+	struct redact *secrets;     /* the secrets in mcp.json */
 	struct ava_error mcp_err;
 	bool paid; /* try services that cost money, too */
 	char tried[TRIALS][sizeof(((struct model *)0)->id)];
@@ -171,7 +171,7 @@ static void probe_on_done(struct http_call *c, int rv, const struct ava_error *e
 	p->rv = rv;
 }
 
-static const char searxng[] = "SearXNG"; /* a probe's kind */
+static const char searxng[] = "SearXNG"; /* value of probe.kind */
 
 /* Cannot fail: errors are in the probe's rv and err. The key stands in a header only, in memory
  * that is wiped. */
@@ -220,7 +220,7 @@ static void probe_start(struct doctor_state *d, struct http_client *c,
 	if (!p->pool || http_call_start(p->pool, &p->call, &p->err) != 0)
 		p->rv = p->err.code;
 	explicit_bzero(auth, sizeof(auth));
-	p->call.headers = NULL; /* were copied */
+	p->call.headers = NULL; /* the call copied the headers */
 	p->call.nheaders = 0;
 }
 
@@ -403,7 +403,7 @@ static void look_at_servers(struct doctor_state *d, struct os_loop *loop)
 		return;
 	for (size_t i = 0; mcp_client_look(d->mcp, i); i++)
 		left += mcp_client_ready(d->mcp, UINT32_C(1) << i, server_tried, &left, NULL) == 0;
-	while (left > 0) /* ends: every start has its time */
+	while (left > 0) /* ends, since every start has a time limit */
 		os_loop_step(loop, -1);
 }
 
@@ -434,7 +434,7 @@ static void check_search(struct doctor_state *d)
 	const struct provider *p;
 	bool usable = false;
 
-	if (d->page_lacks[0]) /* no failure: all else works without */
+	if (d->page_lacks[0]) /* no failure: everything else works without the page */
 		doctor_check(d, "page", true, "%s", d->page_lacks);
 	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
 		usable |= p->needs_key && provider_usable(p);
@@ -783,7 +783,7 @@ static void check_places(struct doctor_state *d)
 static void write_places(struct doctor_state *d)
 {
 	jw_array(d->w, "local_servers");
-	for (int used = 1; used >= 0; used--) /* the one that local/ speaks to comes first */
+	for (int used = 1; used >= 0; used--) /* first the server that local/ speaks to */
 		for (size_t i = 0; i < d->nprobes; i++) {
 			const struct probe *p = &d->probes[i];
 			json_t *id;
@@ -852,7 +852,7 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	start_probes(d, client);
 	start_otel(d, loop);
 	start_sandbox(d, loop);
-	while (!all_over(d)) /* ends: every call has its timers */
+	while (!all_over(d)) /* ends, since every call has timers */
 		os_loop_step(loop, -1);
 	look_at_servers(d, loop);
 	doctor_check(d, "config", true, "%s%s",

@@ -25,7 +25,7 @@
 #include "net/http_server.h"
 
 #define MODERN "2026-07-28"
-#define TTL_MS 300000 /* for lists that do not change while we run */
+#define TTL_MS 300000 /* time that a client may keep lists, which never change while we run */
 
 static const char *const legacy_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26",
 					      "2024-11-05"};
@@ -90,7 +90,7 @@ static void resource_read(struct mcp_call *c, json_t *answer, const struct ava_e
 		mcp_call_refuse(c, c->modern ? RPC_PARAMS : MCP_NO_RESOURCE, err->text,
 				json_pack("{s:s}", "uri", uri));
 	} else if (err) {
-		mcp_call_fail(c, err); /* there may be one */
+		mcp_call_fail(c, err); /* the resource may exist */
 	} else {
 		mcp_cut_events(answer);
 		mcp_call_answer(c,
@@ -140,7 +140,7 @@ static bool is_legacy(const char *version)
 static void initialize(struct mcp_call *c)
 {
 	const char *version = json_str(c->m.params, "protocolVersion");
-	json_t *now = mcp_offered("server/discover", false); /* tells the same */
+	json_t *now = mcp_offered("server/discover", false); /* initialize tells the same */
 	unsigned char random[16];
 	char hex[2 * sizeof(random) + 1];
 

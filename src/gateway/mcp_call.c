@@ -37,7 +37,7 @@ const char *mcp_call_query(const struct mcp_call *c, const char *name)
 static void abandoned(struct mcp_call *c)
 {
 	if (c->waiting && !c->reply.give_up)
-		return; /* the verb still has it */
+		return; /* the verb still uses the call */
 	if (c->waiting)
 		c->reply.give_up(&c->reply);
 	mcp_call_free(c);
@@ -128,7 +128,7 @@ static void mcp_call_send(struct mcp_call *c, json_t *answer, int status)
 				   "the answer is too large, or memory is out", NULL);
 		status = 500;
 		if (frame(&b, c, answer) != 0)
-			buf_reset(&b); /* half a message is none */
+			buf_reset(&b); /* a half-made message is dropped */
 	}
 	if (c->stream) {
 		(void)http_stream_write(c->stream, b.data, b.len);

@@ -74,7 +74,8 @@ static void mcp_listen_mark(struct listen *l, const struct op_event *e)
 	ends = v.kind == EVENT_SubagentComplete;
 	for (unsigned i = 0; i < l->n; i++) {
 		struct watched *s = &l->watched[i];
-		/* "": all of the run, or, where it is the address itself, the list */
+		/* The part behind the run's address; "": all of the run, or, of an empty address,
+		 * the list. */
 		const char *part = strncmp(s->uri, run, n) == 0 ? s->uri + n : s->uri;
 
 		if (strcmp(part, "ava://runs") == 0 || strcmp(part, "/log") == 0 ||
@@ -104,7 +105,7 @@ static void mcp_listen_tell(void *user)
 	while ((rv = ops_events_next(l->cursor, &e)) == 1)
 		mcp_listen_mark(l, &e);
 	if (rv == -2) {
-		http_stream_abort(l->call->stream); /* the client comes again; frees the call */
+		http_stream_abort(l->call->stream); /* frees the call; the client comes again */
 		return;
 	}
 	for (unsigned i = 0; i < l->n; i++) {

@@ -302,7 +302,7 @@ static void task_looked(struct mcp_call *c, const struct op_status *s, const str
 
 	if (err) {
 		mcp_call_fail(c, err);
-	} else if (c->tool) { /* the call becomes one */
+	} else if (c->tool) { /* the call goes on as a task */
 		json_object_set_new(task, "resultType", json_string("task"));
 		mcp_call_answer(c, task);
 	} else if (s->ended_ms && s->status != AVA_CANCELLED) {

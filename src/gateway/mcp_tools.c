@@ -20,7 +20,7 @@
 #include "subagent/rolebook.h"
 #include "subagent/run.h"
 
-#define EVENTS_BYTES (48u << 10) /* logs for a model */
+#define EVENTS_BYTES (48u << 10) /* bytes of a log for a model */
 #define ERRORS_BYTES 4096
 #define TITLE_CHARS  120
 
@@ -75,7 +75,7 @@ static int check_arguments(const struct mcp_tool *t, const json_t *args, struct 
 	const json_t *list = json_object_get(mcp_tools_offered("tools/list"), "tools"),
 		     *row = json_array_get(list, (size_t)(t - tools));
 	const char *id = t->id ? json_get_str(args, t->id) : NULL;
-	struct buf why, told; /* a line each; in one sentence */
+	struct buf why, told; /* why: a fault a line; told: all in one sentence */
 	char *line, *rest = NULL;
 	int rv = 0;
 
@@ -148,8 +148,8 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 
 static const struct {
 	const char *behind, *name,
-		*path; /* end of ava://run/{id}, name for people, the verb's path */
-	bool ended;    /* exists only when the run has ended */
+		*path; /* end of ava://run/{id}; name for people; path of the verb */
+	bool ended;    /* the resource exists only when the run has ended */
 } parts[] = {{"", "status", "/api/v1/runs/{id}", false},
 	     {"/log", "log", "/api/v1/logs", false},
 	     {"/result", "result", "/api/v1/runs/{id}/result", true}};

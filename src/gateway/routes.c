@@ -106,9 +106,9 @@ struct kept {
 	struct verb_reply reply;
 	struct http_request *req; /* NULL: the peer has gone */
 	struct routes *routes;
-	bool bytes;    /* the answer is a file */
+	bool bytes;    /* the answer is a file's bytes */
 	bool in_call;  /* the verb has not returned yet */
-	bool finished; /* answered while in_call */
+	bool finished; /* the answer came while in_call */
 };
 
 static void kept_done(struct verb_reply *reply, int status, const struct buf *json,
@@ -134,7 +134,7 @@ static void kept_gone(struct http_request *req, void *user)
 
 	k->req = NULL;
 	if (!k->reply.give_up)
-		return; /* the verb still has it */
+		return; /* the verb still uses the reply */
 	k->reply.give_up(&k->reply);
 	free(k);
 }
@@ -216,10 +216,10 @@ struct event_stream {
 	unsigned door;
 	struct os_loop *loop;
 	struct op_cursor *cursor;
-	struct http_stream *http; /* NULL: not started yet */
+	struct http_stream *http; /* NULL: the answer has not started */
 	struct os_task pump;
-	struct os_timer *again; /* pumps in the next turn */
-	bool full;              /* waits for `drained` */
+	struct os_timer *again; /* pumps in the next turn of the loop */
+	bool full;              /* the stream waits for `drained` */
 	struct op_watch *watch; /* frames of a conversation, or of agents; NULL: none */
 	bool agents;            /* send frames of agents, too */
 	bool missed;            /* frames of agents were not sent for want of room */
@@ -344,7 +344,7 @@ static void stream_pump(struct os_task *t)
 		stream_send_agents(s, "*");
 	}
 	if (rv == -2) {
-		http_stream_abort(s->http); /* the client comes again; calls `gone` */
+		http_stream_abort(s->http); /* calls `gone`; the client comes again */
 	} else if (rv == -1) {
 		http_stream_end(s->http);
 		event_stream_free(s);

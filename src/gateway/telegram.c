@@ -182,7 +182,7 @@ static void save(struct telegram *t)
 	if (d && l) {
 		if (delivery_showing(t->core, d, l->telling, l->reason[0] ? l->reason : NULL))
 			t->saving->lsn = l->telling;
-		else /* the notice was answered meanwhile */
+		else /* the notice was answered already */
 			tg_told_over(l);
 	}
 	rv = d ? draft_commit(d, JOURNAL_NOW, telegram_saved, t->saving, NULL) : AVA_ENOMEM;
@@ -324,7 +324,7 @@ static int unpair(struct telegram *t, int64_t id, struct ava_error *err)
 
 	/* A person unpaired just now may still be paired on disk. */
 	if (!c && !tg_kept(t)) {
-		tg_wake(t); /* write again now */
+		tg_wake(t); /* write the state again at once */
 		return 0;
 	}
 	if (!c)

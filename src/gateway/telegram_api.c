@@ -23,7 +23,7 @@
 #define TOKEN_MAX    200
 #define CONNECT_MS   10000
 #define PAUSE_MAX_MS INT64_C(60000)
-#define SLOW_MAX_S   INT64_C(3600) /* at the most, even if the service asks for more */
+#define SLOW_MAX_S   INT64_C(3600) /* longest pause, even if the service asks for more */
 #define BAD_TOKEN                                                                                  \
 	"the token is not good any more: write the bot's new one into the file env and restart "   \
 	"the daemon"
@@ -77,7 +77,7 @@ static void telegram_api_say_why(struct tg_answer *out, enum tg_verdict verdict,
 }
 
 static const struct telegram_api_meaning {
-	int status; /* 0: any other of 400 to 499 */
+	int status; /* HTTP status; 0: any other of 400 to 499 */
 	enum tg_verdict verdict;
 	const char *what;
 } meanings[] = {

@@ -27,7 +27,7 @@
 #include "codec/utf8.h"
 
 #define CODE_TRIES 5
-#define TRIES      3 /* of an update that fails though the disk is well */
+#define TRIES      3 /* tries of an update that fails while the disk is well */
 
 /* Messages of one text: what clients cut at, in UTF-16 units; seconds between two by their dates;
  * how long the next one is waited for, and asked for. (The service shortens answers to who asks the
@@ -167,7 +167,7 @@ static void say_it(struct telegram *t)
 		       json_pack("{s:s,s:o,s:s}", "text", t->hand.text, "request_id",
 				 telegram_hand_request_id(t), "seen", quote_seen(t)),
 		       TG_API "/sessions/%s/messages", c->session);
-	else /* unpaired meanwhile */
+	else /* the person was unpaired meanwhile */
 		hand_over(t);
 }
 
@@ -209,7 +209,7 @@ static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 {
 	char id[24];
 
-	snprintf(id, sizeof(id), "%s", quote->id); /* the array moves */
+	snprintf(id, sizeof(id), "%s", quote->id); /* a new card moves the array that has `quote` */
 	tg_answer_press(t, "");
 	tg_say(t, t->hand.chat, tg_card_new(&t->kept, t->hand.chat, TG_CHANGE, id),
 	       "What of %s shall be otherwise? Reply to this message, for example: only 2 "
@@ -255,8 +255,8 @@ static void take_press(struct telegram *t, const json_t *q)
 /* ---- commands */
 
 struct tg_command {
-	const char *name, *method, *path, *args; /* the last two with its run */
-	bool run;                                /* the run has to be named */
+	const char *name, *method, *path, *args; /* path, args: formats for the run's id */
+	bool run;                                /* the command needs a run's name */
 	void (*text)(struct buf *out, const json_t *answer);
 };
 static const struct tg_command commands[] = {
@@ -522,7 +522,7 @@ void tg_take_updates(struct telegram *t)
 			json_decref(t->updates);
 			t->updates = NULL;
 		} else if (!tg_is_update(id) || tg_seen(&t->kept, id)) {
-			/* A part that others stood before: now it is confirmed, too. */
+			/* A part behind other updates is confirmed once those are. */
 			if (tg_is_update(id) && id == tg_offset(&t->kept, clock_wall_ms())) {
 				tg_see(&t->kept, id, clock_wall_ms());
 				t->dirty = true;

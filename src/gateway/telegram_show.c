@@ -27,24 +27,24 @@
 #include "codec/utf8.h"
 
 #define OUTS_MAX    64    /* calls that wait for a chat */
-#define PARTS_MAX   3     /* a longer text is a document */
+#define PARTS_MAX   3     /* messages of a text; a longer one is a document */
 #define FAILS_MAX   5     /* failures of the service at a call before words are tried */
-#define AGAIN_MAX   3     /* failures after words were taken */
-#define SLOW_RUN_MS 60000 /* a longer run's line is edited less often */
+#define AGAIN_MAX   3     /* failures allowed once words were taken */
+#define SLOW_RUN_MS 60000 /* the line of a run that takes longer is edited less often */
 #define SLOW_EDITS  5
-#define QUICK_MS    2000 /* an answer within it needs no sign before */
-#define TYPING_MS   4500 /* Telegram keeps one for 5 s */
+#define QUICK_MS    2000 /* an answer that comes sooner needs no "typing" before */
+#define TYPING_MS   4500 /* Telegram shows "typing" for 5 s */
 
 struct telegram_show_out { /* a call that waits for its turn */
 	struct list node;
 	const char *method;
-	char boundary[TG_NONCE_LEN + 1]; /* between the parts of a form; "": JSON */
+	char boundary[TG_NONCE_LEN + 1]; /* between the parts of a form; "": the body is JSON */
 	struct buf body;
-	char nonce[TG_NONCE_LEN + 1]; /* the card's; "": none */
+	char nonce[TG_NONCE_LEN + 1]; /* nonce of the card; "": no card */
 	bool last;                    /* the card is dropped after this call */
-	uint64_t lsn;                 /* the notice this is a part of; 0: none */
-	bool ends;                    /* the notice's last part */
-	int tries;                    /* failures of the service at it; below 0: without a limit */
+	uint64_t lsn;                 /* lsn of the notice that this is a part of; 0: none */
+	bool ends;                    /* this is the notice's last part */
+	int tries;                    /* failures of the service at this call; below 0: no limit */
 };
 
 /* ---- what goes out */
@@ -221,7 +221,7 @@ bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint6
 	for (; at < len; at += n) {
 		n = tg_cut(s + at, len - at, TG_TEXT_UNITS);
 		if (telegram_show_is_blank(s + at, n))
-			continue; /* the service refuses those */
+			continue; /* Telegram refuses blank messages */
 		o = add_out(t, l, "sendMessage",
 			    text_args(chat, s + at, n,
 				      card && at + n == len ? buttons_of(card) : NULL));
@@ -252,7 +252,7 @@ void tg_say(struct telegram *t, int64_t chat, const struct tg_card *card, const 
 
 /* ---- notices */
 
-static void drop_parts(struct tg_chat *l) /* of the notice being told */
+static void drop_parts(struct tg_chat *l) /* parts of the notice being told */
 {
 	LIST_EACH (&l->outs, n, tmp) {
 		struct telegram_show_out *o = LIST_ENTRY(n, struct telegram_show_out, node);
@@ -495,7 +495,7 @@ static void renew_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 	bool open = is_open(c, a->answer);
 	struct buf text;
 
-	if (c->message == 0 || c->kind == TG_CHANGE) { /* not sent yet; or never edited */
+	if (c->message == 0 || c->kind == TG_CHANGE) { /* unsent, or never edited */
 		if (!open)
 			drop_card(t, c);
 	} else if (c->kind == TG_QUESTION && !open) { /* the question stays, its buttons go */

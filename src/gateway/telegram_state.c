@@ -19,7 +19,7 @@
 
 #define STATE_BYTES ((size_t)256 << 10)
 #define VERSION     1
-#define RESET_MS    (6 * 86400000LL) /* a week without updates, less the doubt of a clock */
+#define RESET_MS    (6 * 86400000LL) /* Telegram renews ids after a week; less a day of doubt */
 
 /* ---- reading */
 
@@ -159,7 +159,7 @@ bool tg_seen(const struct tg_state *s, int64_t update)
 void tg_see(struct tg_state *s, int64_t update, int64_t wall_ms)
 {
 	if (tg_offset(s, wall_ms) == 0)
-		s->nseen = 0; /* ids of another life */
+		s->nseen = 0; /* the ids are from before Telegram began anew */
 	if (s->nseen == TG_SEEN_MAX)
 		memmove(s->seen, s->seen + 1, --s->nseen * sizeof(s->seen[0]));
 	s->seen[s->nseen++] = update;
@@ -207,7 +207,7 @@ struct tg_card *tg_card_new(struct tg_state *s, int64_t chat, enum tg_card_kind 
 {
 	struct tg_card *c = &s->cards[TG_CARDS_MAX - 1];
 
-	/* In order of their making, so that the first is the oldest. */
+	/* Cards stand in the order of their making: the first is the oldest. */
 	if (c->chat != 0)
 		memmove(s->cards, s->cards + 1, (TG_CARDS_MAX - 1) * sizeof(*c));
 	else

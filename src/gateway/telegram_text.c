@@ -14,9 +14,9 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define STILL_MS    30000 /* a run is told to be still at work from then on */
+#define STILL_MS    30000 /* age from which a run is told to be still at work */
 #define CITATIONS   20
-#define PREVIEW     160 /* characters of an event */
+#define PREVIEW     160 /* characters shown of an event */
 #define QUOTE_CHARS 200
 
 const char tg_text_help[] =

@@ -19,14 +19,14 @@
 #include "subagent/learn.h"
 #include "subagent/wire.h"
 
-#define TRIAL_MS 120000 /* to the first word: a local server may have to load the model */
+#define TRIAL_MS 120000 /* to the first word: a local server may load the model before */
 #define ALL_MS   180000
 #define BODY_MAX ((size_t)1 << 16)
 
-#define WINDOW_GOOD      16384 /* in a smaller one ava uses the least of tools and texts */
+#define WINDOW_GOOD      16384 /* in a smaller window ava uses the least of tools and texts */
 #define WINDOW_LEAST     4096
 #define AVA_TOKENS       5400 /* tokens of Ava's first request, as llama.cpp counts */
-#define AVA_TOKENS_SMALL 2000 /* in a small window */
+#define AVA_TOKENS_SMALL 2000 /* the same in a small window */
 
 static const struct tool tool_keep = {
 	.name = "keep",
@@ -47,7 +47,7 @@ static void asked_over(struct learn_ticket *t)
 
 bool trial_model(struct os_loop *loop, const char *name, struct model *out)
 {
-	struct learner *l = learner_new(loop, -1); /* keeps nothing */
+	struct learner *l = learner_new(loop, -1); /* this learner keeps nothing */
 	bool is = true;
 
 	/* Two rounds: a server's list may give the name, about which the second asks. */
@@ -66,7 +66,7 @@ bool trial_model(struct os_loop *loop, const char *name, struct model *out)
 struct trying {
 	struct wirecall wire;
 	struct trial *trial;
-	int64_t sent_ms, first_ms; /* monotonic; 0: nothing came */
+	int64_t sent_ms, first_ms; /* monotonic; first_ms 0: nothing came */
 	bool over;
 };
 
@@ -164,7 +164,7 @@ void trial_run(struct trial *t, struct os_loop *loop, struct http_client *client
 	if (rv == 0)
 		rv = wirecall_start(&g.wire, pool, &t->model, provider_key(p), "trial", &body,
 				    &t->err);
-	while (rv == 0 && !g.over) /* ends: the call has timers */
+	while (rv == 0 && !g.over) /* ends, since the call has timers */
 		os_loop_step(loop, -1);
 	if (rv != 0 && t->err.code == 0)
 		err_set(&t->err, rv, "out of memory");

@@ -49,11 +49,11 @@
 
 #define WEB_FILE        "web.json"
 #define FILE_MAX        (64u << 10)
-#define PORT_FIRST      7410 /* all ports tried are below those of outgoing connections */
+#define PORT_FIRST      7410 /* ports tried lie below those of outgoing connections */
 #define PORT_SPAN       20000
 #define PORT_TRIES      20
 #define HELD_FD         3    /* the descriptor of a systemd socket unit */
-#define WEB_ANYBODY     (-2) /* web.uid */
+#define WEB_ANYBODY     (-2) /* value of web.uid */
 #define CONNECTIONS_MAX 128
 #define IDLE_MS         10000
 #define BODY_MAX        (2u << 20)
@@ -65,12 +65,12 @@ struct web {
 	void (*log)(const char *line, void *user);
 	void *log_user;
 	uint16_t port; /* 0: none yet */
-	bool again;    /* an earlier daemon's port, not used by another since */
+	bool again;    /* the port is an earlier daemon's, and nobody used it since */
 	bool quiesced;
 	int other_fd; /* keeps the port of [::1] from others; -1: no IPv6 */
 	bool mcp;     /* MCP clients know the address: listen without a tab, too */
 	struct web_keys keys;
-	struct http_server *left; /* freed at the end of the turn: it may serve this request */
+	struct http_server *left; /* old server, freed after the turn: it may serve this request */
 	struct os_task leave;
 };
 
@@ -213,7 +213,7 @@ static const struct http_field fields[] = {
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},
 	{"Cache-Control", "no-store"},
-	{"Content-Encoding", "gzip"}, /* last: for assets only */
+	{"Content-Encoding", "gzip"}, /* sent for assets only, so it stands last */
 };
 
 static void web_refuse(struct http_request *req, int status, const char *text)
@@ -396,7 +396,7 @@ static int listen_held(struct web *w, uint16_t *port)
 	if (!pid || !fds || strtol(pid, NULL, 10) != getpid() || strcmp(fds, "1") != 0 ||
 	    getsockname(HELD_FD, (struct sockaddr *)&a, &len) != 0 || a.sin_family != AF_INET ||
 	    a.sin_addr.s_addr != htonl(INADDR_LOOPBACK) ||
-	    fcntl(HELD_FD, F_SETFD, FD_CLOEXEC) != 0 || /* programs of ours must not accept */
+	    fcntl(HELD_FD, F_SETFD, FD_CLOEXEC) != 0 || /* programs of ours must not inherit it */
 	    fcntl(HELD_FD, F_SETFL, O_NONBLOCK) != 0)
 		return -1;
 	fd = listen_on_both(w, fcntl(HELD_FD, F_DUPFD_CLOEXEC, HELD_FD + 1), ntohs(a.sin_port));
