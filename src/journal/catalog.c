@@ -23,7 +23,7 @@
 #include "journal/files.h"
 
 #define WINDOW_BYTES   ((size_t)1 << 20)
-#define CENTS_DECIMALS 4 /* micro-USD as cents */
+#define CENTS_DECIMALS 4 /* decimals of micro-USD written as cents */
 
 static const char *const kind_names[] = {[CATALOG_SPAWN] = "spawn", [CATALOG_END] = "end"};
 
@@ -33,21 +33,21 @@ enum field_type {
 	FIELD_KIND,
 	FIELD_STATUS,
 	FIELD_TEXT,
-	FIELD_GROUP, /* a text that is not written when there is none */
-	FIELD_TIME,  /* "": -1 */
+	FIELD_GROUP, /* a text that is left out when empty */
+	FIELD_TIME,  /* a time; "" stands for -1 */
 	FIELD_COUNT,
-	FIELD_SOME,    /* FIELD_COUNT's form, omitted when 0 */
-	FIELD_NUMBER,  /* may be negative: a limit that was not resolved yet */
-	FIELD_TOKENS,  /* input + output; skipped by the reader */
-	FIELD_CENTS,   /* micro-USD */
-	FIELD_LIMIT,   /* micro-USD; null: -1 */
-	FIELD_SECONDS, /* ms */
+	FIELD_SOME,    /* a count that is left out when 0 */
+	FIELD_NUMBER,  /* a number that may be negative: a limit not resolved yet */
+	FIELD_TOKENS,  /* input + output; the reader skips the field */
+	FIELD_CENTS,   /* micro-USD, written as cents */
+	FIELD_LIMIT,   /* a limit in micro-USD, as cents; null stands for -1 */
+	FIELD_SECONDS, /* ms, written as seconds */
 };
 
 #define AT(member) offsetof(struct catalog_row, member)
 
 static const struct catalog_field {
-	const char *key; /* with the punctuation before its value in a row */
+	const char *key; /* key of the member, with the punctuation before its value */
 	enum field_type type;
 	size_t at;
 } fields[] = {

@@ -32,7 +32,7 @@
 
 struct journal {
 	int rootfd, walfd;
-	struct strmap views; /* by path */
+	struct strmap views; /* struct view by path */
 	struct segments segments;
 	struct writer writer;
 	struct helper helper;
@@ -41,8 +41,8 @@ struct journal {
 	uint64_t commit_lsn; /* first lsn of the next commit */
 	size_t queued;       /* bytes of commits not drained */
 	uint64_t outstanding;
-	size_t room;           /* of a batch */
-	struct view **scratch; /* one per operation of the commit being made */
+	size_t room;           /* most bytes of a batch */
+	struct view **scratch; /* the view of each operation of the commit being made */
 	unsigned capscratch;
 	struct recovery recovery;
 };
@@ -391,7 +391,7 @@ int journal_commit(struct journal *j, const struct journal_op *ops, unsigned n,
 	if (rv == 0)
 		rv = commit_new(&c, ops, j->scratch, n, j->room);
 	if (rv != 0) {
-		j->commit_lsn = j->next_lsn; /* burned */
+		j->commit_lsn = j->next_lsn; /* the numbers are not used again */
 		return rv;
 	}
 	/* Each commit takes at least one lsn of its own, so that an ABORT can name it. */

@@ -26,7 +26,7 @@
 #define ROWS_MAX 1000000
 #define KEY_MAX  256
 #define ID_MAX   64
-#define SLOT_MS  900000 /* zones differ by quarters of an hour: one day for all of a slot */
+#define SLOT_MS  900000 /* zones differ by quarters of an hour, so a slot lies in one day */
 
 struct count_role {
 	char id[ID_MAX], name[ID_MAX];
@@ -37,15 +37,15 @@ struct counter {
 	struct log_index *feed;
 	const struct count_watch *watch;
 	enum count_by by;
-	bool copies;              /* days and runs are both read */
+	bool copies;              /* days and runs are both read: an event may come twice */
 	struct strmap map, roles; /* struct count_row by key; struct count_role by id */
-	struct count_row **known; /* owned; of each who, or of each kind; NULL: not asked yet */
-	struct count_row *last;   /* of COUNT_MODEL and COUNT_DAY */
+	struct count_row **known; /* owned; rows by who or by kind; NULL: not asked yet */
+	struct count_row *last;   /* row used last, of COUNT_MODEL and COUNT_DAY */
 	uint64_t last_key;
 	struct copy {
 		uint64_t lsn;
 		struct count_row *row;
-	} * copied; /* owned */
+	} * copied; /* owned; rows of events that may have a copy */
 	size_t ncopied, cap;
 };
 
@@ -139,7 +139,7 @@ static struct count_row *keyed_row(struct counter *c, uint64_t key, bool day)
 		c->last = count_row(c, date, strlen(date));
 	} else if (key + 2 >= c->feed->nstrings ||
 		   key + 2 + index_string_len(c->feed, (uint32_t)key) >= c->feed->nstrings) {
-		c->last = count_row(c, "", 0); /* no sound index has it */
+		c->last = count_row(c, "", 0); /* only a damaged index has no such string */
 	} else {
 		c->last = count_row(c, index_string(c->feed, (uint32_t)key),
 				    index_string_len(c->feed, (uint32_t)key));
@@ -147,7 +147,7 @@ static struct count_row *keyed_row(struct counter *c, uint64_t key, bool day)
 	return c->last;
 }
 
-struct columns { /* of a chunk; columns the key does not need are NULL */
+struct columns { /* columns of a chunk; NULL: the key does not need it */
 	const uint8_t *kind;
 	const uint32_t *who, *model, *file, *len;
 	const int64_t *time;

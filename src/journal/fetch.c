@@ -19,9 +19,9 @@
 #include "base/util.h"
 #include "journal/files.h"
 
-#define PIECE      ((uint64_t)4 << 20) /* of a file, for one of the crew */
-#define GAP        4096                /* bytes that are read along rather than left out */
-#define STRETCH    ((uint64_t)1 << 20) /* read at once, but for a longer line */
+#define PIECE      ((uint64_t)4 << 20) /* bytes of a file that one thread of the crew reads */
+#define GAP        4096                /* a smaller gap between two lines is read along */
+#define STRETCH    ((uint64_t)1 << 20) /* bytes read at once, unless a line is longer */
 #define CREW_LEAST 32                  /* pieces that justify a second thread */
 #define CREW_BYTES (2 * PIECE)
 
@@ -99,7 +99,7 @@ static bool fetch_stretch(struct fetch *f, unsigned thread, int fd, size_t from,
 		if (text->needle != NULL) {
 			if (p == first || found < line)
 				found = query_text_find(text, line, len - (size_t)(line - data));
-			if (found == NULL) /* nor in the lines behind */
+			if (found == NULL) /* no later line has the text either */
 				return true;
 			if (found + text->len > line + p->len)
 				continue;

@@ -29,7 +29,7 @@
 
 #define FILL_RETRY_MS 1000
 #define TEXT_MAX      ((size_t)256 << 20)
-#define PIECE         ((uint64_t)256 << 10) /* of a view, written at once */
+#define PIECE         ((uint64_t)256 << 10) /* bytes of a view that are written at once */
 
 struct round {
 	struct view *all;
@@ -296,7 +296,7 @@ static int helper_take_checkpoint(struct helper *h, bool closing, struct ava_err
 	int rv = 0;
 
 	if (h->failed) {
-		h->last_ms = clock_mono_ms(); /* or one would be due by the clock all the time */
+		h->last_ms = clock_mono_ms(); /* else the next one would be due at once */
 		return err_set(err, AVA_EIO, "the disk failed while files were synced");
 	}
 	h->news = false;

@@ -38,8 +38,8 @@ struct index_head {
 	uint64_t generation, rows_size, quiet;
 	int64_t dir_ns[2];
 	uint64_t nfiles, nwhos, nchunks, nrows, nstrings;
-	uint32_t sizes; /* of the structs below: a head of another build is made anew */
-	uint32_t crc;   /* of the bytes behind the head, then of the head before this field */
+	uint32_t sizes; /* sizes of the structs below: another build's head is made anew */
+	uint32_t crc;   /* checksum of the bytes behind the head, then of the head up to here */
 };
 #define HEAD_SIZES                                                                                 \
 	((uint32_t)(sizeof(struct index_file) | sizeof(struct index_who) << 8 |                    \
@@ -47,7 +47,7 @@ struct index_head {
 	 (uint32_t)sizeof(struct index_chunk) << 4)
 
 static const struct {
-	uint8_t size, at; /* at: of its member in a row */
+	uint8_t size, at; /* at: place of the member in a row */
 } columns_of[INDEX_NCOLUMNS] = {
 #define COLUMN(member)                                                                             \
 	{                                                                                          \
@@ -275,7 +275,7 @@ static void put_column(char *column, enum index_column which, const struct index
 
 		if (which == INDEX_COST && rows[i].kind != EVENT_InferEnd)
 			continue;
-		switch (size) { /* of known sizes: moves, not calls */
+		switch (size) { /* constant sizes compile to moves, not to calls */
 		case 1:
 			memcpy(column, from, 1);
 			break;
@@ -423,7 +423,7 @@ int index_init(struct log_index *f, struct ava_error *err)
 	index_reset(f);
 	if (!ARRAY_ROOM(f->strings, f->strings_cap, 64))
 		return err_set(err, AVA_ENOMEM, "no memory for the index");
-	memset(f->strings, 0, 3); /* "" */
+	memset(f->strings, 0, 3); /* the first string is "" */
 	f->nstrings = 3;
 	return 0;
 }

@@ -31,7 +31,7 @@
 #define ROWS_MAX    ((size_t)1 << 20)   /* rows in memory before they become chunks */
 #define STORE_BYTES ((uint64_t)1 << 20) /* new bytes that make storing worthwhile */
 #define STORE_FILES 64
-#define SETTLED_MS  2000 /* a younger change may be followed by one that times do not show */
+#define SETTLED_MS  2000 /* a change as young may be followed by one that times do not show */
 
 /* ---- files */
 
@@ -39,7 +39,7 @@ struct index_look_listing {
 	struct log_index *feed;
 	const char *dir;
 	unsigned flags;
-	bool *seen; /* of the files known before */
+	bool *seen; /* which files of the index are still there */
 	size_t known;
 	bool failed;
 };
@@ -85,7 +85,7 @@ static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
 			continue;
 		if (!l.seen[i])
 			f->files[i].flags |= INDEX_GONE;
-		else if ((f->files[i].flags & INDEX_GONE) != 0) /* another file of that name */
+		else if ((f->files[i].flags & INDEX_GONE) != 0) /* a new file of the same name */
 			f->files[i].covered = UINT64_MAX;
 	}
 	free(l.seen);
@@ -310,7 +310,7 @@ static int look_all(struct log_index *f, struct ava_error *err)
 		if (!look_all_files(f, &f->files[i], quiet))
 			continue;
 		rv = look_or_leave(f, (uint32_t)i, err);
-		if (rv == 0 && f->nrows >= ROWS_MAX && !f->follow) { /* a bound for memory */
+		if (rv == 0 && f->nrows >= ROWS_MAX && !f->follow) { /* bounds the memory */
 			rv = index_chunk_rows(f, err);
 			if (rv == 0 && f->scope == INDEX_OF_ALL)
 				index_store(f);

@@ -216,7 +216,7 @@ static bool time_of_day(const char **p, struct tm *tm, int *ms)
 		return true;
 	if (**p < '0' || **p > '9')
 		return false;
-	for (; **p >= '0' && **p <= '9'; scale /= 10) { /* finer than ms: cut off */
+	for (; **p >= '0' && **p <= '9'; scale /= 10) { /* digits beyond ms are cut off */
 		time_digits(p, 1, 0, 9, &digit);
 		*ms += digit * scale;
 	}
@@ -269,7 +269,7 @@ static bool time_point(const char *text, int64_t now_ms, int64_t *out)
 	if (*p == '@')
 		return p++, time_number(&p, out) && *p == '\0' &&
 				    !__builtin_mul_overflow(*out, 1000, out);
-	if (p[0] != '\0' && p[1] != '\0' && p[2] == ':') { /* today */
+	if (p[0] != '\0' && p[1] != '\0' && p[2] == ':') { /* a time alone is of today */
 		if (localtime_r(&now, &tm) == NULL)
 			return false;
 		tm.tm_sec = 0;
@@ -413,7 +413,7 @@ static int init_regex(struct query_text *t, const char *regex, uint32_t options,
 		return err_set(err, AVA_EINVAL, "the expression is wrong at byte %zu: %s", at,
 			       text);
 	}
-	pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* without: slower */
+	pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* a failure only makes matching slower */
 	r->limits = pcre2_match_context_create(NULL);
 	if (r->limits == NULL)
 		return err_set(err, AVA_ENOMEM, "no memory to search");
@@ -432,7 +432,7 @@ static int init_regex(struct query_text *t, const char *regex, uint32_t options,
 #define MUST_LEAST 3 /* shorter texts are in nearly every line */
 
 struct must {
-	const char *best, *run; /* within the expression */
+	const char *best, *run; /* places in the expression */
 	size_t best_len, len;
 };
 

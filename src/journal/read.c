@@ -35,35 +35,35 @@
 #define POLL_MS      200
 #define COPIES       256
 #define CHANGED      256
-#define STREAM_FIRST ((uint64_t)1 << 20)   /* bytes of lines: a reader waits, maybe for long */
-#define FIRST_BATCH  ((uint64_t)16 << 20)  /* a reader waits for the first lines */
-#define BATCH        ((uint64_t)32 << 20)  /* all lines are kept */
-#define TEXT_BATCH   ((uint64_t)256 << 20) /* few lines are kept */
-#define SEARCH_LEAST 16                    /* files */
+#define STREAM_FIRST ((uint64_t)1 << 20)   /* bytes of a first batch, which a slow reader holds */
+#define FIRST_BATCH  ((uint64_t)16 << 20)  /* bytes of a first batch for which a reader waits */
+#define BATCH        ((uint64_t)32 << 20)  /* bytes of lines in a later batch where all are kept */
+#define TEXT_BATCH   ((uint64_t)256 << 20) /* the same where a text leaves few lines */
+#define SEARCH_LEAST 16                    /* files from which a search is shared among threads */
 #define DAY_MS       INT64_C(86400000)
 
 struct ava_log {
 	int rootfd, inotify;
-	int days_wd, runs_wd; /* watched folders; -1: none */
-	char run[24];         /* "": days */
+	int days_wd, runs_wd; /* inotify's numbers of the folders; -1: not watched */
+	char run[24];         /* the run that is read; "": days */
 	bool everything, follow, begun;
 	struct query want;
 	struct log_index *feed;
-	uint8_t *who_fits, *file_fits; /* owned; of each who and file of the index */
-	uint8_t *text_fits;            /* owned; of each file; NULL: no search was made */
+	uint8_t *who_fits, *file_fits; /* owned; who of the index fit; files of the index fit */
+	uint8_t *text_fits;            /* owned; files with the text; NULL: no search was made */
 	size_t nwho_fits, nfile_fits;
 	bool who_asked, all_fit; /* all_fit: no file is left out */
 	struct ordered {
 		uint64_t lsn;
 		size_t chunk;
-	} * order; /* owned; chunks by their least lsn */
+	} * order; /* owned; chunks in the order of their least lsn */
 	size_t norder, order_cap, next;
 	struct hit *hits; /* owned; [from, nhits) wait, in order; [0, from) are the batch */
 	size_t from, nhits, hits_cap;
 	uint64_t waiting;        /* bytes of the waiting lines */
-	struct fetch fetch;      /* of the batch */
-	size_t given;            /* hits of the batch that are done */
-	size_t amiss;            /* next of the feed's torn files to report */
+	struct fetch fetch;      /* lines of the batch */
+	size_t given;            /* hits of the batch that are done with */
+	size_t amiss;            /* next torn file of the feed to report */
 	uint64_t copied;         /* lsn of the last given event that may have a copy */
 	uint64_t copies[COPIES]; /* the last COPIES such lsn, when following */
 	unsigned ncopies;
@@ -400,7 +400,7 @@ static int read_tell(struct ava_log *log, const struct hit *h, enum got_state st
 			       "%s:%llu: this is not the line that the index tells of: somebody "
 			       "changed the log; the next question makes the index anew",
 			       path, (unsigned long long)h->offset);
-	case GOT_GONE: /* reported once; the file is left out from then on */
+	case GOT_GONE: /* a file that is gone is told once and left out from then on */
 		if ((log->feed->files[h->file].flags & INDEX_GONE) != 0)
 			return 0;
 		log->feed->files[h->file].flags |= INDEX_GONE;
@@ -663,7 +663,7 @@ static void start_watching(struct ava_log *log)
 	log->days_wd = log->runs_wd = -1;
 	if (log->inotify < 0)
 		return;
-	if (log->run[0] != '\0') { /* without a watch: looked at every RESCAN_MS all the same */
+	if (log->run[0] != '\0') { /* without a watch the files are looked at every RESCAN_MS */
 		for (size_t i = 0; i < log->feed->nfiles; i++)
 			watch_path(log, read_path_of(log, (uint32_t)i), IN_MODIFY, &wd);
 		return;
@@ -671,7 +671,7 @@ static void start_watching(struct ava_log *log)
 	if (watch_path(log, INDEX_DAYS, folder, &log->days_wd) &&
 	    (!log->everything || watch_path(log, INDEX_RUNS, folder, &log->runs_wd)))
 		return;
-	close(log->inotify); /* folder missing yet: look every 200 ms */
+	close(log->inotify); /* a folder is missing yet: look every POLL_MS */
 	log->inotify = -1;
 }
 

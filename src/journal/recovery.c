@@ -43,21 +43,21 @@
 #define LSN_BYTES  7
 #define LSN_MARGIN 65536
 
-#define HEAD_BYTES     (WAL_BEGIN + 256) /* the header, and an ABORT behind it */
-#define SIZE_MAX_ALONE ((off_t)1 << 30)  /* of a segment known only by its batches */
+#define HEAD_BYTES     (WAL_BEGIN + 256) /* bytes of the header and of an ABORT behind it */
+#define SIZE_MAX_ALONE ((off_t)1 << 30)  /* largest size of a segment whose headers are lost */
 #define TO_END         UINT64_MAX
 
 struct segment {
-	uint64_t seq;                     /* from its name */
-	int copies;                       /* good copies of the header, for this seq */
-	bool looked;                      /* its headers were read */
-	bool used;                        /* copies > 0, or its batches say so without */
-	struct wal_segment head;          /* when used; pieced together when copies is 0 */
-	bool counts;                      /* belongs to the chain that is read */
-	bool last;                        /* no segment follows: its end may be torn */
-	uint64_t end;                     /* what counts ends here; TO_END: not known */
-	uint64_t next_lsn;                /* first of the segment behind it; 0: none */
-	uint64_t abort_first, abort_last; /* its ABORT; 0: none */
+	uint64_t seq;                     /* number in the file's name */
+	int copies;                       /* good copies of the header that name this seq */
+	bool looked;                      /* the headers were read */
+	bool used;                        /* copies > 0, or the batches show it */
+	struct wal_segment head;          /* valid when used; pieced together when copies is 0 */
+	bool counts;                      /* the segment belongs to the chain that is read */
+	bool last;                        /* no segment follows, so the end may be torn */
+	uint64_t end;                     /* end of what counts; TO_END: not known */
+	uint64_t next_lsn;                /* first lsn of the next segment; 0: none */
+	uint64_t abort_first, abort_last; /* lsns that the segment's ABORT names; 0: none */
 	int fd;                           /* -1: not open */
 };
 
@@ -68,12 +68,12 @@ struct recovery_scan {
 	struct redo redo;
 	struct segment *segments; /* ascending by seq */
 	size_t n, cap;
-	uint64_t torn_bytes, aborted, lsn; /* lsn: after the last batch read */
+	uint64_t torn_bytes, aborted, lsn; /* lsn: the first behind the last batch */
 	uint64_t tail_bytes;               /* bytes that may have held more batches */
 	uint64_t end;                      /* where reading of the last segment ended */
 	uint64_t holes;                    /* places where batches are missing */
 	bool damaged;                      /* something was dropped or is missing */
-	unsigned char *buf;                /* one segment */
+	unsigned char *buf;                /* room for one segment */
 	size_t buf_cap;
 };
 
@@ -87,7 +87,7 @@ static void list_one(const char *name, void *user)
 	if (seq == 0 || s->cap == SIZE_MAX)
 		return;
 	if (!ARRAY_ROOM(s->segments, s->cap, s->n + 1)) {
-		s->cap = SIZE_MAX; /* no memory */
+		s->cap = SIZE_MAX; /* no memory: the list cannot grow */
 		return;
 	}
 	s->segments[s->n++] = (struct segment){.seq = seq, .fd = -1};
@@ -140,7 +140,7 @@ static int read_headless(struct segment *f, const unsigned char *page)
 	struct stat st;
 
 	if (wal_segment_get(page, 0, &f->head) > 0)
-		return 0; /* spare: the header is of its former use */
+		return 0; /* a spare segment has the header of its former use */
 	if (sys->fstat(f->fd, &st) != 0)
 		return -1;
 	f->head = (struct wal_segment){.seq = f->seq};
@@ -277,7 +277,7 @@ static int take_batch(struct recovery_scan *s, size_t file, const struct wal_bat
 {
 	s->lsn = MAX(s->lsn, b->first_lsn + b->lsn_count);
 	if (b->len == 0)
-		return 0; /* a mark */
+		return 0; /* an empty batch is a mark */
 	if (is_aborted(s, file, b)) {
 		s->aborted++;
 		return 0;
@@ -503,7 +503,7 @@ static int sync_above(int rootfd)
 			return 0;
 		rv = sys->fstat(dir, &st);
 		if (rv == 0 && st.st_ino == below.st_ino && st.st_dev == below.st_dev)
-			break; /* reached / */
+			break; /* `dir` is / */
 		below = st;
 		if (rv == 0 && sys->fsync(dir) != 0 && errno != EINVAL && errno != EROFS)
 			rv = -1;
@@ -520,7 +520,7 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 	char *text;
 	size_t len;
 
-	files_close(&fd); /* made readable again when a mode closed it */
+	files_close(&fd); /* the open made an unreadable file readable */
 	if (sys->fstatat(rootfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
 	    sys_put_aside(rootfd, name) != 0)
 		return err_sys(err, "put FORMAT aside");

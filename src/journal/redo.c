@@ -33,9 +33,9 @@
 
 #define PROBLEMS_MAX   ((size_t)16 << 20)
 #define SYNC_EACH_MAX  16
-#define ENTRY_TRIES    40 /* for the lock of a session file, 50 ms apart */
+#define ENTRY_TRIES    40 /* tries for the lock of a session file, 50 ms apart */
 #define ENTRY_PAUSE_NS 50000000
-#define KEEP_MAX       ((size_t)64 << 20) /* copied of a file in the way; a larger one is renamed */
+#define KEEP_MAX       ((size_t)64 << 20) /* largest file in the way that is copied, not renamed */
 
 int redo_init(struct redo *r, int rootfd, int walfd)
 {
@@ -265,7 +265,7 @@ static int redo_put(struct redo *r, struct redo_file *f, struct ava_error *err)
 	while ((op = last_put(f)) != NULL && (rv = redo_load(r, op)) == 1)
 		;
 	if (op == NULL)
-		return 0; /* all contents are lost, and reported */
+		return 0; /* all contents are lost, and the loss is reported */
 	if (rv != 0)
 		return err_sys(err, "read the content of %s", f->name);
 	same = files_equal(r->rootfd, f->name, r->bytes, op->len);
@@ -361,7 +361,7 @@ static int redo_entries(struct redo *r, struct redo_file *f, struct ava_error *e
 /* ---- one file that is appended to */
 
 #define TAIL_MAX  ((uint64_t)64 << 20)
-#define WRITE_MAX ((size_t)1 << 20) /* joined into one write */
+#define WRITE_MAX ((size_t)1 << 20) /* bytes of operations joined into one write */
 
 enum verdict { FITS, HOLE, FOREIGN, MISSING, SHORTER, REPLACED };
 
@@ -375,9 +375,9 @@ static const char *const verdict_text[] = {
 
 struct state {
 	int fd;       /* -1: there is no file */
-	bool strange; /* the path is a folder or a link, say */
+	bool strange; /* the path names a folder or a link, for example */
 	uint64_t size, inode;
-	uint64_t end;  /* after the fitting operations */
+	uint64_t end;  /* end of the file after the operations that fit */
 	size_t fit;    /* number of leading operations that fit */
 	uint64_t from; /* start of the copy in .broken */
 	uint64_t seen; /* bytes of the file from f->base on held in r->seen */
@@ -391,7 +391,7 @@ struct state {
 
 struct order {
 	bool event;
-	uint64_t n; /* seq of an event, lsn of a catalog row */
+	uint64_t n; /* event: seq; catalog row: lsn */
 	uint64_t lsn;
 };
 

@@ -30,7 +30,7 @@
 
 #define OPEN_PATH   "seals/open"
 #define SMALL_FILE  (1u << 20)
-#define CONTENT_FEW (64u << 10) /* a Seal takes no further file above this */
+#define CONTENT_FEW (64u << 10) /* bytes of a Seal from which it takes no further file */
 #define CONTENT_MAX (4u << 20)
 #define MARKS_MAX   1024
 #define CRCS_MAX    (64u << 20)
@@ -38,14 +38,14 @@
 
 struct file {
 	struct hash_sha256 hash;
-	uint64_t size, inode; /* hashed; 0: not seen yet */
+	uint64_t size, inode; /* what was hashed; 0: nothing yet */
 	uint64_t sealed;      /* size in the newest Seal; 0: in no valid Seal */
 	uint64_t from;        /* offset of the first line of `crcs` */
-	uint64_t seq;         /* of the last event; 0: none */
-	uint32_t *crcs;       /* of lines not in a Seal yet; owned */
+	uint64_t seq;         /* seq of the last event hashed; 0: none */
+	uint32_t *crcs;       /* checksums of lines not in a Seal yet; owned */
 	size_t ncrcs, cap;
-	uint64_t round; /* last round that touched it */
-	bool lost;      /* no longer the file that was hashed */
+	uint64_t round; /* the last round that looked at the file */
+	bool lost;      /* the path no longer holds the file that was hashed */
 	char path[];
 };
 
@@ -53,11 +53,11 @@ struct sealer {
 	int rootfd;
 	unsigned char pub[SEAL_KEY], secret[crypto_sign_SECRETKEYBYTES];
 	uint64_t n, round;
-	unsigned char hash[SEAL_HASH]; /* of the newest Seal; zeros: none */
+	unsigned char hash[SEAL_HASH]; /* hash of the newest Seal; zeros: none */
 	struct strmap files;
-	struct files_names stale; /* taken up in the first round */
-	struct seal_list *out;    /* *borrowed*; of the round */
-	struct buf *open;         /* the Seal being written, behind those of `out` */
+	struct files_names stale; /* files to look at in the first round */
+	struct seal_list *out;    /* *borrowed*; the Seals of the round */
+	struct buf *open;         /* the Seal being written, after those of `out` */
 };
 
 /* ---- files */
@@ -120,7 +120,7 @@ static int seal_file_read(struct sealer *s, struct file *f, const struct buf *un
 	f->inode = st.st_ino;
 	loglines_init(&l, fd, f->size, (uint64_t)st.st_size);
 	while ((rv = loglines_next(&l, &line, &len)) == 1 && !l.torn) {
-		f->lost = line == NULL; /* no line of ours is that long */
+		f->lost = line == NULL; /* ava writes no line that long */
 		if (f->lost)
 			break;
 		if (f->ncrcs == CRCS_MAX || !ARRAY_ROOM(f->crcs, f->cap, f->ncrcs + 1)) {
@@ -136,7 +136,7 @@ static int seal_file_read(struct sealer *s, struct file *f, const struct buf *un
 		if (*found)
 			break;
 		if (memchr(upto, '\n', l.to - l.from) != NULL)
-			continue; /* a block at once */
+			continue; /* lines of one block are hashed together */
 		file_hash(f, from, upto, line);
 		from = NULL;
 	}
@@ -257,7 +257,7 @@ static int do_path(struct sealer *s, const char *path, struct ava_error *err)
 		files_part_name(path, part, name);
 		f = strmap_get(&s->files, name);
 		if (f != NULL && part < parts)
-			continue; /* earlier parts get no more bytes */
+			continue; /* only the newest part gets more bytes */
 		f = f != NULL ? f : file_get(s, name);
 		if (f == NULL)
 			return err_set(err, AVA_ENOMEM, "out of memory");

@@ -294,7 +294,7 @@ void segments_release(struct segments *s, uint64_t before)
 
 	while ((old = pop_live(s, before)).seq != 0) {
 		if (n == SEGMENTS_SPARE)
-			old.filled = false; /* enough are kept */
+			old.filled = false; /* there are enough spares */
 		seq = reuse(s, old);
 		if (seq != 0)
 			seqs[n++] = seq;

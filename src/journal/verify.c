@@ -42,18 +42,18 @@
 #define THREADS_MAX 16
 #define ROOT_MAX    4096
 #define CHUNK       (1u << 20)
-#define PASSES      5 /* while logs are pruned meanwhile */
+#define PASSES      5 /* most passes over logs that are pruned meanwhile */
 
-struct verify_found { /* kept until the findings before it are reported */
+struct verify_found { /* waits until all findings before it are reported */
 	struct verify_found *next;
 	struct ava_finding f;
 	char what[];
 };
 
-struct verify_item { /* a place up to which a file was sealed */
+struct verify_item { /* a place up to which a file is sealed */
 	uint64_t size;
-	uint64_t n;       /* of the Seal */
-	uint64_t at, len; /* of the Seal's line in daily log `day`; len 0: seals/last */
+	uint64_t n;       /* number of the Seal */
+	uint64_t at, len; /* the Seal's line in daily log `day`; len 0: in seals/last */
 	size_t day;
 	unsigned char head[SEAL_HASH];
 };
@@ -65,9 +65,9 @@ struct verify_file {
 	struct verify_found *found; /* owned, in order */
 	struct verify_found **found_end;
 	uint64_t tail; /* bytes behind the last item */
-	bool pruned;   /* may be missing */
-	bool aside;    /* a recovery put it there */
-	int rv;        /* error of reading it */
+	bool pruned;   /* a Seal lists the file as pruned, so it may be missing */
+	bool aside;    /* a recovery moved the file to this path */
+	int rv;        /* error code of reading the file */
 	char path[];
 };
 
@@ -77,20 +77,20 @@ struct verify {
 	const char *root;
 	int rootfd;
 	struct files_names days;    /* daily logs, in the order of time */
-	struct strmap by_path;      /* struct verify_file */
+	struct strmap by_path;      /* struct verify_file by path */
 	struct verify_file **files; /* owned; sorted by path */
 	size_t nfiles, cap;
 	_Atomic size_t next; /* next file for a thread */
 	_Atomic unsigned ended;
 	_Atomic uint64_t done;
 	uint64_t total;
-	bool seals_only; /* ava_log_head: no items are kept */
+	bool seals_only; /* only Seals are read (ava_log_head), and no items kept */
 	bool day_gone;   /* a daily log was pruned before it was read */
 	bool anew;       /* the findings are useless: logs were removed meanwhile */
-	/* State of following the chain. */
+	/* Where the walk along the chain of Seals stands. */
 	struct verify_file *day; /* the log being read */
 	size_t day_at;
-	uint64_t n; /* of the last good Seal */
+	uint64_t n; /* number of the last good Seal */
 	unsigned char hash[SEAL_HASH], key[SEAL_KEY];
 	bool have_key, key_known;
 	uint64_t bad; /* unreadable Seals behind the last good one */
@@ -434,14 +434,14 @@ struct stretch {
 	int fd;
 	uint64_t good; /* the file is as sealed up to here */
 	const struct verify_item *item;
-	uint64_t size;  /* of the file */
+	uint64_t size;  /* bytes of the file on disk */
 	uint64_t first; /* number of the first line of `lines` */
 	struct stretch_line {
 		uint64_t offset;
 		uint32_t crc;
 	} * lines; /* owned; existing lines from item.from on */
 	size_t n, cap;
-	uint64_t end; /* offset behind the last line */
+	uint64_t end; /* offset behind the last of `lines` */
 };
 
 /* Read the lines from `from` on, a few more than were sealed. */

@@ -546,9 +546,9 @@ int view_give_way(struct view_set *s, struct view *v)
  * that trying again is safe. */
 
 #define LINE_MAX_BYTES ((uint64_t)16 << 20)
-#define WHOLE_MAX      ((uint64_t)256 << 20) /* a longer entry is read only at its beginning */
+#define WHOLE_MAX      ((uint64_t)256 << 20) /* of a longer entry only the beginning is read */
 #define CHUNK          ((uint64_t)64 << 10)
-#define LINES_BACK     100000 /* lines without an entry passed over before the chain begins anew */
+#define LINES_BACK     100000 /* lines without an entry after which a new chain begins */
 
 static const char sessions[] = "sessions/--";
 static const char null_parent[] = "\"parentId\":null";
@@ -556,7 +556,7 @@ static const char null_parent[] = "\"parentId\":null";
 /* Find the beginning of the line that ends before `end`, of at most `most` bytes. */
 static int line_start(int fd, uint64_t end, uint64_t most, uint64_t *start)
 {
-	uint64_t at = end, n, step = CHUNK / 16; /* most lines are short */
+	uint64_t at = end, n, step = CHUNK / 16; /* a small first step: most lines are short */
 	char *chunk = malloc(CHUNK), *nl = NULL;
 	int rv = 0;
 
@@ -671,7 +671,7 @@ static int view_build(int fd, uint64_t size, const char *bytes, size_t len, stru
 	if (last != '\n')
 		buf_addc(out, '\n');
 	if (gap != NULL) {
-		buf_add(out, bytes, (size_t)(rest - bytes) - 4); /* "null" */
+		buf_add(out, bytes, (size_t)(rest - bytes) - 4); /* all but "null" */
 		if (find_parent(fd, size, out) != 0)
 			return -1;
 	}
@@ -744,7 +744,7 @@ static int place_again(int fd, size_t size, const void *bytes, size_t len, const
 	} else if ((*at = cut_line(data, size)) < size) {
 		rv = view_build(fd, *at, bytes, len, out) == 0 ? 1 : -1;
 		if (rv == 1 && !files_cut_of(out->data, data + *at, MIN(out->len, size - *at))) {
-			buf_reset(out); /* another program's line */
+			buf_reset(out); /* the line is another program's */
 			*at = size;
 		}
 	}
@@ -837,7 +837,7 @@ static int append_to(int rootfd, const char *path, const void *bytes, size_t len
 		return -1;
 	if (sys->flock(fd, LOCK_EX | LOCK_NB) == 0)
 		rv = append_locked(fd, bytes, len, id, mode);
-	if (rv == 0 && aside) /* the checkpoint does not list this file */
+	if (rv == 0 && aside) /* the checkpoint does not list this file: sync it here */
 		rv = sys->fsync(fd);
 	files_close(&fd); /* releases the lock too */
 	return rv == 0 && aside ? files_sync_parents(rootfd, path) : rv;

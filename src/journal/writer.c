@@ -584,7 +584,7 @@ int writer_put(struct writer *w, struct commit *c)
 		s->in_now = s->in_now || c->now;
 		wake = s->sleeping && queue_due_us(w) < s->wake_us;
 		if (wake)
-			s->sleeping = false; /* one call is enough */
+			s->sleeping = false; /* the writer needs one call only */
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (wake)
