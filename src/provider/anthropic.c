@@ -200,7 +200,7 @@ static int anthropic_mark_cache(struct buf *body, size_t lines_from, const struc
  * passed over, and so are unknown deltas, but for blocks that are unknown too. */
 
 #define FILL_MAX (64u << 10)             /* bytes of a block that unknown deltas fill */
-#define ANY      (~(1u << PART_THOUGHT)) /* kind of block */
+#define ANY      (~(1u << PART_THOUGHT)) /* every kind of block but PART_THOUGHT */
 
 /* `raw`: the bytes of `value`, or none. */
 static int anthropic_begin_block(struct stream *s, struct slice raw, const json_t *value,
@@ -216,7 +216,7 @@ static int anthropic_begin_block(struct stream *s, struct slice raw, const json_
 		kind++;
 	if (!json_is_object(value))
 		return stream_fault(s, REPLY_PROTOCOL, "the service sent a block that is none");
-	if (!reply_shallow(value, REPLY_DEPTH_MAX)) /* it has to fit into a request */
+	if (!reply_shallow(value, REPLY_DEPTH_MAX)) /* the value has to fit into a request */
 		return stream_fault(s, REPLY_PROTOCOL,
 				    "the service sent a block nested too deeply");
 	rv = stream_part(s, (enum part_kind)kind, index, &p);
@@ -360,7 +360,7 @@ static int slow_delta(struct stream *s, const json_t *event)
 static void take_usage(struct arriving *r, const json_t *usage, bool last)
 {
 	const struct {
-		const char *const keys[3]; /* of the Messages form; of chat completions */
+		const char *const keys[3]; /* keys of the Messages form, then of chat completions */
 		int64_t *count;
 	} counts[] = {
 		{{"input_tokens", "prompt_tokens"}, &r->usage.input},
@@ -476,7 +476,7 @@ static void anthropic_add_rest(struct jw *w, const struct part *b, const char *c
 
 static void write_text(struct jw *w, const struct part *b)
 {
-	if (wire_blank(b->text.data, b->text.len)) /* the service refuses it */
+	if (wire_blank(b->text.data, b->text.len)) /* the service refuses an empty text */
 		return;
 	jw_object(w, NULL);
 	jw_str(w, "type", "text");

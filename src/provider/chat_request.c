@@ -109,7 +109,7 @@ static void put_calls(struct rewrite *r, struct slice calls)
 	jscan_list(&w, calls.s + 1, calls.len - 2);
 	for (char sep = '['; jscan_next(&w, &call); sep = ',', unsign = false) {
 		buf_addc(&r->out, sep);
-		put_call(r, call, unsign); /* the first one alone is signed */
+		put_call(r, call, unsign); /* only the first call of a message is signed */
 	}
 	buf_addc(&r->out, ']');
 }
@@ -154,7 +154,7 @@ static bool chat_request_left_out(const struct model *m, struct slice key)
 
 static void chat_request_put_line(struct rewrite *r, struct slice line)
 {
-	char role = line.s[strlen("{\"role\":\"")]; /* comes first in each */
+	char role = line.s[strlen("{\"role\":\"")]; /* the role comes first in each line */
 	bool fold = role == 's' && !model_takes(r->m, "system_role");
 	struct slice key, value, said = {"\" \"", 3};
 	bool thought =
@@ -168,7 +168,7 @@ static void chat_request_put_line(struct rewrite *r, struct slice line)
 		buf_addc(&r->out, ',');
 	if (role == 'u' && (r->before == 'u' || r->before == 't'))
 		buf_adds(&r->out, CHAT_BRIDGE ",");
-	r->before = fold ? 't' : role; /* user's words follow a folded one */
+	r->before = fold ? 't' : role; /* the user's words follow a folded line */
 	if (r->as_stored) {
 		chat_request_put(r, line);
 		return;

@@ -30,8 +30,8 @@
 
 #define REQUEST_MAX       (256u << 20)
 #define ARGS_SHOWN        80  /* characters of a call's arguments in the ledger */
-#define RESULT_SHOWN      48  /* of the first line of its result */
-#define SAID_SHOWN        160 /* of what the model said beside its calls */
+#define RESULT_SHOWN      48  /* characters of a result's first line */
+#define SAID_SHOWN        160 /* characters of what the model said beside its calls */
 #define PEOPLE_SHOWN      2000
 #define REMOVED_TOO_OFTEN 3
 #define MARK              "[ava] "
@@ -43,7 +43,7 @@ struct work {
 	struct buf body; /* the request before the edit */
 	struct conversation c;
 	struct compact_line *lines;
-	struct compact_result *results; /* one for each call */
+	struct compact_result *results; /* the result of each call */
 	struct compact_plan plan;
 	struct ava_error *err;
 };
@@ -218,7 +218,7 @@ static size_t whole_part(struct slice raw, size_t most)
 
 		step = s[0] != '\\' ? utf8_prefix(s, raw.len - n, 1) : s[1] != 'u' ? 2 : 6;
 		if (step == 6 && (s[2] | 32) == 'd' && raw.len - n >= 12 && s[6] == '\\')
-			step = 12; /* a surrogate pair: two escapes */
+			step = 12; /* a surrogate pair is two escapes */
 		if (n + step > most)
 			break;
 	}

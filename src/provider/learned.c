@@ -25,9 +25,9 @@
 #define COUNTED_LEAST 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static json_t *rows;     /* NULL: none yet */
-static json_t *dialects; /* by id, until the program ends; NULL: none yet */
-static json_t *lists;    /* by base URL: number and names of models; NULL: none yet */
+static json_t *rows;     /* what was learned of each model; NULL: nothing yet */
+static json_t *dialects; /* dialects by id, kept until the program ends; NULL: none yet */
+static json_t *lists;    /* models of servers by base URL: number and names; NULL: none yet */
 
 struct learned_key learned_key(const char *model, const char *url)
 {
@@ -41,7 +41,7 @@ struct learned_key learned_key(const char *model, const char *url)
 static const struct {
 	const char *name;
 	size_t at;
-	const char *words; /* for a person, before it */
+	const char *words; /* words for a person before the fact */
 } facts[] = {
 	{"window", offsetof(struct learned, window), "window"},
 	{"maxOutput", offsetof(struct learned, output_max), "output at most"},

@@ -18,15 +18,15 @@
 #define REPLACES_MAX   65536u
 
 struct replace {
-	struct slice wire_id, content; /* raw strings */
+	struct slice wire_id, content; /* raw JSON strings */
 };
 
 struct messages_reading {
 	struct slice head; /* raw string of the newest spec line that has one */
 	struct replace *replaces;
 	size_t nreplaces, cap;
-	size_t line;       /* from 1 */
-	struct slice cut;  /* lines of the newest cut: the inside of an array */
+	size_t line;       /* number of the line, from 1 */
+	struct slice cut;  /* lines that the newest cut holds: the inside of an array */
 	size_t after;      /* offset behind the cut */
 	size_t after_line; /* number of the line at `after` */
 	struct ava_error *err;

@@ -66,7 +66,8 @@ const char *const models_source = "the price pages of the services (platform.cla
 
 /* clang-format off: a table */
 static const struct model_row rows[] = {
-	/* id, aliases, window, most output, prices, thinking, least cached prefix, rejects */
+	/* Columns: id, aliases, window, most output, prices, thinking, least cached prefix,
+	 * rejects */
 	{"anthropic/claude-fable-5-1", "claude-fable", 1000000, 128000, CLAUDE(10, 50), ADAPTIVE,
 	 512, SAMPLING},
 	{"anthropic/claude-opus-5-5", "claude-opus", 1000000, 128000, CLAUDE(4, 20), ADAPTIVE, 512,
@@ -131,8 +132,8 @@ static struct {
 	size_t nrows;
 	const char *fallbacks[FALLBACKS_MAX];
 	size_t nfallbacks;
-	const char *standard; /* models.default */
-	const char *ava;      /* ava.model */
+	const char *standard; /* id in models.default */
+	const char *ava;      /* id in ava.model */
 } own;
 
 const struct model_row *models_builtin(size_t i)
@@ -155,7 +156,7 @@ static bool model_has_word(const char *list, const char *word)
 
 static const struct model_row *exact(const char *id)
 {
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) /* an alias has no context */
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) /* the row of an alias has no context */
 		if (rows[i].context != 0 && strcmp(rows[i].id, id) == 0)
 			return &rows[i];
 	return NULL;
@@ -268,7 +269,7 @@ const char *models_near(const char *name)
 
 		near_words(&n, r->aliases ? r->aliases : "");
 		near_word(&n, r->id, strlen(r->id));
-		near_word(&n, tail, strlen(tail)); /* an id without its service */
+		near_word(&n, tail, strlen(tail)); /* the id without its service */
 		if (n.best == tail) {
 			n.best = r->id;
 			n.len = strlen(r->id);
@@ -567,17 +568,17 @@ int provider_configure(struct ava_error *err)
 /* ---- from a name to a model */
 
 #define NO_KEY         "no provider key is set, so the offline model is used"
-#define STANDARD       "claude-sonnet" /* wanted of a service by default */
+#define STANDARD       "claude-sonnet" /* the model wanted of a service by default */
 #define OFFLINE_OUTPUT 8192
 #define UNKNOWN_PRICE                                                                              \
 	{                                                                                          \
 		-1, -1, -1, -1                                                                     \
 	}
 
-static _Thread_local char why_text[400]; /* per thread: records are read on pool threads, too */
+static _Thread_local char why_text[400]; /* of each thread, since pool threads read records, too */
 
 #define SCRIPTED   "offline:"
-#define SCRIPT_MAX (sizeof(((struct model *)0)->id) - sizeof(SCRIPTED)) /* bytes of its path */
+#define SCRIPT_MAX (sizeof(((struct model *)0)->id) - sizeof(SCRIPTED)) /* bytes of the path */
 
 static void set_offline(struct model *out)
 {
@@ -688,7 +689,7 @@ static int set_remote(struct model *out, const char *name, const struct provider
 		.max_tokens_field =
 			strcmp(p->name, "openai") == 0 ? "max_completion_tokens" : "max_tokens",
 	};
-	if (local) /* the user's own machine */
+	if (local) /* the user's own machine costs nothing */
 		out->price = (struct agent_price){0};
 	snprintf(out->id, sizeof(out->id), "%s", name);
 	snprintf(out->wire_name, sizeof(out->wire_name), "%s", wire);
@@ -851,7 +852,7 @@ bool model_drop(struct model *m, const char *parameter)
 struct shared {
 	struct model model;
 	size_t users;
-	bool listed; /* in shared_by_id */
+	bool listed; /* the model is in shared_by_id */
 };
 
 static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -27,16 +27,16 @@
 #define READ_FILES_MAX 5u
 #define BEFORE         12 /* lines read before and after a hit */
 #define AFTER          50
-#define NAMED_LINES    400 /* of a file that the task names */
+#define NAMED_LINES    400 /* lines read of a file that the task names */
 #define RESULTS        100
-#define PATTERN_MAX    1000 /* bytes; search_codebase takes no more */
+#define PATTERN_MAX    1000 /* bytes of a pattern; search_codebase takes no more */
 #define SENTENCE_MAX   240u
 #define COMMENT_LINES  40u
 #define SUMMARY_MAX    (16u << 10)
 #define OUT_MAX        (128u << 10)
 #define LONG_FUNCTION  80
-#define LOOK_LINES     12  /* of a definition, in an answer */
-#define LOOK_SHOWN     60u /* of a file */
+#define LOOK_LINES     12  /* lines of a definition in an answer */
+#define LOOK_SHOWN     60u /* lines of a file in an answer */
 #define LOOK_MORE      5u
 #define CHECK_WITHIN   8u /* lines after an allocation in which its check is expected */
 
@@ -45,10 +45,10 @@
 /* A row names what is seen; the reader judges whether it is a fault. */
 static const struct offline_find_rule {
 	const char *what;
-	char after; /* character that must follow; 0: no letter may */
-	bool note;  /* counts in comments as well */
+	char after; /* character that must follow `what`; 0: any but a letter */
+	bool note;  /* hits in comments count, too */
 	int rank;
-	const char *why; /* NULL: an allocation, which review_unchecked looks into */
+	const char *why; /* NULL: review_unchecked looks into an allocation */
 } review_rules[] = {
 	{"gets", '(', false, 9, "gets() cannot be told how long the buffer is"},
 	{"strcpy", '(', false, 8, "strcpy() does not check the size of its target"},
@@ -165,7 +165,7 @@ static int review_length(const struct find *f, const struct found_line *l)
 		if (n->text[0] == '}')
 			return n->number - l->number + 1;
 		if (n->shape == SHAPE_DEF && !strchr("\t ", n->text[0]))
-			return 0; /* another language, or a declaration */
+			return 0; /* the text is of another language, or a declaration */
 	}
 	return 0;
 }
@@ -193,8 +193,8 @@ static void review_score(struct find *f)
 struct offline_find_query {
 	const char *pattern;
 	bool regex, ignore_case;
-	const char *scope; /* "": everywhere */
-	const char *glob;  /* "": all files */
+	const char *scope; /* path to search in; "": everywhere */
+	const char *glob;  /* files to search; "": all */
 };
 
 static void plan_search(struct find *f, struct offline_find_query q)
@@ -266,7 +266,7 @@ static void plan_search_terms(struct find *f)
 	for (unsigned i = 0; i < f->nterms; i++) {
 		const struct term *t = &f->terms[i];
 
-		if (t->kind == TERM_FILE) /* the file's lines, wherever it lies */
+		if (t->kind == TERM_FILE) /* the lines of a file with this name, wherever it lies */
 			plan_search(f, (struct offline_find_query){"[[:alnum:]]", true, false, "",
 								   t->text});
 		else if (t->kind != TERM_WORD)
@@ -624,7 +624,7 @@ static int find_confidence(const struct find *f)
 	c = 45 * (find_weight(f, all) + together) / MAX(find_weight(f, ~0u), 1);
 	c = def ? c : c * 8 / 10;
 	c = read ? c : c * 8 / 10;
-	c = f->more && !def ? c * 7 / 10 : c; /* the definition may be in the rest */
+	c = f->more && !def ? c * 7 / 10 : c; /* the definition may be in what was left out */
 	return MIN(c, 90);
 }
 
@@ -896,7 +896,7 @@ static void look_show(struct buf *say, const char *text)
 int offline_look(struct offline_body *b, struct offline_draft *draft, const char *words,
 		 struct buf *say)
 {
-	struct offline_body own = *b; /* only the calls made since these words */
+	struct offline_body own = *b; /* has only the calls made since these words */
 	const struct offline_call *last;
 	char plain[HEARD_MAX];
 	struct find *f;

@@ -175,8 +175,8 @@ bool heard_is(const char *phrases, const char *word)
 
 static const struct offline_heard_row {
 	enum topic topic;
-	unsigned needs;                  /* HAS_ bits, one of which must hold; 0: always */
-	unsigned most;                   /* most words; 0: any number */
+	unsigned needs;                  /* HAS_ bits of which one must be true; 0: none must */
+	unsigned most;                   /* most words of the message; 0: any number */
 	const char *begins, *has, *also; /* one phrase of each must stand; NULL: none needed */
 } rows[] = {
 	/* stopping and steering */
@@ -727,14 +727,14 @@ void heard_limits(char *task, struct heard_limits *out)
 		if (amount)
 			len = amount_at(amount, &found);
 		if (len > 0 && strncmp(amount + len, " of ", 4) == 0)
-			len = 0; /* "under 5 minutes of boiling" */
+			len = 0; /* "under 5 minutes of boiling" is no limit */
 		if (len > 0)
 			*out = found;
 		else if (word)
 			len = limit_behind(task + i, out);
 		if (len == 0)
 			continue;
-		/* "1 minute, 20ct" */
+		/* Several amounts may follow each other: "1 minute, 20ct". */
 		end = task + i + before + len;
 		for (size_t more = 1; more > 0; end += more) {
 			size_t joint = strncmp(end, " and ", 5) == 0 ? 5

@@ -19,8 +19,8 @@
 #define LONG_LINE    250u
 #define RARE_LINES   20u
 #define COMMON_LINES 60u
-#define SHORT_WORD   4u /* letters */
-#define WORD_TAIL    3u /* letters of an ending */
+#define SHORT_WORD   4u /* letters of a short word */
+#define WORD_TAIL    3u /* most letters of an ending */
 
 /* Words of questions and of all source trees: nothing to search for. */
 static const char stop_words[] =
@@ -74,7 +74,7 @@ static void find_stem(char *s)
 {
 	static const struct {
 		const char *tail;
-		unsigned char min, cut; /* shortest word, letters to cut */
+		unsigned char min, cut; /* letters of the shortest such word; letters cut */
 	} rules[] = {
 		{"ations", 9, 6}, {"ation", 8, 5}, {"ction", 8, 3}, {"ing", 6, 3},
 		{"ies", 5, 3},    {"ied", 5, 3},   {"ed", 5, 2},    {"sses", 6, 2},
@@ -87,7 +87,7 @@ static void find_stem(char *s)
 			continue;
 		len -= rules[i].cut;
 		if (rules[i].cut > 1 && len > 4 && s[len - 1] == s[len - 2] && s[len - 1] != 's')
-			len--; /* "cancelled", "planning" */
+			len--; /* a doubled letter goes, too: "cancelled", "planning" */
 		s[len] = 0;
 		return;
 	}
@@ -402,7 +402,7 @@ static struct found_file *offline_look_find_file(struct find *f, const char *pat
 {
 	struct found_file *n;
 
-	for (n = f->files + f->nfiles; n-- > f->files;) /* newest first: mostly found at once */
+	for (n = f->files + f->nfiles; n-- > f->files;) /* mostly the newest is the one */
 		if (strcmp(n->path, path) == 0)
 			return n;
 	if (f->nfiles == FILES_MAX)
@@ -461,7 +461,7 @@ static int find_cut(struct find *f, const struct offline_call *c)
 	if (!next)
 		return AVA_ENOMEM;
 	for (; (s = strsep(&next, "\n")); head = false) {
-		if (head) { /* "path (lines A-B of N)" */
+		if (head) { /* the first line has "path (lines A-B of N)" */
 			text = strstr(s, " (lines ");
 			if (!text || text == s)
 				return 0;
@@ -532,7 +532,7 @@ static int find_shape_bonus(const struct find *f, const struct found_line *l)
 	terms = find_name(l, name) ? find_terms(f, name, true) & l->terms : 0;
 	if (terms != 0)
 		bonus = 4 + find_weight(f, terms);
-	for (unsigned i = 0; i < f->nterms; i++) /* the whole name was asked for */
+	for (unsigned i = 0; i < f->nterms; i++) /* a bonus where the whole name was asked for */
 		if ((terms & 1u << i) != 0 &&
 		    (f->terms[i].kind == TERM_WORD ? strcmp(f->terms[i].text, name) == 0
 						   : strlen(f->terms[i].key) == strlen(name)))
@@ -592,7 +592,7 @@ static int find_score_line(const struct find *f, struct found_line *l)
 	score = find_weight(f, terms) + find_shape_bonus(f, l) + find_pair_bonus(f, terms) +
 		find_pair_bonus(f, l->terms);
 	if (!find_whole(f, l))
-		score -= score / 2; /* "struct statfs" for "stat", "maintain" for "main" */
+		score -= score / 2; /* a part: "struct statfs" for "stat", "maintain" for "main" */
 	if (n->test)
 		score -= f->kind == TASK_LIST ? 2 : 10;
 	if (n->doc)
@@ -615,7 +615,7 @@ static void find_score(struct find *f)
 		for (unsigned t = 0; t < f->nterms; t++)
 			count[t] += (l->terms & 1u << t) != 0;
 	}
-	for (unsigned t = 0; t < f->nterms; t++) /* terms on many lines weigh little */
+	for (unsigned t = 0; t < f->nterms; t++) /* a term on many lines weighs little */
 		if (count[t] <= COMMON_LINES)
 			f->terms[t].weight = 2 * f->terms[t].weight + 2 * (count[t] <= RARE_LINES);
 	for (unsigned i = 0; i < f->nlines; i++) {

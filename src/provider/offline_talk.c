@@ -24,18 +24,18 @@
 #define LIVE_MAX   16u
 #define TASKS_MAX  20u
 #define QUOTES_MAX 24u
-#define TASK_PLAIN 300u /* bytes */
+#define TASK_PLAIN 300u /* bytes of a message; in a longer one limits stay in the task */
 
 struct offline_talk_state {
 	struct offline_body *b;
 	struct offline_draft *draft;
 	struct buf out; /* Ava's words */
-	char run[24];   /* run that the runtime spoke of last; "": none */
+	char run[24];   /* id of the run that the runtime spoke of last; "": none */
 	struct tell_quote quotes[QUOTES_MAX];
 	unsigned nquotes;
 	char live[LIVE_MAX][24]; /* runs that began in this conversation and have not ended */
 	unsigned nlive;
-	bool asked;         /* one of them asked the person something, and may still wait */
+	bool asked;         /* one of `live` asked the person something, and may still wait */
 	bool offered;       /* Ava's last words are TELL_SHALL_STOP */
 	const char *result; /* the newest result, as JSON; NULL: none */
 	json_t *kept;       /* owned: JSON that the quotes borrow from */
@@ -492,7 +492,7 @@ static void talk_ask_which(struct offline_talk_state *t, const json_t *list)
 /* The tools that were quoted for a run with this task. */
 static const json_t *talk_tools_of(const struct offline_talk_state *t, const char *task)
 {
-	size_t n = strlen(task); /* a long task's beginning is compared */
+	size_t n = strlen(task); /* of a long task only the beginning is compared */
 
 	for (unsigned i = t->nquotes; i-- > 0;)
 		if (strncmp(t->quotes[i].task, task, n) == 0)

@@ -529,8 +529,8 @@ struct offline_told {
 		unsigned n;
 	} tools[TOOLS_MAX];
 	unsigned ntools, nfailed, events, answers; /* answers: turns of the model */
-	bool stopped;                              /* by a limit, a cancel or an error */
-	struct buf end, failed;                    /* sentences */
+	bool stopped;                              /* a limit, a cancel or an error ended the run */
+	struct buf end, failed;                    /* sentences about the end and about failures */
 };
 
 static void log_quote(struct buf *out, const char *before, const char *s)
@@ -565,7 +565,7 @@ static void log_event(struct offline_told *t, const char *type, const json_t *c)
 			t->ntools = MAX(t->ntools, i + 1);
 		}
 	} else if (strcmp(type, "ToolResult") == 0 && !json_get_bool(c, "success", true)) {
-		if (strcmp(json_str(c, "errorClass"), "limit") != 0) /* told by the run's end */
+		if (strcmp(json_str(c, "errorClass"), "limit") != 0) /* the end tells of limits */
 			log_failed(t, name, json_str(c, "errorClass"), json_str(c, "output"));
 	} else if (strcmp(type, "Error") == 0) {
 		log_failed(t, "Error", json_str(c, "class"), json_str(c, "message"));

@@ -76,7 +76,7 @@ void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec
 	}
 	if (spec->ntools > 0)
 		jw_end(w);
-	jw_array(w, flat ? "input" : "messages"); /* the tail closes it */
+	jw_array(w, flat ? "input" : "messages"); /* the request's tail closes the array */
 }
 
 static int openai_head(struct buf *out, const struct dialect_spec *spec)
@@ -86,7 +86,7 @@ static int openai_head(struct buf *out, const struct dialect_spec *spec)
 	openai_begin(&w, out, spec, false);
 	if (spec->system[0] != 0) {
 		add_system(&w, spec->system, wants_marks(spec->model_facts));
-		buf_addc(out, ','); /* the lines follow, and there is always one */
+		buf_addc(out, ','); /* a comma for the lines: there is always one */
 	}
 	return buf_check(out);
 }
@@ -266,7 +266,7 @@ static int mark_newest(struct buf *body, size_t lines_from)
 		;
 	if (text == s)
 		return 0;
-	text += nkey - 1; /* at its opening quote */
+	text += nkey - 1; /* from the value's opening quote */
 	len = (size_t)(body->data + body->len - 1 - text);
 	if (wire_raw_blank((struct slice){text + 1, len - 2}))
 		return 0;
@@ -333,10 +333,10 @@ static int openai_place_piece(struct stream *s, enum delta_kind kind, int64_t in
  * that came in pieces. */
 struct openai_piece {
 	const char *id, *name;
-	int64_t index; /* -1: none */
+	int64_t index; /* index of the call; -1: none given */
 	struct buf args;
 	bool whole;
-	const json_t *all; /* borrowed */
+	const json_t *all; /* the whole piece, borrowed */
 };
 
 static const char *given(const json_t *o, const char *key)
@@ -659,7 +659,7 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 /* Names of the counts of usage in all services of this form; `in`: the members that may hold them.
  * Of two given counts the later row holds. */
 static const struct {
-	size_t at; /* in struct usage */
+	size_t at; /* offset in struct usage */
 	const char *const in[3], *const keys[10];
 } counts[] = {
 #define COUNT(member) offsetof(struct usage, member)
@@ -800,7 +800,7 @@ static int take_chunk(struct stream *s, const char *data, size_t len, const json
 	stream_served(s->reply, json_get_str(chunk, "model"));
 	openai_usage(s->reply, json_object_get(chunk, "usage"));
 	openai_usage(s->reply, json_object_get(chunk, "usageMetadata"));
-	openai_usage(s->reply, chunk); /* Ollama's form */
+	openai_usage(s->reply, chunk); /* Ollama has the members in the chunk itself */
 	openai_usage(s->reply, json_object_get(json_object_get(chunk, "x_groq"), "usage"));
 	json_array_foreach(json_object_get(chunk, "choices"), i, choice)
 	{

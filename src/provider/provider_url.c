@@ -14,7 +14,8 @@
 
 #include "base/error.h"
 
-enum url_reach { URL_FAR, URL_NETWORK, URL_MACHINE }; /* private network; this machine */
+/* The host is elsewhere, in a private network, or this machine. */
+enum url_reach { URL_FAR, URL_NETWORK, URL_MACHINE };
 
 /* Reach by the form of `host`; names other than localhost and *.local are far. */
 static enum url_reach url_reach(const char *host, size_t len)

@@ -319,7 +319,7 @@ static int responses_write_item(struct buf *out, struct part *p, const struct tu
 	if (rv == 0)
 		rv = json_dump(out, p->object);
 	if (rv == 0)
-		out->data[from] = ','; /* replaces its brace */
+		out->data[from] = ','; /* replaces the object's brace */
 	buf_fini(&name);
 	return rv;
 }

@@ -640,8 +640,8 @@ static void gate_cut(struct call_gate *g, unsigned limit)
 static void congested(struct call_gate *g, const struct gate_ticket *t, int64_t wait_ms,
 		      int64_t now_ms)
 {
-	/* A failed probe says "not yet" only; a call of an older epoch failed by an overload that
-	 * was cut for. */
+	/* A failed probe only says "not yet", and a call of an older epoch failed by an overload
+	 * that the limit was cut for already. */
 	if (t->epoch == g->epoch && !t->probe) {
 		/* While paced few calls are inside, so the limit counts, not `held`. */
 		unsigned most = g->paced ? g->limit : MIN(g->held, g->limit);

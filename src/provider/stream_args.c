@@ -135,7 +135,7 @@ static int stream_args_read(struct turn *t, struct turn_call *c, const char *s, 
 		s++;
 		len--;
 	}
-	if (len == 0) { /* a call without arguments */
+	if (len == 0) { /* the call has no arguments */
 		c->args = "{}";
 		c->args_len = 2;
 		return 0;

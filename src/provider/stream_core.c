@@ -47,7 +47,7 @@ static bool is_clean(const char *s, size_t len)
 		if (c < 32 || c == 127)
 			return false;
 		if (c == 0xe2 && i + 2 < len && (unsigned char)s[i + 1] == 0x80 &&
-		    ((unsigned char)s[i + 2] | 1) == 0xa9) /* U+2028, U+2029 */
+		    ((unsigned char)s[i + 2] | 1) == 0xa9) /* the last byte of U+2028, U+2029 */
 			return false;
 	}
 	return utf8_valid(s, len);
@@ -435,7 +435,7 @@ static int take_tree(struct stream *s, const char *data, size_t len, const char 
 		rv = stream_core_begin(s);
 	else if (!json_is_object(event) &&
 		 (s->ending || json_is_null(event) || wire_blank(data, len)))
-		rv = 0; /* half an event at the end, or an empty one */
+		rv = 0; /* skip half an event at the end, and an empty event */
 	else if (!good && has_reason(s))
 		s->done = true; /* a fault behind the stop reason takes nothing back */
 	else if (stream_error_member(event) != NULL)
@@ -503,8 +503,8 @@ static int feed_bytes(struct stream *s, const char *data, size_t len)
 {
 	int rv = s->mode == STREAM_EVENTS ? sse_feed(s->sse, data, len) : 0;
 
-	/* Keep the bytes: blank lines and comments may precede a body, too. A sentence needs no
-	 * more than fits. */
+	/* Keep the bytes, since blank lines and comments may precede a body, too; a sentence needs
+	 * no more than fit. */
 	if (rv != 0 || s->reply != NULL || s->fault != NULL)
 		return rv;
 	return buf_add(&s->body, data, MIN(len, s->body.max - s->body.len));
@@ -518,7 +518,7 @@ static int feed_first(struct stream *s, const char **data, size_t *len)
 		(*len)--;
 		s->mode = (uint8_t)stream_core_mode_of(s->first, s->nfirst);
 		if (s->mode == STREAM_UNKNOWN && s->nfirst == sizeof(s->first))
-			s->mode = STREAM_EVENTS; /* a BOM and the beginning of a field */
+			s->mode = STREAM_EVENTS; /* events may begin with a BOM */
 	}
 	if (s->mode == STREAM_EVENTS) {
 		s->sse = malloc(sizeof(*s->sse));
@@ -601,7 +601,7 @@ static int make_calls(const struct stream *s, struct turn *t)
 
 		if (p->kind != PART_CALL)
 			continue;
-		if (args.len == 0) /* some services send the arguments whole */
+		if (args.len == 0) /* some services send all arguments in the start */
 			args = jscan_member(p->start.data, p->start.len, "input");
 		rv = keep_name(s, t, c, p->name != NULL ? p->name : "");
 		if (rv == 0)
@@ -725,7 +725,7 @@ static void give_usage(const struct stream *s, bool whole, struct usage *u)
 	bool measured = whole && r->measured;
 
 	*u = r != NULL ? r->usage : (struct usage){.cost_microusd = -1};
-	if (!s->ops->chat || u->cache_read + u->cache_write > u->input) /* not part of it */
+	if (!s->ops->chat || u->cache_read + u->cache_write > u->input) /* `input` lacks them */
 		u->input += u->cache_read + u->cache_write;
 	u->cache_read = MIN(u->cache_read, u->input);
 	u->estimated = !measured;

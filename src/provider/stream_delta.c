@@ -11,16 +11,16 @@
 enum stream_delta_place { CHUNK, CHOICE, DELTA, CALL, FUNCTION, EVENT, BLOCK, ITEM };
 
 enum stream_delta_meaning {
-	INTO,    /* an object, `of`: its place; maybe in a list */
-	PIECE,   /* text of kind `of` */
+	INTO,    /* an object or a list of objects; `of`: its place */
+	PIECE,   /* a piece of text; `of`: its kind */
 	INDEX,   /* index of the block or the call */
 	TYPE,    /* word that names the kind of event or delta */
-	NOTHING, /* null, "" or []; another value is not hot */
-	ZERO,    /* 0; another number is not hot */
+	NOTHING, /* null, "" or []; any other value takes the slow path */
+	ZERO,    /* 0; any other number takes the slow path */
 };
 
 static const struct stream_delta_member {
-	const char *key; /* NULL: no more */
+	const char *key; /* NULL: the end of the list */
 	enum stream_delta_meaning meaning;
 	int of;
 } members[][16] = {
@@ -85,7 +85,7 @@ static const struct {
 struct hot {
 	struct jscan w;
 	struct delta *d;
-	struct slice type; /* of the innermost object with a type */
+	struct slice type; /* value of `type` in the innermost object that has one */
 	unsigned places;   /* bits of places that were entered */
 	bool index;
 };

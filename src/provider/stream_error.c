@@ -83,7 +83,7 @@ static const struct meant {
 	enum reply_class cls;
 	const char *words;
 } codes[] = {
-	/* and types */
+	/* Types stand here beside codes. */
 	{REPLY_RATE_LIMIT, "rate_limit_error|rate_limit_exceeded|rate_limited|rate_limit"},
 	{REPLY_RATE_LIMIT, "too_many_requests|resource_exhausted|1302|1303|1305"}, /* Zhipu's */
 	{REPLY_OVERLOADED, "overloaded_error|overloaded|server_overloaded|engine_overloaded_error"},
@@ -101,7 +101,7 @@ static const struct meant {
 	{REPLY_NOT_FOUND, "not_found_error|model_not_found"},
 	{REPLY_REFUSED, "content_policy_violation|content_filter"},
 	{REPLY_SERVER, "api_error|server_error|internal_error|internal_server_error"},
-	/* Weak: sentence or status say more. */
+	/* These codes are weak: the sentence or the status says more. */
 	{REPLY_BAD_REQUEST, "invalid_request_error|bad_request|badrequesterror|validation_error"},
 	{REPLY_BAD_REQUEST, "invalidparameter|invalid_parameter|invalid_parameter_error"},
 	{REPLY_BAD_REQUEST, "invalid_argument|validationexception|invalid_request"},
@@ -213,10 +213,10 @@ void stream_error_limit(struct reply_error *e, const char *text)
 
 enum amount {
 	AMOUNT_OTHER,
-	AMOUNT_LIMIT,  /* window, account limit or output limit */
-	AMOUNT_BEYOND, /* the first number that is too many */
+	AMOUNT_LIMIT,  /* the window, an account's limit or the output's limit */
+	AMOUNT_BEYOND, /* the first number beyond the limit */
 	AMOUNT_PROMPT,
-	AMOUNT_OUTPUT, /* the output that was asked for */
+	AMOUNT_OUTPUT, /* the output that the request asked for */
 	AMOUNT_TOTAL,  /* prompt and output together */
 	NAMOUNTS
 };
@@ -256,13 +256,13 @@ static const struct {
 	{AMOUNT_TOTAL, "requested about#|requested#|sequence length of#"},
 };
 
-#define AMOUNT_LEAST 64  /* smaller numbers count something else */
-#define TOKENS_LEAST 512 /* least number of tokens without words beside it */
+#define AMOUNT_LEAST 64  /* a smaller number counts something else */
+#define TOKENS_LEAST 512 /* from here on a number may be tokens without saying so */
 
 struct numbers {
-	int64_t of[NAMOUNTS]; /* the largest of each, the smallest limit; 0: none */
+	int64_t of[NAMOUNTS]; /* largest number of each amount, but smallest limit; 0: none */
 	int64_t least;        /* the smallest AMOUNT_OTHER; 0: none */
-	unsigned large;       /* how many are TOKENS_LEAST or more */
+	unsigned large;       /* numbers of TOKENS_LEAST and more */
 };
 
 static bool stream_error_is_word(char c)
@@ -363,7 +363,7 @@ static void take_numbers(struct reply_error *e, const struct numbers *n)
 	if (e->prompt == 0 && total > 0)
 		e->prompt = output > 0 && output < total ? total - output : total;
 	if (e->window == 0 && e->prompt > 0 && total == 0 && n->least > e->prompt)
-		e->window = n->least; /* too small for the output, too */
+		e->window = n->least; /* `least` leaves no room for the output either */
 	if (e->window == 0 && n->least > 0 && n->least < MAX(e->prompt, n->of[AMOUNT_OTHER])) {
 		e->window = n->least;
 		e->guessed = e->prompt == 0;
@@ -487,22 +487,22 @@ const json_t *stream_error_member(const json_t *body)
 	const json_t *error, *base = json_object_get(body, "base_resp");
 	const char *kind;
 
-	if (json_is_array(body)) /* Gemini */
+	if (json_is_array(body)) /* Gemini sends a list */
 		return stream_error_member(json_array_get(body, 0));
-	error = json_object_get(body, "external_model_error"); /* Databricks */
+	error = json_object_get(body, "external_model_error"); /* Databricks names the error so */
 	if (error != NULL)
 		return stream_error_member(error);
-	error = json_array_get(json_object_get(body, "errors"), 0); /* Cloudflare */
+	error = json_array_get(json_object_get(body, "errors"), 0); /* Cloudflare sends a list */
 	if (error != NULL)
 		return error;
 	error = json_object_get(body, "error");
-	if (json_is_object(json_object_get(error, "error"))) /* a proxy's wrapping */
+	if (json_is_object(json_object_get(error, "error"))) /* a proxy wraps the error */
 		return stream_error_member(error);
 	if (json_is_string(error) && json_is_string(json_object_get(body, "error_description")))
 		return body;
 	if (json_is_object(error) || json_is_string(error))
 		return error;
-	if (json_get_int(base, "status_code", 0) != 0) /* MiniMax */
+	if (json_get_int(base, "status_code", 0) != 0) /* MiniMax has a code there */
 		return base;
 	kind = json_get_str(body, "object");
 	if (kind == NULL)
@@ -514,7 +514,7 @@ const json_t *stream_error_member(const json_t *body)
 		if (json_is_object(error))
 			return stream_error_member(error);
 	}
-	if (json_is_array(json_object_get(body, "detail"))) /* FastAPI */
+	if (json_is_array(json_object_get(body, "detail"))) /* FastAPI sends a list */
 		return body;
 	return !json_is_array(json_object_get(body, "choices")) && sentence_of(body) != NULL ? body
 											     : NULL;
@@ -611,7 +611,7 @@ static enum reply_class stream_error_decide(const json_t *error, int status, con
 	    (cls == REPLY_SERVER && status >= 400 && status < 500))
 		cls = class_of_status(status);
 	if (cls == REPLY_OK)
-		cls = REPLY_SERVER; /* in a stream, without a reason */
+		cls = REPLY_SERVER; /* an error in a stream that gives no reason */
 	/* OpenRouter: no provider of this model takes a parameter. */
 	if (cls == REPLY_NOT_FOUND && (strstr(text, "support the provided '") != NULL ||
 				       stream_error_any_of(OLD_REASONING, text, false)))
@@ -702,7 +702,7 @@ static void keep_wait(struct reply_error *e, const json_t *error, const char *te
 
 	json_array_foreach(json_object_get(error, "details"), i, detail)
 	{
-		if (n < ARRAY_LEN(places)) /* Google */
+		if (n < ARRAY_LEN(places)) /* Google has the wait in its details */
 			places[n++] = detail;
 	}
 	for (i = 0; i < n * ARRAY_LEN(keys) && wait == NULL; i++)
@@ -764,7 +764,7 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 		find_param(e, json_get_str(error, "param"), all);
 	if (e->output_max > 0 && e->field[0] == 0)
 		snprintf(e->field, sizeof(e->field), "max_tokens");
-	if (e->cls == REPLY_OVERFLOW) { /* llama.cpp */
+	if (e->cls == REPLY_OVERFLOW) { /* llama.cpp tells both numbers */
 		e->window = json_get_int(error, "n_ctx", e->window);
 		e->prompt = json_get_int(error, "n_prompt_tokens", e->prompt);
 	}

@@ -15,15 +15,15 @@
 #include "provider/stream_core.h"
 
 #define STEP        1024u
-#define PERIOD_MAX  2048u /* bytes of the repeated text */
-#define COPIES      8u    /* repetitions, at least */
-#define LEAST       2048u /* bytes of a run, at least */
-#define LEAST_DRAWN 4096u /* of a run without words: rules, walls of a box, digits */
-#define SHORT       16u   /* a shorter period counts as having no words */
-#define ARGS_TIMES  4u    /* times longer in arguments, which may be a file's content, */
-#define FAR_TIMES   16u   /* and at a quick service: somebody may have asked for it */
+#define PERIOD_MAX  2048u /* most bytes of the text that repeats */
+#define COPIES      8u    /* least number of repetitions */
+#define LEAST       2048u /* least bytes of all repetitions */
+#define LEAST_DRAWN 4096u /* the same for a text without words: rules, walls of a box, digits */
+#define SHORT       16u   /* bytes below which a period counts as having no words */
+#define ARGS_TIMES  4u    /* factor for arguments, which may be a file's content */
+#define FAR_TIMES   16u   /* factor for a quick service: somebody may have asked for it */
 #define NEEDLE      16u
-#define TRIES       16 /* periods tried at a step */
+#define TRIES       16 /* most periods tried at a step */
 
 /* Bytes at the end of `s` that equal those `period` before; 0: fewer than `least`. */
 static size_t stream_repeat_run_of(const char *s, size_t len, size_t period, size_t least)
@@ -73,7 +73,7 @@ void stream_repeat(struct stream *s, struct part *p)
 	while (((unsigned char)text[p->text.len] & 0xc0) == 0x80) /* do not cut a character */
 		p->text.len++;
 	at = memchr(text + p->text.len, '\n', MIN(n, period));
-	if (at != NULL && text[p->text.len - 1] != '\n') /* a whole line, where there is one */
+	if (at != NULL && text[p->text.len - 1] != '\n') /* from a whole line, where there is one */
 		p->text.len = (size_t)(at + 1 - text);
 	p->text.data[p->text.len] = 0;
 	stream_stop(s->reply, "repeated");

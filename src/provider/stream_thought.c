@@ -117,7 +117,7 @@ static size_t find_end(const struct thought *in, const char *s, size_t len, size
 
 			if (in == NULL && t->how <= PAIR &&
 			    stream_thought_fits(s + at, len - at, t->begin) == FIT_WHOLE)
-				return len; /* the text speaks of marks */
+				return len; /* the text only speaks of marks */
 			if (in == NULL && (fit != FIT_WHOLE || !stream_thought_stands_alone(
 								       s, at, strlen(t->end), len)))
 				continue;

@@ -16,16 +16,16 @@
 #include "base/util.h"
 
 #define MOST_MS  INT64_C(10000000000000000)
-#define EPOCH_MS INT64_C(1000000000000) /* September 2001 */
+#define EPOCH_MS INT64_C(1000000000000) /* September 2001 in ms */
 #define DAY_S    86400
-#define NEAR_S   600 /* an hour of the clock so little behind is now: clocks differ */
+#define NEAR_S   600 /* seconds: an hour so little behind counts as now, since clocks differ */
 
 int64_t told_date(const char *s)
 {
 	static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S GMT",
 					    "%a, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y",
 					    "%Y-%m-%dT%H:%M:%SZ"};
-	locale_t english = newlocale(LC_ALL_MASK, "C", NULL); /* in any locale */
+	locale_t english = newlocale(LC_ALL_MASK, "C", NULL); /* names are English */
 	int64_t at = -1;
 
 	for (size_t i = 0; english != NULL && i < ARRAY_LEN(forms) && at < 0; i++) {
@@ -106,11 +106,11 @@ static int64_t duration(const char *s, int64_t scale)
 /* ---- times of the clock */
 
 struct clock_time {
-	int year, month, day; /* 0: not said */
+	int year, month, day; /* 0: the text does not say */
 	int hour, minute, second;
 	bool timed, utc, zoned;
-	int64_t ahead_s; /* ahead of UTC, when zoned */
-	char zone[40];   /* "Europe/Berlin" */
+	int64_t ahead_s; /* seconds ahead of UTC; valid when zoned */
+	char zone[40];   /* name of a zone: "Europe/Berlin" */
 };
 
 static int64_t big_endian(const unsigned char *p, int n)
@@ -132,7 +132,7 @@ static bool zone_of_file(const unsigned char *p, size_t len, int64_t t, int64_t 
 	for (int part = 0; part < 2; part++) {
 		if (end - p < 44 || memcmp(p, "TZif", 4) != 0)
 			return false;
-		for (int i = 0; i < 6; i++) /* isutc, isstd, leap, times, types, chars */
+		for (int i = 0; i < 6; i++) /* counts of isutc, isstd, leap, times, types, chars */
 			n[i] = big_endian(p + 20 + 4 * i, 4) & INT32_MAX;
 		skip = 44 + n[3] * (part ? 9 : 5) + n[4] * 6 + n[5] + n[2] * (part ? 12 : 8) +
 		       n[1] + n[0];

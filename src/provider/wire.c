@@ -83,7 +83,7 @@ int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark)
 	}
 	if (spec->ntools > 0)
 		jw_end(&w);
-	jw_array(&w, "messages"); /* the tail closes it */
+	jw_array(&w, "messages"); /* the request's tail closes the array */
 	return buf_check(out);
 }
 
@@ -313,7 +313,7 @@ static bool close_read(struct wire_reader *r)
 
 	while ((more = wire_block(r, &b)) == 1)
 		;
-	if (r->chat) /* the members were read to their end */
+	if (r->chat) /* in this form `wire_block` read all members */
 		return more == 0;
 	return !r->w.failed && !jscan_key(&r->w, &key) && !r->w.failed;
 }
@@ -361,7 +361,7 @@ static bool wire_read_item(struct wire_reader *r)
 		{"message", WIRE_ASSISTANT, WIRE_TEXT},
 		{"function_call", WIRE_ASSISTANT, WIRE_TOOL_USE},
 		{"function_call_output", WIRE_TOOL, WIRE_TOOL_RESULT},
-		{NULL, WIRE_ASSISTANT, WIRE_OTHER}, /* reasoning, future types */
+		{NULL, WIRE_ASSISTANT, WIRE_OTHER}, /* reasoning, and types of the future */
 	};
 	bool reply = r->item && r->role == WIRE_ASSISTANT, more;
 	struct slice key, type;
@@ -578,10 +578,10 @@ enum form { FORM_MESSAGES, FORM_PAUSED, FORM_CHAT, FORM_ITEMS };
 
 struct check {
 	enum form form;
-	struct slice calls[TURN_MAX_CALLS]; /* of the assistant message before */
+	struct slice calls[TURN_MAX_CALLS]; /* calls of the last message of the assistant */
 	bool answered[TURN_MAX_CALLS];
-	unsigned ncalls, left; /* left: calls without an answer */
-	unsigned asked;        /* number of that message */
+	unsigned ncalls, left; /* calls; those without an answer yet */
+	unsigned asked;        /* number of the message with the calls */
 	struct nameset ids;    /* ids of all calls of the conversation; not in chat completions */
 	struct wire_reader r;
 	bool user, last_user; /* the current message is the user's; the one before was */
@@ -625,7 +625,7 @@ static int check_id(struct check *c, struct slice id)
 
 	if (id.len == 0 || id.len > (c->form == FORM_CHAT ? CHAT_ID_MAX : WIRE_ID_MAX))
 		return wire_fault(c, true, ".tool_use.id: String should have 1 to 128 characters");
-	if (c->form >= FORM_CHAT) /* services number the ids anew in each reply */
+	if (c->form >= FORM_CHAT) /* a service numbers the ids anew in each reply */
 		return wire_find_call(c, id, 0) == c->ncalls
 			       ? 0
 			       : wire_fault(c, true, ": `tool_use` ids must be unique: %.*s",
