@@ -43,7 +43,7 @@ struct copying {
 struct run_changes {
 	struct copy_changes made;
 	char path[LOGBOOK_PATH];
-	bool there; /* something changed, in the patch or left out of it */
+	bool there; /* the copy has changes, in the patch or left out of it */
 	struct ava_error err;
 };
 
@@ -102,7 +102,7 @@ static void make_done(struct os_work *w)
 	r->tools.copying = NULL;
 	if (m->err.code == 0 || m->err.code == AVA_EEXIST) {
 		r->tools.env.copy = r->tools.copy;
-		r->tools.env.keep_out = NULL; /* none of it was copied */
+		r->tools.env.keep_out = NULL; /* the copy has nothing that must be hidden */
 		if (r->tools.env.cwd_fd >= 0)
 			close(r->tools.env.cwd_fd);
 		r->tools.env.cwd_fd = -1;
@@ -163,7 +163,7 @@ struct run_changes *copying_look(const struct run *r)
 		c->err.code = copy_changes(path, &c->made, &c->err);
 	else if (c)
 		err_set(&c->err, AVA_ENOMEM, "out of memory");
-	if (c && c->err.code == AVA_ENOENT) /* no copy was made */
+	if (c && c->err.code == AVA_ENOENT) /* no error: no copy was made */
 		c->err.code = 0;
 	else if (c)
 		c->there = c->err.code == 0 && (c->made.files > 0 || c->made.nleft > 0);

@@ -14,10 +14,10 @@
 #include "base/words.h"
 #include "subagent/run.h"
 
-#define QUICK_MS   3000   /* no words about a reply within it */
-#define USUAL_MS   20000  /* large services send a first word within it */
-#define EXACT_MS   600000 /* longer times are told in minutes */
-#define WORD_BYTES 6      /* a word of English; of code nearly so */
+#define QUICK_MS   3000   /* time without words about a reply under way */
+#define USUAL_MS   20000  /* time in which large services send a first word */
+#define EXACT_MS   600000 /* a longer time is told in minutes */
+#define WORD_BYTES 6      /* bytes of a word of English; code has nearly as many */
 
 static struct format doing_for(int64_t ms)
 {

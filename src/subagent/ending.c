@@ -35,15 +35,15 @@
 #include "subagent/run.h"
 
 #define LOG_MAX       ((size_t)256 << 20)
-#define TOOLS_WAIT_MS 5000 /* a tool that hangs in the disk must not hold up a cancel */
+#define TOOLS_WAIT_MS 5000 /* longest wait for tools, as one may hang in the disk */
 
 struct end_job {
 	struct os_work work;
 	struct run *run;
 	struct arena mem;
-	struct agent_end end; /* strings in mem */
+	struct agent_end end; /* strings in `mem` */
 	struct evidence evidence;
-	struct run_changes *changes; /* in the copy of the project; NULL: no copy */
+	struct run_changes *changes; /* changes in the copy of the project; NULL: no copy */
 	struct buf artifacts;        /* kept files as JSON; empty: none */
 	bool waits;                  /* stopped tools are still at work */
 	struct os_timer *timer;      /* bounds that wait: TOOLS_WAIT_MS */
@@ -258,7 +258,7 @@ static void ending_commit(void *user)
 				buf_add(b, result.data, result.len);
 			hash_sha256_hex(result.data, result.len, hash);
 		} else if (rv == AVA_ENOMEM) {
-			d->failed = true; /* never end without result.json */
+			d->failed = true; /* a run must not end without result.json */
 		}
 		buf_fini(&result);
 		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary, hash);
@@ -627,7 +627,7 @@ void ending_start(struct agent *a, const struct agent_end *e)
 	r->end.job = j;
 	r->end.tools_done = ending_tools_done;
 	r->end.free = ending_free;
-	if (!j || !d) { /* no memory: the next start ends the run as interrupted */
+	if (!j || !d) { /* without memory the next start ends the run as interrupted */
 		r->end.abandoned = true;
 		slots_out_of_memory(r);
 		ending_free(r);
@@ -659,7 +659,7 @@ void ending_start(struct agent *a, const struct agent_end *e)
 #define QUOTE_MAX_CHARS 400
 
 struct claim {
-	char *path, *quote; /* quote NULL: the line is enough */
+	char *path, *quote; /* quote NULL: the line alone is claimed */
 	bool is_url, good;
 	int64_t line;
 };
@@ -825,7 +825,7 @@ static bool is_of(const struct envelope *e, const char *url)
 			return true;
 		if (len == n + 1 && at[n] == '/' && memcmp(at, url, n) == 0 &&
 		    !memchr(url + strlen("https://"), '/', n - MIN(n, strlen("https://"))))
-			return true; /* a bare host */
+			return true; /* a URL of a bare host may end in a slash */
 		at += len;
 	}
 	return false;

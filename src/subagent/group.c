@@ -95,7 +95,7 @@ int group_enter(struct run *r)
 		return AVA_ENOMEM;
 	}
 	if (!group_add(g, r->id.text, r->trace.text))
-		return 0; /* all its places are taken: a fork of one of them runs alone */
+		return 0; /* the group is full: a fork of one of its runs runs alone */
 	g->nruns++;
 	r->group = g;
 	r->call.hold.of[BUDGET_GROUP] = &g->money;

@@ -43,19 +43,19 @@ struct infer_job {
 	struct os_work work;
 	struct run *run;
 	struct agent_infer call;
-	bool dropped; /* stopped: freed when the pool thread is done */
-	bool rehash;  /* only hashes the changed head; builds no request */
-	bool shows;   /* a rehash before the first attempt, not after a failed one */
-	bool parks;   /* at the gate: the service told another run when to come back */
+	bool dropped; /* the job was stopped, and the end of the pool thread frees it */
+	bool rehash;  /* the job only hashes the changed head and builds no request */
+	bool shows;   /* the rehash is before the first attempt, not after a failed one */
+	bool parks;   /* the gate parks the run: the service told another when to come back */
 	bool replied; /* the model has spoken in this conversation */
-	struct dialect_answer answer; /* of a local model */
-	struct wire_ticket ticket;    /* of a remote one, as the following */
+	struct dialect_answer answer; /* answer of a local model */
+	struct wire_ticket ticket;    /* ticket and the fields below: for a remote model */
 	struct buf body;
 	struct wirecall wire;
-	struct redact_live text, thinking; /* for watchers */
-	struct hash_sha256 prefix;         /* of a rehash */
+	struct redact_live text, thinking; /* text so far for watchers, without secrets */
+	struct hash_sha256 prefix;         /* hash that a rehash makes */
 	int64_t prefix_bytes;
-	char word[32]; /* error class */
+	char word[32]; /* class of the error */
 	int rv;
 	struct ava_error err;
 };
@@ -94,7 +94,7 @@ static int infer_build(struct infer_job *j, const char *file, size_t len)
 	struct messages_info info = {0};
 	int rv;
 
-	/* About as long as the file; a body that grows would be copied again and again. */
+	/* Reserve about the file's length: a body that grows would be copied again and again. */
 	rv = buf_reserve(body, len + 1024) ? messages_request(body, file, len, &info, &j->err)
 					   : err_set(&j->err, AVA_ENOMEM, "out of memory");
 	j->replied = info.replied;
@@ -197,7 +197,7 @@ static void infer_reply(struct infer_job *j, struct turn *t)
 	infer_suspect(r, t);
 	infer_doubt(r, &t->usage);
 	if (redact && redact_has_known(redact, t->wire, t->wire_len)) {
-		r->call.cut = t->usage; /* paid for all the same */
+		r->call.cut = t->usage; /* the reply is paid for all the same */
 		turn_free(t);
 		infer_fail(j, AVA_EDENIED, "denied",
 			   "the reply held a known secret and was not stored");
@@ -541,7 +541,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	retry_decide(&r->call.retry, policy, &end->failure, &when, &plan);
 	parks = plan.parks && park_may(r, plan.wait_ms);
 	if (plan.parks && (parks || r->place) && plan.verdict == RETRY_AGAIN)
-		plan.verdict = RETRY_TOO_LONG; /* to hold a slot, or for a person who looks on */
+		plan.verdict = RETRY_TOO_LONG; /* too long for a slot, or for a person who waits */
 	if (end->failure.cls == REPLY_ADDRESS && end->failure.status / 100 != 3 && infer_mend(j))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	lower = infer_lower(&j->call, &end->error, r->rec.request_bytes, &told);
@@ -636,7 +636,7 @@ static void infer_send(struct infer_job *j)
 	j->wire.tools = r->spec->agent.tools;
 	j->wire.ntools = r->spec->agent.ntools;
 	if (r->place && r->sup->on_text) {
-		redact_live_fini(&j->text); /* of an attempt before */
+		redact_live_fini(&j->text); /* drop the texts of the attempt before */
 		redact_live_fini(&j->thinking);
 		redact_live_init(&j->text);
 		redact_live_init(&j->thinking);
@@ -661,7 +661,7 @@ static void infer_built(struct infer_job *j)
 	struct run *r = j->run;
 
 	if (j->rv != 0) {
-		/* AVA_ENOENT means messages.jsonl or a script here, not the run's folder. */
+		/* Here AVA_ENOENT means messages.jsonl or a script, not the run's folder. */
 		r->call.cut = (struct usage){0};
 		infer_fail(j, j->rv == AVA_ENOENT ? AVA_EIO : j->rv, err_word(j->rv), j->err.text);
 	} else if (j->rehash) {
@@ -671,7 +671,7 @@ static void infer_built(struct infer_job *j)
 			infer_again(j);
 			return;
 		}
-		j->rehash = j->shows = false; /* the head has its tools */
+		j->rehash = j->shows = false; /* the head has the changed tools now */
 		infer_fail_code(j, infer_ask_money(j));
 	} else if (!j->answer.turn) {
 		infer_send(j);

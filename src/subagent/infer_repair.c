@@ -18,8 +18,8 @@
 #include "subagent/record.h"
 #include "subagent/wire.h"
 
-#define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
-#define TOLD_FIRST_MS 3000 /* in a conversation: trouble that lasts so long is told */
+#define SHOWN_WAIT_MS 2000 /* a longer wait is told in the log */
+#define TOLD_FIRST_MS 3000 /* in a conversation trouble that lasts so long is told */
 #define TOLD_WAIT_MS  15000
 
 /* Does the request differ without `name`? If not, the service means something
@@ -129,7 +129,7 @@ bool infer_lower(const struct agent_infer *call, const struct reply_error *e, in
 					      (e->output_max > 0 && e->output_max < told->asked));
 	if (e->guessed)
 		infer_guess(told, bytes);
-	/* An allowance a minute is a window for this run, output included. */
+	/* An allowance of tokens a minute acts as a window for this run, output included. */
 	if (e->never && told->prompt > told->asked)
 		told->prompt -= told->asked;
 	return e->cls == REPLY_OVERFLOW || e->cls == REPLY_TOO_LARGE || (e->never && e->window > 0);
@@ -146,7 +146,7 @@ bool infer_amend(struct run *r, const struct model *m, bool another)
 		return false;
 	r->agent.at.window = r->agent.at.output_max = 0;
 	r->call.retry = (struct retry){0};
-	r->call.counted = 0; /* another model counts otherwise */
+	r->call.counted = 0; /* another model counts differently */
 	if (another && !r->call.first_model)
 		r->call.first_model = arena_copy(&r->spec->mem, id, strlen(id));
 	return true;
@@ -158,7 +158,7 @@ bool infer_amend(struct run *r, const struct model *m, bool another)
 #define UNDERCOUNT_LEAST 999
 /* Bytes; the tail behind the lines (a forced tool) is counted too, and may shrink. */
 #define GROWN_LEAST 512
-#define CUT_LEAST   4096 /* bytes that a request grew by without being counted for more */
+#define CUT_LEAST   4096 /* bytes that a request grew by while its count stood still */
 #define WINDOW_STEP 1024 /* tokens; windows are multiples of it */
 
 void infer_doubt(struct run *r, struct usage *u)
@@ -258,7 +258,7 @@ void infer_write_failure(struct run *r, const struct wirecall_end *end, const st
 		return;
 	record_infer_failed(d, r, &f);
 	if (retry_ms < 0)
-		return; /* rides with the end */
+		return; /* the event goes with the end's commit */
 	retry_wait(end->failure.cls, &words, retry_ms, text, sizeof(text));
 	free(r->call.why);
 	r->call.why = strdup(text);

@@ -22,21 +22,21 @@
 #include "provider/model.h"
 
 #define ANSWER_MAX   ((size_t)4 << 20)
-#define ASKED_MAX    256 /* remembered */
+#define ASKED_MAX    256 /* most models whose next time to ask is remembered */
 #define OLLAMA_LOADS 4096
-#define WINDOW_LEAST 256 /* a number below, or above the most, is no window */
+#define WINDOW_LEAST 256 /* a number below, or above WINDOW_MOST, is no window */
 #define WINDOW_MOST  1e9
 #define SLOTS_MOST   10000
-#define LOADING      503 /* llama.cpp, until it has its model */
-#define LISTED       8   /* models of a server that a text names */
+#define LOADING      503 /* status of llama.cpp while it loads its model */
+#define LISTED       8   /* most models of a server that a text names */
 
 enum { MODELS, PROPS, LOADED, SHOW, STUDIO };
 static const char *const questions[LEARN_QUESTIONS] = {
 	[MODELS] = "/models",        /* under the base URL; the others only of one's own server */
-	[PROPS] = "/props",          /* llama.cpp */
-	[LOADED] = "/api/ps",        /* Ollama: the loaded models */
-	[SHOW] = "/api/show",        /* Ollama: the model's file */
-	[STUDIO] = "/api/v0/models", /* LM Studio */
+	[PROPS] = "/props",          /* asked of llama.cpp */
+	[LOADED] = "/api/ps",        /* asked of Ollama: the loaded models */
+	[SHOW] = "/api/show",        /* asked of Ollama: the model's file */
+	[STUDIO] = "/api/v0/models", /* asked of LM Studio */
 };
 
 struct learner {
@@ -44,16 +44,16 @@ struct learner {
 	int root_fd;
 	struct http_client *client; /* NULL: nothing was asked yet */
 	struct os_timer *timer;
-	/* Questions under way: of one model at a time. */
+	/* The questions under way are about this model. */
 	struct model model;
-	struct http_pool *pool; /* NULL: nothing is */
+	struct http_pool *pool; /* NULL: no question is under way */
 	struct http_call calls[LEARN_QUESTIONS];
 	struct buf answers[LEARN_QUESTIONS];
 	unsigned open;       /* questions under way */
 	struct list tickets; /* requests that wait for the answers, or want to ask next */
 	json_t *asked;       /* next time to ask, monotonic, by id and address */
 	struct os_work save;
-	bool saving, unsaved, stopped; /* unsaved: more came during a save */
+	bool saving, unsaved, stopped; /* unsaved: more was learned during a save */
 };
 
 /* ---- reading answers */
@@ -209,7 +209,8 @@ static bool learn_take_list(const struct provider *p, const json_t *answer)
 
 static void save_work(struct os_work *w)
 {
-	(void)learned_save(CONTAINER_OF(w, struct learner, save)->root_fd, NULL); /* or the next */
+	/* A save that fails is made good by the next one. */
+	(void)learned_save(CONTAINER_OF(w, struct learner, save)->root_fd, NULL);
 }
 
 static void save_start(struct learner *l);
@@ -262,7 +263,7 @@ static void asking_over(struct learner *l)
 	}
 	http_pool_free(l->pool);
 	l->pool = NULL;
-	list_init(&waiting); /* a `go` may ask about another model */
+	list_init(&waiting); /* a `go` may add tickets about another model */
 	list_splice(&waiting, &l->tickets);
 	while (!list_empty(&waiting)) {
 		struct learn_ticket *t = LIST_FIRST(&waiting, struct learn_ticket, node);
@@ -277,7 +278,7 @@ static void question_done(struct http_call *c, int rv, const struct ava_error *e
 	struct learner *l = c->user;
 
 	if (--l->open == 0)
-		os_timer_set(l->timer, 0); /* not inside its own call */
+		os_timer_set(l->timer, 0); /* frees the call later, not inside its callback */
 }
 
 static void question_start(struct learner *l, size_t i, const char *version)
@@ -313,7 +314,7 @@ static void question_start(struct learner *l, size_t i, const char *version)
 	else
 		buf_fini(&c->body);
 	explicit_bzero(auth, sizeof(auth));
-	c->headers = NULL; /* were copied */
+	c->headers = NULL; /* the call copied the headers */
 	c->nheaders = 0;
 }
 

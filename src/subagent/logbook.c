@@ -34,7 +34,7 @@
 #define PART_MAX     (48u << 20)
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
-#define LATE_MS      1000        /* logbook_shown waits so long for a commit */
+#define LATE_MS      1000        /* longest time that logbook_shown waits for a commit */
 #define JOIN_MAX     (32u << 20) /* bytes of drafts that go in one commit */
 
 /* ---- the feed
@@ -297,12 +297,12 @@ void logbook_close(struct logbook *lb)
 
 /* An event or a catalog row that has no numbers yet. */
 struct draft_line {
-	struct draft_part *run, *day; /* files of an event; either may be NULL */
+	struct draft_part *run, *day; /* files that the event goes into; NULL: none */
 	struct draft_part *catalog;
-	struct run_log *log; /* counts of `run`, or for a row's size; or NULL */
+	struct run_log *log; /* log of `run`, or of a catalog row's run; NULL: none */
 	struct run_log before;
-	size_t at, len;                          /* in draft.rest */
-	size_t run_at, run_len, day_at, day_len; /* in `run` and `day`, once numbered */
+	size_t at, len;                          /* place in draft.rest */
+	size_t run_at, run_len, day_at, day_len; /* places in `run` and `day`, once numbered */
 	draft_number_fn number;
 	void *number_user;
 };
@@ -530,7 +530,7 @@ static int draft_number(struct draft *d, int64_t wall_ms)
 	int rv = 0;
 
 	for (unsigned i = 0; i < d->nparts; i++)
-		if (d->parts[i]->kind == DRAFT_DAY) /* its name has always the same length */
+		if (d->parts[i]->kind == DRAFT_DAY) /* the path keeps its length */
 			day_path(d->lb->day, d->parts[i]->path);
 	for (d->numbered = 0; rv == 0 && d->numbered < d->nlines; d->numbered++)
 		rv = number_line(d, &d->lines[d->numbered], journal_lsn(d->lb->journal, 1),
@@ -741,7 +741,7 @@ static void outbox_stall(struct outbox *b, int code)
 	list_splice(&b->waiting, &b->flying);
 	b->stall_code = code;
 	b->is_stalled = true;
-	if (list_empty(&b->lb->stalled)) /* a later stall does not put it off */
+	if (list_empty(&b->lb->stalled)) /* a later stall does not put the retry off */
 		os_timer_set(b->lb->retry, b->lb->retry_ms);
 	list_del(&b->stalled);
 	list_add(&b->lb->stalled, &b->stalled);

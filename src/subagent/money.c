@@ -138,7 +138,7 @@ int money_ask(struct run *r, int64_t max_output)
 
 void money_stop(struct run *r)
 {
-	if (r->sup->closing) /* no other run is to go on */
+	if (r->sup->closing) /* in a stop no other run is to go on */
 		list_del(&r->call.hold.node);
 	else if (!list_empty(&r->call.hold.node))
 		money_settle(r);
@@ -148,11 +148,11 @@ void money_settle(struct run *r)
 {
 	int64_t total = r->agent.at.totals.cost_microusd;
 
-	if (total < r->call.counted_microusd) /* another turn of a conversation: counted anew */
+	if (total < r->call.counted_microusd) /* a new turn of a conversation counts from 0 */
 		r->call.counted_microusd = 0;
 	if (total > r->call.counted_microusd && limit_call_cost(&r->agent, LIMIT_LEAST_OUTPUT) == 0)
 		r->sup->bills_free = r->spec->model->provider;
-	money_turn_day(r->sup); /* before others get the money given back */
+	money_turn_day(r->sup); /* before other runs get the money given back */
 	budget_settle(&r->call.hold, total - r->call.counted_microusd);
 	r->call.counted_microusd = total;
 }

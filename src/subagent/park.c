@@ -27,8 +27,8 @@
 
 /* The wall's clock may jump, a machine sleep: look that often, all runs at once. */
 #define LOOK_MS  60000
-#define QUIET_MS 3600000 /* a run parked again within it is not announced again */
-#define MODELS   3       /* offered */
+#define QUIET_MS 3600000 /* a run that parks again within this time is not announced again */
+#define MODELS   3       /* most models that are offered */
 #define MODEL_ID sizeof(((struct model *)0)->id)
 
 bool park_may(const struct run *r, int64_t wait_ms)

@@ -33,10 +33,10 @@
 
 struct person_said { /* a person's words on their way to the disk, or to the model */
 	struct list node;
-	char id[16]; /* "m3"; "" an answer */
+	char id[16]; /* "m3" of a message; "": an answer */
 	char *text, *by, *origin, *notice, *request;
-	bool late;  /* the end was written meanwhile */
-	bool waits; /* leaves the question open */
+	bool late;  /* the run's end was written meanwhile */
+	bool waits; /* the words leave the question open */
 	person_fn done;
 	void *user;
 };
@@ -49,15 +49,15 @@ struct person_hearing { /* a request id, so that a repeated request is taken onc
 
 struct person {
 	struct question question;
-	bool open;                  /* `question` is */
-	struct question before;     /* left open by a stop; call_id "": none */
-	struct person_said *answer; /* to it; until person_ask_end */
+	bool open;                  /* `question` is open */
+	struct question before;     /* the question that a stop left open; call_id "": none */
+	struct person_said *answer; /* answer to `question`, until person_ask_end; NULL: none */
 	struct list answering;      /* ends of questions on their way to the disk, in order */
-	struct list saying;         /* messages likewise */
-	struct list said;           /* on disk, not told yet */
-	unsigned nsaid;             /* of both */
+	struct list saying;         /* messages on their way to the disk */
+	struct list said;           /* messages on disk that the model was not told */
+	unsigned nsaid;             /* number of `saying` and `said` */
 	unsigned last_id;
-	struct list heard; /* oldest first */
+	struct list heard; /* request ids that were heard, oldest first */
 	unsigned nheard;
 };
 
@@ -715,7 +715,7 @@ int person_restore_said(struct run *r, const char *id, const json_t *content)
 
 	if (!s)
 		return AVA_ENOMEM;
-	if (p->nsaid == PERSON_SAID_MAX) { /* ava writes never more */
+	if (p->nsaid == PERSON_SAID_MAX) { /* ava itself never wrote more */
 		said_free(s);
 		return 0;
 	}

@@ -286,10 +286,10 @@ int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n)
  * unseen; a task is shown as far as there is room, with the number of characters that are not.
  * Hidden characters count as words of a model that has seen what is the person's (quote_hides). */
 
-#define SENTENCE_CHARS 200  /* of a task in its sentence, and of a reason */
-#define SHOWN_CHARS    3000 /* of the tasks of all the runs of a quote */
+#define SENTENCE_CHARS 200  /* characters of a task in its sentence, and of a reason */
+#define SHOWN_CHARS    3000 /* characters shown of the tasks of all runs of a quote */
 #define SHOWN_BYTES    ((size_t)8 << 20)
-#define URLS_CHARS     2000 /* of the addresses that one task names */
+#define URLS_CHARS     2000 /* characters of the addresses that one task names */
 
 /* A joiner or selector: allowed within a script or a picture, but elsewhere a row of them could
  * carry a text that nobody sees. */
@@ -332,7 +332,7 @@ static void quote_render(struct buf *out, const char *s, size_t len, bool rows)
 			buf_addf(out, "\\u{%04x}", (unsigned)c);
 		else
 			utf8_terminal(out, s + i, n, false);
-		if (out->len - from != n) /* it was escaped to ASCII */
+		if (out->len - from != n) /* the text was escaped to ASCII */
 			c = 0;
 	}
 }
@@ -349,7 +349,7 @@ static size_t chars_hidden(const char *text, size_t room)
 	size_t chars, len = text ? strlen(text) : 0;
 	struct buf b;
 
-	if (len <= room / 4) /* "\\x1b": no byte becomes more characters */
+	if (len <= room / 4) /* no byte becomes more than four characters ("\\x1b") */
 		return 0;
 	buf_init(&b, SHOWN_BYTES);
 	quote_render(&b, text, len, true);
@@ -425,7 +425,7 @@ size_t quote_addresses(struct buf *out, const struct run_spec *s)
 
 	for (; *at; at += MAX(n, (size_t)1)) {
 		n = word ? address_at(at, !s->cwd[0]) : 0;
-		word = !isalnum((unsigned char)*at); /* as envelope_names has it */
+		word = !isalnum((unsigned char)*at); /* envelope_names begins words so, too */
 		if (n > 0 && out->len > 0 && memmem(out->data, out->len, at, n))
 			continue;
 		if (n > 0 && out->len - begin + n > URLS_CHARS) {
@@ -485,7 +485,7 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	question = quote_begins_with(task, questions) || (len > 0 && task[len - 1] == '?');
 	verb = !question && quote_begins_with(task, verbs);
 	buf_init(&line, SHOWN_BYTES);
-	first = MIN(strcspn(task, "\r\n"), len); /* other lines stand in rows below */
+	first = MIN(strcspn(task, "\r\n"), len); /* the other lines stand in rows below */
 	quote_render(&line, task, first, false);
 	cut = utf8_prefix(line.data ? line.data : "", line.len, SENTENCE_CHARS);
 	buf_adds(out, resumed || verb || question ? "to " : "for: ");

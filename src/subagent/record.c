@@ -238,7 +238,7 @@ static void infer_meta(struct rec *c, const struct usage *u)
 	c->meta.output_tokens = u->output;
 	c->meta.cost_microusd = u->cost_microusd;
 	c->meta.model_id = c->r->spec->model->id;
-	if (c->r->call.started_ms) /* 0: an earlier process asked */
+	if (c->r->call.started_ms) /* 0: the call was made by an earlier process */
 		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->call.started_ms;
 }
 
@@ -341,7 +341,7 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 		len = failed ? 2 : clean.len;
 	}
 	jw_str(&c.w, "callId", call->id);
-	preview(&c, "name", call->name, strlen(call->name)); /* written by the model */
+	preview(&c, "name", call->name, strlen(call->name)); /* the model wrote the name */
 	if (call->args && len > 0 && len <= EVENT_PREVIEW_CHARS)
 		jw_raw(&c.w, "args", args, len);
 	else
@@ -598,7 +598,7 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 	row.totals.estimated_calls = run_estimated(r);
 	row.totals.failed_calls = t->failed_calls;
 	while (len == CATALOG_TASK_MAX && n > 0 && ((unsigned char)task[n] & 0xc0) == 0x80)
-		n--; /* cut between characters */
+		n--; /* do not cut inside a character */
 	snprintf(begin, sizeof(begin), "%.*s", (int)n, task);
 	row.shown = (struct catalog_shown){
 		.task = begin,

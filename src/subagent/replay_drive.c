@@ -189,7 +189,7 @@ static bool feed_tool(struct replay *p)
 			continue;
 		if (!replay_take_result(p, i))
 			return false;
-		/* ran false: the runtime itself wrote the result. */
+		/* false: the runtime itself wrote the result. */
 		c->ran = json_get_bool(p->rec.content, "ran", false);
 		record_take(&p->rec);
 		agent_on_tool(&p->agent, i);
@@ -208,7 +208,7 @@ static bool feed_answer(struct replay *p)
 	while ((e = record_peek(r)) != NULL && e->kind == EVENT_Waiting && record_asks(r)) {
 		if (record_waits(r) && p->agent.over >= AGENT_PARKED)
 			agent_on_wait(&p->agent, INT64_MAX);
-		record_take(r); /* else once more, after a restart */
+		record_take(r); /* asked once more after a restart */
 	}
 	if (e == NULL) {
 		record_cut(r, "the record ends while it waits for a person");
@@ -305,7 +305,7 @@ static bool feed_end(struct replay *p)
 	case OUTSIDE_TIME:
 		if (p->agent.ending || asks_first(p) || p->now >= p->agent.deadline_ms)
 			return false;
-		if (p->agent.deadline_ms == INT64_MAX) /* in the queue: its group's */
+		if (p->agent.deadline_ms == INT64_MAX) /* queued: the group's time was over */
 			p->agent.deadline_ms = p->now;
 		p->now = p->agent.deadline_ms;
 		return true;
@@ -392,7 +392,7 @@ static void drive(struct replay *p)
 	const struct agent *a = &p->agent;
 	const struct trace_event *left;
 
-	(void)feed_end(p); /* cancelled in the queue */
+	(void)feed_end(p); /* the run may have been cancelled in the queue */
 	for (;;) {
 		/* The last result of a turn is written together with the line of all of them:
 		 * a process that stopped behind that result had written the line. */

@@ -20,7 +20,7 @@
 #include "subagent/logbook.h"
 #include "subagent/replay_world.h"
 
-#define EXCERPT_PART 60 /* bytes shown of each side */
+#define EXCERPT_PART 60 /* bytes shown of each side of a difference */
 
 static void record_look(struct record *r, const struct trace_event *e)
 {
@@ -387,7 +387,7 @@ void replay_check_spec(struct replay *p, const json_t *spec)
 	const json_t *tools;
 
 	if (!record_find(r, EVENT_SubagentSpawn) || r->content == NULL)
-		return; /* the event is lost: the requests tell differences */
+		return; /* without the event the requests show the differences */
 	record_check(r, "the model", "model", json_get_str(spec, "model"));
 	record_check(r, "the role", "role", p->spec->role->name);
 	check_preview(r, "the task", "task", p->spec->task, strlen(p->spec->task));
@@ -454,7 +454,7 @@ void replay_check_infer(struct replay *p, const struct agent_infer *call)
 	if (strncmp(id, mine, len) != 0 || (id[len] != '\0' && id[len] != '.'))
 		record_differs(r, "the call of the model", id, mine);
 	record_check(r, "the model", "model", p->spec->model->id);
-	/* Budgets and refusals may have lowered it; nothing raises it. */
+	/* Budgets and refusals may have lowered the maximum; nothing raises it. */
 	if (max_output > call->max_output)
 		check_number(r, "the most it may write (tokens)", max_output, call->max_output);
 	if (r->stopped)
@@ -586,7 +586,7 @@ void replay_check_result(struct replay *p, const struct turn_call *c)
 struct replay_record_wanted {
 	struct arena *mem;
 	size_t k, len;
-	const char *text; /* NULL: not found */
+	const char *text; /* text of the result; NULL: not found */
 };
 
 static int want_result(size_t k, const char *text, size_t len, bool is_error, void *user)

@@ -21,7 +21,7 @@
 #include "subagent/record.h"
 
 #define LINES_MAX ((size_t)32 << 20)
-#define SAID_MAX  64 /* notices in one line */
+#define SAID_MAX  64 /* most notices in one line */
 
 static struct replay *replay_of(struct agent *a)
 {
@@ -165,7 +165,7 @@ static int amend(struct replay *p, const char *line, size_t len)
 
 	if (spec != NULL)
 		rv = spec_amend(p->spec, spec, NULL);
-	if (rv == 0 && json_get_str(spec, "model")) /* its window is another */
+	if (rv == 0 && json_get_str(spec, "model")) /* another model has another window */
 		p->agent.at.window = p->agent.at.output_max = 0;
 	json_decref(o);
 	return rv;
@@ -188,7 +188,7 @@ int replay_amend(struct replay *p)
 		if (as_sent && (len < sizeof(form) || memcmp(line, form, sizeof(form) - 1) != 0))
 			break;
 		rv = amend(p, line, len);
-		if (rv == 0 && as_sent && !replay_request_is(p)) /* of a later request */
+		if (rv == 0 && as_sent && !replay_request_is(p)) /* it is of a later request */
 			return spec_set_model(p->spec, &before, NULL);
 		record_pass(&p->rec);
 		if (rv == 0)
@@ -204,7 +204,7 @@ static int replay_infer(struct agent *a, const struct agent_infer *call)
 	int rv;
 
 	p->started = e != NULL && e->kind == EVENT_InferStart;
-	if (!p->started) /* an end came first, or before the call was accepted */
+	if (!p->started) /* the run ended before the call, or before it was accepted */
 		return record_end_iterations(&p->rec) == call->iteration - 1 && !call->again
 			       ? replay_failure_code(p)
 			       : 0;
@@ -289,7 +289,7 @@ static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wai
 	for (uint32_t n = t->wire_len > 0 ? jsonl_count(t->wire, t->wire_len) + 1 : 0; n > 0; n--)
 		record_pass(&p->rec);
 	messages_hash(&p->prefix, &p->wordless, t->wire, t->wire_len);
-	for (unsigned i = 0; i < t->ncalls; i++) /* their results come next in the file */
+	for (unsigned i = 0; i < t->ncalls; i++) /* results of the calls come next in the file */
 		if (replay_world_add_call(p, (struct call_ref){p->agent.at.iteration, i + 1}) != 0)
 			return AVA_ENOMEM;
 	for (unsigned i = 0; i < t->ncalls && record_expect(&p->rec, EVENT_ToolCall); i++) {
@@ -303,7 +303,7 @@ static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wai
 
 static int replay_tool_start(struct agent *a, unsigned call)
 {
-	return 0; /* its result is in the record */
+	return 0; /* the call's result is in the record */
 }
 
 static void replay_tools_stop(struct agent *a) {}
@@ -370,7 +370,7 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 	int64_t added = 0;
 	int rv;
 
-	for (unsigned i = 0; i < n; i++) /* none: `notices` is NULL */
+	for (unsigned i = 0; i < n; i++) /* n may be 0 with `notices` NULL */
 		all[i] = notices[i];
 	(void)record_peek(&p->rec); /* a difference is told with this event */
 	buf_init(&recorded, LINES_MAX);
@@ -435,7 +435,7 @@ static void replay_save_end(struct agent *a, const struct agent_end *end)
 	take_questions(p);
 	replay_world_take_results(p, open ? a->turn : NULL);
 	e = record_peek(&p->rec);
-	if (e != NULL && e->kind == EVENT_InferEnd) { /* a cut call, with the live estimate */
+	if (e != NULL && e->kind == EVENT_InferEnd) { /* a cut call costs its estimate */
 		record_usage(p->rec.content, p->rec.meta, &u);
 		agent_charge(&p->agent, &u);
 		record_take(&p->rec);

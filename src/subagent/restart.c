@@ -61,7 +61,7 @@ static int scan_spawn(struct restart_scan *s, struct catalog_row *row)
 	list_init(&l->node);
 	if (strmap_put(&s->by_id, l->row.id, l) != 0) {
 		free(l);
-		return AVA_EEXIST; /* a second spawn row of the same run: the first counts */
+		return AVA_EEXIST; /* of two spawn rows of a run the first counts */
 	}
 	list_add(&s->left, &l->node);
 	s->sup->total++;
@@ -71,7 +71,7 @@ static int scan_spawn(struct restart_scan *s, struct catalog_row *row)
 static int scan_end(struct restart_scan *s, const struct catalog_row *row)
 {
 	struct left *l = strmap_del(&s->by_id, row->id);
-	int rv = l ? 0 : nameset_add(&s->sup->names, row->id); /* its spawn row is damaged */
+	int rv = l ? 0 : nameset_add(&s->sup->names, row->id); /* the spawn row is damaged */
 
 	if (group_restore(s->sup, row) != 0)
 		return AVA_ENOMEM;
@@ -98,7 +98,7 @@ static int scan_row(struct catalog_row *row, void *user)
 		return scan_end(s, row);
 	rv = scan_spawn(s, row);
 	if (rv == 0)
-		*row = (struct catalog_row){0}; /* its struct left owns it */
+		*row = (struct catalog_row){0}; /* a struct left owns the strings now */
 	return rv == AVA_ENOMEM ? rv : 0;
 }
 
@@ -160,7 +160,7 @@ static void found_name(const char *name, void *user)
 /* ---- one log */
 
 struct tale {
-	json_t *spawn, *complete; /* events, owned */
+	json_t *spawn, *complete; /* the two events; owned */
 	int64_t spawned_ms, ended_ms;
 	uint64_t types, bytes;
 };
@@ -453,7 +453,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 
 	buf_init(&m.body, FILE_MAX);
 	readable = restart_read_messages(sup, row, &m, &err);
-	if (readable == AVA_EIO) { /* once more, before the run is ended for it */
+	if (readable == AVA_EIO) { /* read once more before ending the run for it */
 		free(m.file);
 		m.file = NULL;
 		buf_reset(&m.body);
@@ -495,7 +495,7 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 	strmap_init(&s.by_id);
 	buf_init(&rows, (size_t)1 << 31);
 	rv = catalog_each(sup->book->root_fd, NULL, scan_row, &s, &amiss);
-	if (rv == AVA_ECORRUPT) { /* the rows are made again, behind it */
+	if (rv == AVA_ECORRUPT) { /* the rows are made again behind what stands there */
 		hooks->problem(CATALOG_PATH,
 			       "it is not a regular file: move what stands there away; its rows "
 			       "are written again behind it",

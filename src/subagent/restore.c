@@ -40,12 +40,12 @@
 struct tail_call { /* a call of the last reply */
 	char id[16];
 	bool answered, success, cut;
-	bool ran; /* the tool gave the answer */
+	bool ran; /* the tool gave the answer, not the runtime */
 	/* decided: a question about the call is over, with outcome `how` and the text in `output`,
 	 * and the call has no result yet. */
 	bool decided, approval, has_text;
 	enum agent_asked how;
-	struct buf output; /* as in the event; cut: only the beginning */
+	struct buf output; /* output in the event; cut: only the beginning */
 	char error_class[32];
 };
 
@@ -53,7 +53,7 @@ struct tail {
 	struct run *run;
 	struct tail_call calls[TURN_MAX_CALLS];
 	unsigned ncalls;
-	size_t from;      /* byte behind the line of the last position; 0: none */
+	size_t from;      /* offset behind the line of the last position; 0: none */
 	bool replied;     /* the last call has a reply, and no position follows it */
 	bool has_line;    /* the reply has a line in the messages: it was not empty */
 	unsigned foreign; /* lines that are no events of this run */
@@ -271,7 +271,7 @@ static int take_steering(struct run *r, const json_t *content)
 	snprintf(was.call_id, sizeof(was.call_id), "%s", json_str(content, "callId"));
 	if (person_restore_heard(r, json_str(content, "requestId"), &was) != 0)
 		return AVA_ENOMEM;
-	if (!id[0]) /* an answer to a question: Waiting has it */
+	if (!id[0]) /* without an id it answered a question, and Waiting has it */
 		return 0;
 	if (strcmp(json_str(content, "outcome"), "queued") == 0)
 		return person_restore_said(r, id, content);
@@ -309,7 +309,7 @@ static int restore_take_event(struct tail *c, const struct event_view *v, bool b
 		rv = take_steering(c->run, content);
 	else if (v->kind == EVENT_Checkpoint)
 		rv = run_checkpoint_restore(c->run, content);
-	else if (v->kind == EVENT_SubagentSpawn) /* the next run of its chain has the same */
+	else if (v->kind == EVENT_SubagentSpawn) /* a chain's next run has the same proposal */
 		snprintf(c->run->proposal, sizeof(c->run->proposal), "%s",
 			 json_str(content, "proposalId"));
 	else if (v->kind == EVENT_InferEnd)
@@ -579,7 +579,7 @@ int restore_run(struct run *r, const char *file, size_t len, const struct buf *b
 	out->last_ms = c->last_ms;
 	if (rv == 0 && out->started && body)
 		rv = stand(c, file, len, body, info, err);
-	else if (c->replied) /* the run is only ended: charge its last reply */
+	else if (c->replied) /* this run is only ended: charge its last reply */
 		agent_charge(&r->agent, &c->usage);
 	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
 		buf_fini(&c->calls[i].output);

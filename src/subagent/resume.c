@@ -245,13 +245,13 @@ struct point {
 	struct list node;
 	char name[RUN_CHECKPOINT_NAME + 1];
 	int call;
-	bool saving; /* its event is on the way to the disk */
+	bool saving; /* the event is on its way to the disk */
 	run_checkpoint_fn done;
 	void *user;
 };
 
 struct run_checkpoints {
-	struct list all; /* in order */
+	struct list all; /* struct point, in the order of making */
 	unsigned n;
 };
 
@@ -413,7 +413,7 @@ int run_checkpoint_restore(struct run *r, const json_t *content)
 	struct run_checkpoints *all = points_of(r);
 
 	if (run_checkpoint_check(name, NULL) != 0 || resume_read_call(content) <= 0)
-		return 0; /* not written by ava */
+		return 0; /* ava writes no such event */
 	if (all != NULL && all->n >= RUN_CHECKPOINTS_MAX)
 		return 0;
 	return all != NULL && point_add(all, name, resume_read_call(content)) ? 0 : AVA_ENOMEM;
@@ -439,10 +439,10 @@ void run_checkpoints_free(struct run *r)
 
 struct search {
 	const char *name;
-	int call;       /* 0: not found */
-	bool ambiguous; /* two of the name stand at different calls */
+	int call;       /* call of the checkpoint; 0: not found */
+	bool ambiguous; /* two checkpoints of this name stand at different calls */
 	bool no_memory;
-	struct buf names; /* the first ones */
+	struct buf names; /* the first names that exist */
 	unsigned left_out;
 };
 

@@ -114,7 +114,7 @@ struct role_reading {
 	const char *path;
 	bool tools_said, thinking_said;
 	struct ava_error *err;
-	int rv; /* the first error, which ends the reading */
+	int rv; /* the first error, which ends the reading; 0: none */
 };
 
 static void role_wrong(struct role_reading *g, unsigned line, const char *fmt, ...)
@@ -162,7 +162,7 @@ static void role_note(struct role_reading *g, unsigned line, const char *fmt, ..
 	struct role *r = g->r;
 	char text[300];
 	struct buf safe;
-	unsigned at; /* in the order of their lines */
+	unsigned at; /* place of the note: they stand in the order of their lines */
 	va_list ap;
 
 	if (r->nnotes == ROLE_NOTES_MAX) {
@@ -452,7 +452,7 @@ static void role_take_model(struct role_reading *g, const struct yaml_node *n)
 		if (strncasecmp(text, short_names[i], MAX(len, strlen(short_names[i]))) == 0)
 			g->r->model = arena_fmt(&g->r->mem, "claude-%s", short_names[i]);
 	if (!g->r->model)
-		g->r->model = kept(g, "", 0); /* tells that memory is short */
+		g->r->model = kept(g, "", 0); /* out of memory: `kept` notes it */
 	if (text[len] != '\0')
 		role_note(g, n->line, "model: \"%.40s\" of it is left out", text + len);
 }
@@ -566,7 +566,7 @@ static void role_take_schema(struct role_reading *g, const struct yaml_node *n)
 /* In the order in which they are taken: a field that takes away tools comes after those that
  * give them. `take` NULL: a number, or `why` is noted. */
 static const struct role_field {
-	const char *name, *flat; /* as a person writes it; squashed */
+	const char *name, *flat; /* as a person writes it; the same after squash() */
 	void (*take)(struct role_reading *g, const struct yaml_node *n);
 	const char *why;
 	size_t number; /* offset of its int64_t in struct role, with its bounds */

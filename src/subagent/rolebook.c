@@ -30,9 +30,9 @@
 #include "base/util.h"
 #include "codec/json.h"
 
-#define PLACES_MAX 32   /* folders that are remembered */
-#define DEPTH_MAX  4    /* folders in folders */
-#define NAMES_MAX  4096 /* in all of them, other files too */
+#define PLACES_MAX 32   /* most folders that are remembered */
+#define DEPTH_MAX  4    /* most levels of folders inside folders */
+#define NAMES_MAX  4096 /* most names in all of them, with other files */
 #define PATH_MOST  4096
 /* A file that changed so shortly before it was read may change again within the same
  * time stamp. */
@@ -51,14 +51,14 @@ struct rolebook_place {
 	struct list node;
 	enum role_source source;
 	char *path;
-	struct list files; /* by path */
+	struct list files; /* struct role_file, sorted by path */
 	unsigned count;    /* files named *.md, those over the limit too */
-	unsigned names;    /* looked at */
+	unsigned names;    /* names looked at */
 	bool no_memory;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list places = {&places, &places}; /* last used last */
+static struct list places = {&places, &places}; /* folders by their last use, newest last */
 static const struct role *builtin[16];
 static char (*trusted)[HASH_HEX_LEN + 1];
 static size_t ntrusted;
@@ -92,7 +92,7 @@ static void see_file(struct rolebook_place *p, const char *path)
 	int rv = 0;
 
 	if (stat(path, &st) != 0)
-		return; /* gone meanwhile, or a link that leads nowhere */
+		return; /* the file is gone, or a link leads nowhere */
 	LIST_EACH (&p->files, at, tmp) {
 		f = LIST_ENTRY(at, struct role_file, node);
 		if (strcmp(f->path, path) == 0)
@@ -345,7 +345,7 @@ static int load_builtin(void)
 		assert(i < ARRAY_LEN(builtin));
 		if (!builtin[i])
 			rv = role_read(&builtin[i], f->path, f->text, f->len, ROLE_BUILTIN, NULL);
-		assert(rv == 0 || rv == AVA_ENOMEM); /* a test reads all of them */
+		assert(rv == 0 || rv == AVA_ENOMEM); /* a test reads all built-in roles */
 	}
 	return rv;
 }

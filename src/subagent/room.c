@@ -16,7 +16,7 @@ struct room_job {
 	struct run *run;
 	struct agent_compact want;
 	struct context_edit edit;
-	struct repeats *repeats; /* owned: a turn that follows a stopped one changes the run's */
+	struct repeats *repeats; /* owned copy, since the next turn may change the run's own */
 	size_t from, len;        /* the part of the file that was read */
 	struct hash_sha256 prefix;
 	bool working, stopped;
@@ -176,7 +176,7 @@ void room_stop(struct run *r)
 	r->call.room = NULL;
 	j->stopped = true;
 	if (j->working)
-		return; /* dropped when the thread is done */
+		return; /* the end of the thread drops the job */
 	r->rec.outbox.drained = NULL;
 	job_free(j);
 }

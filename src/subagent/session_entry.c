@@ -210,7 +210,7 @@ int session_assistant(struct buf *out, const struct session_entry *e, const stru
 int session_failure(struct buf *out, const struct session_entry *e, const struct model *m,
 		    bool stopped, const char *sentence)
 {
-	static const struct turn none; /* the log has its usage */
+	static const struct turn none; /* the log has the turn's usage */
 
 	return assistant(out, e, &none, m, stopped ? "aborted" : "error", sentence);
 }

@@ -35,7 +35,7 @@ struct run_spec *spec_new(void)
 	if (!r)
 		return NULL;
 	arena_init(&r->mem, 16u << 20);
-	r->mem.chunk = 256; /* it is kept as long as the run waits */
+	r->mem.chunk = 256; /* small, as a run may wait long */
 	r->operatings[0] = r->operating = prompt_operating_text(false);
 	r->operatings[1] = prompt_operating_text(true);
 	r->group.id = "";
@@ -201,7 +201,7 @@ int spec_defined_tool(struct run_spec *r, const json_t *definitions, size_t i,
 	like.description = json_str(o, "description");
 	like.schema = json_str(o, "schema");
 	like.flags |= rights_read(json_object_get(o, "rights"));
-	now = tool_find(like.name); /* its rights may have grown since */
+	now = tool_find(like.name); /* the tool's rights may have grown since */
 	like.flags |= now ? now->flags & RIGHTS_ALL : 0;
 	if (strncmp(like.name, TOOL_MCP_PREFIX, strlen(TOOL_MCP_PREFIX)) != 0 || !*like.schema)
 		return AVA_ECORRUPT;
@@ -619,7 +619,7 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	if (!r->role || !s->task || !s->model)
 		return err_set(err, AVA_ECORRUPT,
 			       "the stored configuration lacks its role, task or model");
-	rv = spec_take_strings(r, s, NULL, err); /* cleaned when it was built */
+	rv = spec_take_strings(r, s, NULL, err); /* the strings are clean since it was built */
 	if (rv == 0)
 		rv = model_restore(s->model, &m, err);
 	if (rv == 0 && dialect && !model_speak(&m, dialect))
@@ -648,7 +648,7 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	r->rights = rights_read(json_object_get(config, "rights"));
 	r->given = s->given;
 	spec_take_facts(r);
-	spec_brief_decide(r); /* its head is not rendered yet, or the line says how it was */
+	spec_brief_decide(r); /* the head is not rendered yet, or the line says how it was */
 	rv = facts_from_json(r, config, err);
 	if (rv == 0)
 		rv = spec_group_from_json(r, config, err);
@@ -763,13 +763,13 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	jw_str(&w, "dialect", r->model->dialect->name);
 	spec_write_config(&w, r);
 	jw_bool(&w, "canForce", r->agent.can_force);
-	if (r->agent.window > 0) /* it may be another one when the record is read */
+	if (r->agent.window > 0) /* the window may be another one when the record is read */
 		jw_int(&w, "window", r->agent.window);
 	if (r->later)
 		spec_brief_write(&w, r);
 	jw_str(&w, "configHash", r->hash);
 	jw_str(&w, "operatingTextHash", prompt_hash);
-	jw_array(&w, "toolHashes"); /* in the order of "tools"; the beginning is enough */
+	jw_array(&w, "toolHashes"); /* in the order of "tools"; hashes' beginnings are enough */
 	for (unsigned i = 0; i < r->agent.ntools; i++) {
 		char tool[HASH_HEX_LEN + 1];
 
@@ -851,7 +851,7 @@ int spec_fits(const struct run_spec *r, struct ava_error *err)
 	buf_init(&text, 64u << 20);
 	rv = spec_messages(r, &text, &bytes, &hash);
 	buf_fini(&text);
-	needs = bytes / 4 + least; /* a reply and a result */
+	needs = bytes / 4 + least; /* `least`: a reply and a result */
 	if (rv != 0 || needs <= window)
 		return 0;
 	return err_set(err, AVA_EINVAL,
@@ -888,7 +888,7 @@ int spec_pays(const struct run_spec *r, int64_t bytes, int64_t *needed, struct a
 		rv = spec_messages(r, &text, &a.at.new_bytes, &hash);
 		buf_fini(&text);
 		if (rv != 0)
-			return 0; /* no memory: others report that */
+			return 0; /* out of memory is reported elsewhere */
 	}
 	rv = limit_reserve(&a, &most);
 	if (rv == AGENT_COST) {

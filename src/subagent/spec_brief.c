@@ -75,7 +75,7 @@ void spec_brief_read(struct run_spec *r, const json_t *o)
 	const char *name;
 	size_t i;
 
-	if (!list && json_object_get(o, "machine")) /* a spec line without it */
+	if (!list && json_object_get(o, "machine")) /* a spec line may lack the list */
 		brief_set(r, false, false, 0);
 	if (!list)
 		return;

@@ -274,7 +274,7 @@ static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 		return rv;
 	r->rec.message_lines = run_checkpoint_lines(r, d);
 	record_spawn(d, r);
-	if (results > 0) { /* of the resumed run: read_result must not count them as this run's */
+	if (results > 0) { /* results of the resumed run must not count as this run's */
 		if (toolrun_count(r, results) != 0)
 			return AVA_ENOMEM;
 		record_position(d, r);
@@ -462,7 +462,7 @@ void supervisor_status(struct run *r, struct op_status *out)
 		.status = run_status(r),
 		.spawned_ms = r->spawned_wall_ms,
 		.started_ms = r->started_wall_ms,
-		.ended_ms = r->end.done ? r->end.wall_ms : 0, /* only when the end is on disk */
+		.ended_ms = r->end.done ? r->end.wall_ms : 0, /* 0 until the end is on disk */
 		.last_tool_ms = r->tools.last_wall_ms,
 		.tokens = a->at.totals.input + a->at.totals.output,
 		.cost_microusd = run_cost(r),

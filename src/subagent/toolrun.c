@@ -24,11 +24,11 @@
 
 struct world_call {
 	struct tool_call tool;
-	struct list node; /* in run.tools.at_work; alone once dropped */
+	struct list node; /* in run.tools.at_work; alone when dropped */
 	struct list turn; /* in run.tools.held until the call is begun */
 	struct run *run;
-	unsigned index; /* in the turn */
-	bool dropped;   /* toolrun_stop: ignore the answer */
+	unsigned index; /* index of the call in the turn */
+	bool dropped;   /* toolrun_stop dropped the call: ignore the answer */
 	json_t *args;
 	char id[16];
 };
@@ -365,7 +365,7 @@ void toolrun_stop(struct agent *a)
 		atomic_store(&c->tool.stop, true);
 		list_del(n); /* the turn may go; the call stays until its tool is done */
 		if (!list_empty(&c->turn))
-			call_free(c); /* held: never begun */
+			call_free(c); /* a held call never began */
 		else if (c->tool.tool->stop)
 			c->tool.tool->stop(&c->tool); /* may free `c` at once */
 	}

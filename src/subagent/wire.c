@@ -48,7 +48,7 @@ struct wire_line {
 	struct os_timer *timer;
 	bool pumping;
 	int64_t park_ms, back_ms; /* wall: parked until; last opened for a trial call */
-	char limit[LIMIT_MAX];    /* named by the service */
+	char limit[LIMIT_MAX];    /* the limit that the service named */
 	char model[sizeof(((struct model *)0)->wire_name)];
 };
 
@@ -242,7 +242,7 @@ struct wire_line *wire_line_get(struct wire_lines *l, const struct model *m, str
 
 		if (line->service->provider == p && strcmp(line->model, m->wire_name) == 0 &&
 		    strcmp(line->service->base_url, p->base_url) == 0) {
-			list_del(&line->node); /* most lately used last */
+			list_del(&line->node); /* the line used last stands last */
 			list_add(&l->lines, &line->node);
 			return line_bounded(line, m);
 		}
@@ -327,7 +327,7 @@ void wire_line_leave(struct wire_ticket *t)
 
 void wire_line_park(struct wire_line *line, int64_t until_ms, const char *limit)
 {
-	unsigned n = line->gate.queued + line->gate.follow; /* some may queue again at once */
+	unsigned n = line->gate.queued + line->gate.follow; /* some may queue again in the loop */
 	struct gate_ticket *t;
 
 	line->park_ms = until_ms;
@@ -371,11 +371,11 @@ bool wire_line_refuses(const struct wire_line *line, enum reply_class *why, int6
 	return c->open;
 }
 
-#define HEADERS_MAX 16  /* lines a dialect sends */
-#define FIRST_S     120 /* net.first_event_timeout */
-#define LATE_MOST   10u /* doublings */
+#define HEADERS_MAX 16  /* most headers of a dialect */
+#define FIRST_S     120 /* seconds when net.first_event_timeout is not set */
+#define LATE_MOST   10u /* most doublings of a time limit */
 #define LONGEST_MS  (7 * INT64_C(86400000))
-#define PAST_END_MS 5000 /* of a run: its own end comes first */
+#define PAST_END_MS 5000 /* ms past a run's end, so that its own end comes first */
 
 /* ---- the end */
 
@@ -438,7 +438,7 @@ static void name_request(struct wirecall *w, struct wirecall_end *end)
 static int64_t read_resets(struct wirecall *w, struct reply_error *e)
 {
 	static const struct {
-		const char *reset, *left; /* used up: "0" or "rejected" in `left` */
+		const char *reset, *left; /* a limit is used up: `left` says "0" or "rejected" */
 	} headers[] = {
 		{"anthropic-ratelimit-unified-reset", "anthropic-ratelimit-unified-status"},
 		{"anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining"},

@@ -46,7 +46,7 @@ static void world_slot_drop(struct agent *a)
 	infer_wait_long(r);
 	if (r->tools.env.cwd_fd < 0 || a->ending || r->busy > 0)
 		return;
-	close(r->tools.env.cwd_fd); /* a wait may last days */
+	close(r->tools.env.cwd_fd); /* a wait may last for days, so close the folder */
 	r->tools.env.cwd_fd = -1;
 }
 
