@@ -35,7 +35,7 @@
 #define KEEP_FIRST     (24u << 10)
 #define KEEP_LAST      (32u << 10)
 #define SHOW_EVERY_MS  2000
-#define LINE_MAX_BYTES 4096 /* longest line in which secrets are found before it is cut */
+#define LINE_MAX_BYTES 4096 /* longest line in which secrets are found before the cut */
 #define FILES_MAX      20   /* files of the work folder named in the answer */
 #define FILES_LOOKED   1000
 #define DISK_LOOK_MS   100
@@ -47,13 +47,13 @@ struct command_state {
 	char work[PATH_MAX], start[PATH_MAX];
 	int64_t started_ms, shown_ms;
 	int seconds;           /* time limit */
-	bool bare;             /* without bubblewrap: sandbox.required is 0 */
+	bool bare;             /* the command runs without bubblewrap: sandbox.required is 0 */
 	struct os_timer *look; /* timer of looks at the disk, which the command must not fill */
 	struct trim trim;
-	bool filled; /* stopped since it filled the disk */
+	bool filled; /* the command was stopped, since it filled the disk */
 	struct os_work trimming;
 	struct buf trimmed;      /* report of the trim */
-	struct exec_options how; /* for a second start with the same options */
+	struct exec_options how; /* kept for a second start */
 	struct repository repository;
 	const char *argv[4];
 	char *text; /* owned text that `argv` and `how` point to */

@@ -39,7 +39,7 @@ static int copy_open_folder(const char *path)
 
 /* A folder below a tree, kept open for the next path in it. */
 struct copy_place {
-	int root, fd; /* owned; -1: none */
+	int root, fd; /* both owned; -1: none */
 	char dir[PATH_MAX];
 };
 
@@ -175,7 +175,7 @@ static int make_file(void *user, int dirfd, const char *name, const char *path)
 	int rv = 0;
 
 	if (from < 0)
-		return 0; /* gone or unreadable: not there for the run either */
+		return 0; /* a file gone or unreadable is not there for the run either */
 	if (fstat(from, &st) != 0 || !S_ISREG(st.st_mode))
 		goto out;
 	rv = copy_take(m, path, &st); /* the file may have grown */
@@ -234,7 +234,7 @@ static int make_patched(struct making *m)
 		return 0;
 	buf_init(&out, 2 * PATCH_FILE_MAX);
 	rv = patch_read(&p, m->wish->patch, m->wish->patch_len, m->err);
-	for (size_t i = 0; rv == 0 && i < 2 * p.n; i++) { /* try all, then write */
+	for (size_t i = 0; rv == 0 && i < 2 * p.n; i++) { /* first try all files, then write them */
 		const struct patch_file *f = &p.files[i % p.n];
 		struct patch_side now = {0};
 		struct stat st = {0};
@@ -339,7 +339,7 @@ struct copy_looking {
 	struct copy_changes *out;
 	struct copy_place base, tree;
 	size_t looked;
-	unsigned long long read; /* bytes */
+	unsigned long long read; /* bytes read so far */
 	struct jw left;
 	struct ava_error *err;
 };

@@ -32,12 +32,12 @@
 #define IGNORE_STEPS_ENTRY 20000u
 
 struct wild {
-	const char *begin, *pe, *te; /* pattern, its end, the text's end */
+	const char *begin, *pe, *te; /* begin and end of the pattern's rest; end of the text */
 	bool path;
 	/* Pattern behind the last star and the text position tried for it; the same of the last
 	 * star that may take slashes. NULL: none. */
 	const char *star, *star_at, *deep, *deep_at;
-	bool none;       /* the deep star has been tried only as no folder */
+	bool none;       /* the deep star has been tried only as standing for no folder */
 	uint64_t *steps; /* steps left */
 };
 
@@ -340,10 +340,10 @@ bool wild_glob_match(const struct wild_glob *g, const char *path, size_t skip)
 
 /* ---- sets of rules */
 
-#define RULE_KEEP 1u /* '!': a matching path is not ignored */
-#define RULE_DIR  2u /* ends in '/': folders only */
-#define RULE_NAME 4u /* no '/': about the last part of the path */
-#define RULE_ENDS 8u /* '*' and then nothing special */
+#define RULE_KEEP 1u /* the rule begins with '!': a matching path is kept */
+#define RULE_DIR  2u /* the rule ends in '/': it is about folders only */
+#define RULE_NAME 4u /* the rule has no '/': it is about a path's last part */
+#define RULE_ENDS 8u /* a '*' ends the rule, and nothing special follows */
 
 struct ignore_rule {
 	const char *text;
@@ -356,16 +356,16 @@ struct set {
 	size_t base_len;
 	struct ignore_rule *rules;
 	size_t count;
-	uint64_t used; /* steps that its patterns took */
+	uint64_t used; /* steps that the set's patterns took */
 	enum ignore_rank rank;
 };
 
 struct ignore {
 	struct set *sets;
 	size_t count, cap;
-	size_t rules;    /* of all sets */
+	size_t rules;    /* number of rules in all sets */
 	uint64_t steps;  /* steps left */
-	size_t given_up; /* files of rules that count as none */
+	size_t given_up; /* files whose rules do not count */
 };
 
 struct ignore *ignore_new(void)

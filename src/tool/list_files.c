@@ -20,7 +20,7 @@ struct files {
 	struct gate gate;
 	struct wild_glob glob;
 	size_t n, max, skip; /* skip: bytes of a path that name the listed folder, for globs */
-	bool full;           /* max reached, and there was one more */
+	bool full;           /* `max` is reached, and there was one more entry */
 };
 
 static int files_one(void *user, int dirfd, const char *name, const char *path)

@@ -39,12 +39,12 @@
 #include "tool/mcp_rows.h"
 
 #define MODERN     "2026-07-28"
-#define OLDER      "2025-11-25" /* the newest version with a handshake */
-#define PROBE_PART 6            /* a sixth of the start time is for an answer to the probe */
+#define OLDER      "2025-11-25" /* the newest version that begins with a handshake */
+#define PROBE_PART 6            /* an answer to the probe has 1/6 of the start time */
 #define PAGES_MAX  20
-#define LISTS_MAX  8 /* in a row, of a list that changed while it was read */
+#define LISTS_MAX  8 /* lists read in a row because each changed meanwhile */
 #define WAITS_MAX  1000
-#define WHY_MAX    400 /* bytes; four times as many when invisible characters are escaped */
+#define WHY_MAX    400 /* bytes, but four times as many once invisible characters are escaped */
 /* Unasked messages between two answers before a server counts as broken: a notice counts one, as
  * does each KB; a request, which is answered, and a line that is no message count more. */
 #define NOISE_MAX     8192
@@ -57,34 +57,34 @@ struct server {
 	struct mcp_client *mcp;
 	const struct mcp_conf *conf;
 	enum server_state state;
-	struct mcp_link *link; /* NULL in DOWN */
-	bool older;            /* older era: greeted without a probe */
-	bool tells;            /* reports changes of its list */
+	struct mcp_link *link; /* NULL in SERVER_DOWN */
+	bool older;            /* the server is of the older era: it is greeted without a probe */
+	bool tells;            /* the server reports changes of its list */
 	bool stale;            /* the list must be read again before the next use */
-	bool renewed;          /* the session was renewed, and the list not read since */
+	bool renewed;          /* the session was renewed, and the list was not read since */
 	unsigned sessions;
 	unsigned pages, lists;
 	size_t noise;
 	struct mcp_server_state shown;
-	char why[4 * WHY_MAX + 1]; /* shown.why */
+	char why[4 * WHY_MAX + 1]; /* text of shown.why */
 	char wrote[2 * WHY_MAX];   /* the server's last output that was no JSON; "": none */
 	int64_t ids;
 	int64_t late; /* newest id at the first timeout without any output since; 0: none */
 	struct list asks;
-	struct os_timer *timer; /* timer of the state */
+	struct os_timer *timer; /* time limit of the state */
 	struct mcp_rows tools, coming;
 };
 
 enum ask_kind { ASK_PROBE, ASK_GREET, ASK_GREETED, ASK_LIST, ASK_LISTEN, ASK_CALL };
 
 struct mcp_ask {
-	struct list node; /* server.asks */
+	struct list node; /* in server.asks */
 	struct server *server;
 	int64_t id; /* 0: not sent yet, the server is starting */
 	enum ask_kind kind;
-	struct tool_call *call; /* of ASK_CALL */
+	struct tool_call *call; /* the call of an ASK_CALL */
 	unsigned session;       /* value of server.sessions when it was sent */
-	bool again;             /* a session has refused it once */
+	bool again;             /* a session has refused the question once */
 	struct os_timer *timer;
 };
 
@@ -107,7 +107,7 @@ struct mcp_client {
 	struct os_task begin; /* starts the servers in `waits` */
 	bool quiet;
 	/* ava's own folders, as the kernel names them, hidden from every server */
-	char *root, *config; /* NULL: not there; without a root servers write nothing */
+	char *root, *config; /* NULL: no such folder; without a root servers write nothing */
 	const char *keep_out[3];
 	uint64_t least_mb;
 };
@@ -367,7 +367,7 @@ static void drop_asks(struct server *s, enum ask_kind until)
 /* `code` 0: not needed now. Its tools stay known: the next call or quote starts it again. */
 static void server_down(struct server *s, int code, const char *fmt, ...)
 {
-	struct buf text, open, safe; /* whole, as a part hides secrets; redacted; to show */
+	struct buf text, open, safe; /* whole, since a part hides secrets; redacted; for people */
 	va_list ap;
 
 	buf_init(&text, 2 * MCP_MESSAGE_MAX);
@@ -525,7 +525,7 @@ static void discovered(struct server *s, const json_t *result)
 		json_is_string(v) && strcmp(json_string_value(v), MODERN) == 0;
 	if (!modern) {
 		if (!s->older)
-			greet(s); /* it may speak the older era beside another modern version */
+			greet(s); /* the server may also speak the older era */
 		return;
 	}
 	s->older = false;
@@ -567,11 +567,11 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 	}
 	mcp_ask_over(a);
 	if (kind == ASK_PROBE && !s->older)
-		greet(s); /* also with another modern version: it may speak both eras */
+		greet(s); /* the server may also speak the older era */
 	else if (kind == ASK_GREET || kind == ASK_GREETED)
 		server_down(s, AVA_EPROTO, "it %s: %s", how, said);
 	else if (kind == ASK_LIST && code == RPC_NO_METHOD)
-		mcp_listed(s); /* it has no tools */
+		mcp_listed(s); /* the server has no tools */
 	else if (kind == ASK_LIST)
 		server_down(s, AVA_EPROTO, "it does not list its tools: %s", said);
 }
@@ -623,7 +623,7 @@ static void on_message(const char *text, size_t len, void *user)
 	}
 	s->noise = a ? 0 : s->noise + noise + len / 1024;
 	if (a) {
-		mcp_link_drop(s->link, a->id); /* the rest of its stream is not wanted */
+		mcp_link_drop(s->link, a->id); /* nothing more of this stream is wanted */
 		if (s->wrote[0])
 			ask_refused(a, 0, s->wrote);
 		else if (m.error)
@@ -680,7 +680,7 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 		return;
 	if (status > 0) /* a status counts more than unreadable output */
 		s->wrote[0] = '\0';
-	if (a->kind == ASK_LISTEN) { /* changes cannot be reported (any more) */
+	if (a->kind == ASK_LISTEN) { /* the server reports no changes (any more) */
 		s->stale = s->stale || status <= 0;
 		mcp_ask_over(a);
 	} else if (status <= 0 && a->kind == ASK_CALL) {
@@ -716,7 +716,7 @@ static void on_ended(const char *why, void *user)
 		server_down(s, AVA_EIO, "%s", why);
 		return;
 	}
-	s->older = true; /* some end at an unknown request: start without the probe */
+	s->older = true; /* some servers end at an unknown request: send no probe */
 	server_start(s);
 }
 
@@ -841,7 +841,7 @@ static void mcp_call_stop(struct tool_call *c)
 	if (s->state == SERVER_READY)
 		server_down(s, 0, "%s", "");
 	else if (!s->mcp->quiet)
-		server_start(s); /* waits for its list go on */
+		server_start(s); /* waits for the server's list go on */
 }
 
 /* ---- waits for servers */

@@ -39,7 +39,7 @@ struct mcp_conf_reading {
 	const char *path;
 	struct redact *redact;
 	struct ava_error *err;
-	int rv; /* the first fault; it ends the reading */
+	int rv; /* the first error, which ends the reading; 0: none */
 };
 
 __attribute__((format(printf, 2, 3))) static void mcp_conf_wrong(struct mcp_conf_reading *r,

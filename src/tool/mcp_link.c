@@ -34,32 +34,31 @@
 #include "tool/trim.h"
 
 #define END_MS      500  /* time a process has to end once its input is closed */
-#define SAID_MAX    2048 /* bytes kept of its stderr */
+#define SAID_MAX    2048 /* bytes kept of what the process wrote to stderr */
 #define FOR_EVER_MS (86400000ll * 30)
 #define CONNECT_MS  5000
 #define HEADERS_MAX 32
-#define DISK_MS     100 /* between two looks at the disk */
-#define DISK_LOOKS  100 /* looks after which its files count as its own, to be kept */
+#define DISK_MS     100 /* pause between two looks at the disk */
+#define DISK_LOOKS  100 /* looks after which the server's files are kept as its own */
 
 struct mcp_link {
 	struct mcp_link_options o;
 	bool closed;
 	struct os_task sweep;
-	/* a process */
-	struct exec_child *child; /* NULL: ended */
-	struct buf line;          /* the begun line */
+	/* The fields of a process. */
+	struct exec_child *child; /* NULL: the process has ended */
+	struct buf line;          /* the last line, not ended yet */
 	char why[SAID_MAX + 200]; /* why the link broke; "": it works */
 	char work[PATH_MAX];
-	struct os_timer *look; /* timer of looks at the disk, which it must not fill; NULL: it has
-				  no folder */
+	struct os_timer *look; /* timer of looks at the disk's room; NULL: no folder */
 	struct trim trim;
 	struct os_work trimming;
 	bool trims, trimmed, owed; /* a trim runs; files were removed; another trim is due */
 	unsigned looks;
-	/* HTTP */
+	/* The fields of HTTP. */
 	struct http_pool *pool;
 	struct list exchanges;
-	char session[4200]; /* "Mcp-Session-Id: …"; "": none */
+	char session[4200]; /* header of the session: "Mcp-Session-Id: …"; "": none */
 };
 
 struct exchange {
@@ -219,7 +218,8 @@ static void process_done(const struct exec_end *end, void *user)
 	char said[SAID_MAX + 1], why[SAID_MAX + 100]; /* whole: redaction misses a part */
 
 	l->child = NULL;
-	/* It may have written until it was gone, or have ended on the disk that it filled. */
+	/* The process may have written until it was gone, or have ended on the disk that it
+	 * filled. */
 	l->owed = l->look != NULL && trim_due(&l->trim);
 	if (l->owed && !l->trims)
 		trim_start(l);

@@ -16,14 +16,14 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define NAME_BYTES  64 /* most bytes of a tool's name at the services */
+#define NAME_BYTES  64 /* most bytes of a tool's name that services take */
 #define WORDS_CHARS 2000
 #define WORDS_MAX   65536
 #define SCHEMA_MAX  16384
 
 struct mcp_row {
 	struct tool row;
-	const char *name; /* as the server has it */
+	const char *name; /* the tool's name at its server */
 };
 
 void mcp_rows_free(struct mcp_rows *t)
@@ -76,7 +76,7 @@ static bool full_name(const char *server, const char *name, char out[NAME_BYTES 
 /* Write the schema into `out`; false: not a schema. */
 static bool schema_of(const struct mcp_rows *t, const json_t *schema, struct buf *out)
 {
-	json_t *again = NULL; /* removing hidden characters may have made names equal */
+	json_t *again = NULL; /* the schema once more: removed characters may make names equal */
 	struct buf b;
 
 	buf_init(&b, SCHEMA_MAX);
@@ -120,7 +120,7 @@ bool mcp_rows_take(struct mcp_rows *t, const struct tool *like, const char *serv
 	buf_fini(&text);
 	if (!r || !r->name || !r->row.name || !r->row.description)
 		return false;
-	for (; i > 0 && strcmp(t->v[i - 1]->row.name, full) > 0; i--) /* by name */
+	for (; i > 0 && strcmp(t->v[i - 1]->row.name, full) > 0; i--) /* rows are sorted by name */
 		t->v[i] = t->v[i - 1];
 	t->v[i] = r;
 	t->n++;

@@ -16,7 +16,7 @@
 #include "tool/job.h"
 
 #define FOUND_DEFAULT 8
-#define FOUND_LIST    30 /* rows without a query */
+#define FOUND_LIST    30 /* rows shown without a query */
 
 static void memory_found(struct memory_op *op)
 {
@@ -73,7 +73,7 @@ static void memory_search_start(struct tool_call *c)
 		c->done(c);
 		return;
 	}
-	op->words = query; /* the arguments stay until done */
+	op->words = query; /* borrowed from the arguments, which stay until `done` */
 	op->row.kind = kind;
 	op->row.user = env->user_id;
 	op->row.cwd = env->cwd;

@@ -27,9 +27,9 @@
 
 #define PDFTOTEXT     "/usr/bin/pdftotext"
 #define CONVERTERS    4
-#define SEARCHES      4 /* at once */
+#define SEARCHES      4 /* searches at once */
 #define CONVERT_MS    20000
-#define RUN_BYTES_MAX (4u << 20) /* kept for a run */
+#define RUN_BYTES_MAX (4u << 20) /* bytes of pages kept for a run */
 #define ALL_BYTES_MAX (64u << 20)
 #define HTML_MAX      (2u << 20)
 #define WALL_MAX      1500 /* bytes of text below which a page may be a wall */
@@ -42,18 +42,18 @@ struct pages {
 	struct pages_options o;
 	char *texts[8]; /* owned texts that `o` points to */
 	size_t ntexts;
-	struct http_client *client; /* NULL: not needed yet, as for `fetcher` */
+	struct http_client *client; /* NULL: neither this nor `fetcher` was needed yet */
 	struct fetcher *fetcher;
 	struct http_pool *search;
-	bool offers_search; /* counted in `searchers` */
-	struct list pages;  /* pages_page.node */
+	bool offers_search; /* the runtime is counted in `searchers` */
+	struct list pages;  /* struct pages_page, the last used first */
 	size_t bytes;
-	struct list waiting; /* pages_get.node: fetched, not converted yet */
+	struct list waiting; /* struct pages_get: fetched, not converted yet */
 	unsigned converting;
 	char *bwrap, *inside, *page;
 };
 
-extern const struct tool tool_web_search; /* web_search.c */
+extern const struct tool tool_web_search; /* defined in web_search.c */
 
 /* ---- life */
 

@@ -26,13 +26,13 @@
 
 #define LINES_DEFAULT 2000
 #define LINES_CUT     4000        /* bytes of one line that are shown */
-#define LINES_HELD    (32u << 10) /* held, so that a secret that begins before the cut is found */
+#define LINES_HELD    (32u << 10) /* bytes held, so that a secret across the cut is found */
 
 /* Numbered lines of a text that arrives in pieces. */
 struct read_lines {
-	int64_t first, last; /* wanted, from 1 */
+	int64_t first, last; /* numbers of the wanted lines, from 1 */
 	const struct redact *redact;
-	const char *needle; /* show only lines that hold it, in one piece; NULL: all; *borrowed* */
+	const char *needle; /* *borrowed*; show only lines that hold it in one piece; NULL: all */
 	struct buf body;
 	struct buf line;   /* the line being collected, at most LINES_HELD bytes */
 	uint64_t line_len; /* whole length of that line so far */
@@ -97,7 +97,7 @@ static void lines_emit(struct read_lines *l)
 	const char *s = l->line.data != NULL ? l->line.data : "";
 	size_t len = l->line.len, before = l->body.len, skip = 0;
 	bool crlf = len > 0 && len == l->line_len && s[len - 1] == '\r';
-	uint64_t behind = l->line_len - len; /* bytes of the line that are not held */
+	uint64_t behind = l->line_len - len; /* bytes of the line that are not in `line` */
 	struct buf clean;
 
 	if (l->at == 1 && len >= 3 && memcmp(s, bom, 3) == 0)
@@ -191,7 +191,7 @@ static int lines_range(const json_t *args, bool to_end, int64_t *first, int64_t 
 #define CACHED_MAX  (32u << 10) /* largest file that is read on the loop */
 #define BINARY_LOOK (8u << 10)
 #define FILE_SPARE  (6u << 10)    /* room for a path and a note */
-#define BEHIND_MAX  (256ll << 20) /* bytes read after the range was reached */
+#define BEHIND_MAX  (256ll << 20) /* bytes counted beyond the range at most */
 
 struct read_reading {
 	char path[PATH_MAX];
@@ -200,7 +200,7 @@ struct read_reading {
 	struct gate gate;
 	struct read_lines lines;
 	int64_t behind; /* bytes read since the range was reached */
-	bool more;      /* the file goes on where we stopped counting */
+	bool more;      /* the file goes on where counting stopped */
 };
 
 /* Read until `data` is full or the file ends. -1 and errno. */
@@ -425,7 +425,7 @@ const struct tool tool_read_file = {
 
 /* ---- read_result */
 
-#define PIECE_MAX    2000 /* bytes; a longer line is shown as several */
+#define PIECE_MAX    2000 /* bytes of a piece; a longer line is shown as several */
 #define RESULT_SPARE (2u << 10)
 
 struct wish {

@@ -26,14 +26,14 @@
 #include "tool/pages.h"
 
 #define URLS_MAX   10
-#define PART_BYTES (24u << 10) /* of one page in one answer */
-#define ALL_BYTES  (48u << 10) /* of all pages; less where the call may have less */
+#define PART_BYTES (24u << 10) /* bytes of one page in one answer */
+#define ALL_BYTES  (48u << 10) /* bytes of all pages in one answer; a call may have less */
 #define SPARE      (4u << 10)
 #define HASH_SHOWN 6 /* digits of the hash in a cursor, to know the page again */
 #define NOT_SEEN   "not_seen"
 
 struct read_webpages_item {
-	const char *url; /* in the arguments */
+	const char *url; /* borrowed from the arguments */
 	struct address_url parsed;
 	struct pages_get get;
 	bool seen, running;
@@ -46,7 +46,7 @@ struct read_webpages_reading {
 	struct os_work work;
 	bool raw, working;
 	unsigned n, left;
-	size_t from;               /* of the page, in bytes */
+	size_t from;               /* offset in the page */
 	char hash[HASH_SHOWN + 1]; /* hash of the page that `from` is about; "": any */
 	struct read_webpages_item items[URLS_MAX];
 };
@@ -193,7 +193,7 @@ static void get_all(struct read_webpages_reading *r)
 {
 	struct tool_call *c = r->call;
 
-	r->left = 1; /* one more until all are begun */
+	r->left = 1; /* 1 for this loop, so that no early end is the last */
 	for (unsigned i = 0; i < r->n; i++) {
 		struct read_webpages_item *it = &r->items[i];
 

@@ -35,7 +35,7 @@
 #include "codec/utf8.h"
 #include "tool/ignore.h"
 
-#define OPEN_TRIES 128 /* lookups that raced with a rename (EAGAIN) */
+#define OPEN_TRIES 128 /* tries of a lookup that races with a rename (EAGAIN) */
 #define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 
 enum { OPENAT2_UNKNOWN, OPENAT2_YES, OPENAT2_NO };
@@ -398,7 +398,7 @@ int root_open_dir(const struct root *root, const char *path, struct ava_error *e
 #define LIST_BYTES (64u << 10)
 
 struct entry {
-	size_t name; /* offset in names */
+	size_t name; /* offset in `names` */
 	enum root_kind { KIND_FILE, KIND_DIR, KIND_OTHER } kind;
 };
 
@@ -408,9 +408,9 @@ struct level {
 	struct buf names;
 	struct entry *entries;
 	size_t count, cap, at;
-	size_t path_len;   /* of this folder in walker.path */
-	size_t mark;       /* ignore rules before this folder's */
-	bool ignores, git; /* has a .gitignore; has a .git */
+	size_t path_len;   /* length of this folder's path in walker.path */
+	size_t mark;       /* number of ignore rules before those of this folder */
+	bool ignores, git; /* the folder has a .gitignore; a .git */
 };
 
 struct walker {

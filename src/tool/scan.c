@@ -412,17 +412,17 @@ void scan_activity(const json_t *args, struct buf *out)
  * ones, down to a single position with WORK_MAX. Between two calls the
  * gate is asked, so none may take long: about 50 ms at the very worst. */
 
-#define BLOCK         (32u << 10)  /* bytes of lines in one go */
-#define SCAN_CALL     (256u << 20) /* start positions times length, in one call */
+#define BLOCK         (32u << 10)  /* bytes of lines matched in one go */
+#define SCAN_CALL     (256u << 20) /* most start positions times length of one call */
 #define WORK_CALL     (8u << 20)   /* backtracking one call may cost */
 #define WORK_MAX      1000000u     /* backtracking one start position may cost */
 #define DEPTH_MAX     10000u
 #define HEAP_MAX_KIB  (16u << 10)
 #define JIT_STACK_MAX (1u << 20)
-#define SLOW_US       5000 /* a slower call makes the window smaller */
+#define SLOW_US       5000 /* a call slower than this makes the window smaller */
 
 struct match {
-	char plain[MATCH_PATTERN_MAX + 1]; /* the pattern, when code is NULL */
+	char plain[MATCH_PATTERN_MAX + 1]; /* the pattern as text when `code` is NULL */
 	size_t plain_len;
 	const struct gate *gate;
 	pcre2_code *code;
@@ -450,7 +450,7 @@ static bool looks_around(const char *p)
 			if (p[2] != ':' && strncmp(p, "(?i)", 4) != 0)
 				return true;
 		} else if (strchr("+*?}", p[0]) != NULL && p[1] == '+') {
-			return true; /* possessive: gives no newline back */
+			return true; /* a possessive star gives no newline back */
 		}
 	}
 	return false;
@@ -487,7 +487,7 @@ static int scan_set_up(struct match *m, unsigned flags)
 	pcre2_set_depth_limit(m->ctx, DEPTH_MAX);
 	pcre2_set_heap_limit(m->ctx, HEAP_MAX_KIB);
 	if ((flags & MATCH_NO_JIT) || pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE) != 0)
-		return 0; /* no JIT: slower, same results */
+		return 0; /* without JIT matching is slower and finds the same */
 	m->stack = pcre2_jit_stack_create(32u << 10, JIT_STACK_MAX, NULL);
 	if (m->stack == NULL)
 		return AVA_ENOMEM;
@@ -737,7 +737,7 @@ static int next_by_block(struct match *m, const char *data, size_t len, size_t *
 		line_around(data, len, line->at, line);
 		next = line->end + 1;
 		drop_cr(data, line);
-		if (*from + hit.end > line->end) { /* a match past the end of its line */
+		if (*from + hit.end > line->end) { /* the match goes past the end of its line */
 			m->by_line = true;
 			*from = line->start;
 			return 2;

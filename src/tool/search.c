@@ -36,13 +36,13 @@
 /* ---- search_codebase */
 
 #define RESULTS_DEFAULT 50
-#define OUTPUT_MAX      (1u << 20) /* bytes of result lines; stop there */
+#define OUTPUT_MAX      (1u << 20) /* most bytes of result lines */
 
 struct search_listing {
 	struct scan scan;
 	struct buf *out;
 	size_t max;
-	bool full; /* max reached, and there was one more */
+	bool full; /* `max` is reached, and there was one more match */
 };
 
 static int list_hit(void *user, const struct scan_hit *h)
@@ -124,8 +124,8 @@ struct search_reading {
 	struct ranked *files;
 	size_t count, cap;
 	size_t context, max_files;
-	size_t bytes_max; /* of the answer */
-	size_t shown;     /* files */
+	size_t bytes_max; /* most bytes of the answer */
+	size_t shown;     /* files shown so far */
 	bool no_memory;
 };
 
@@ -170,9 +170,9 @@ struct search_view {
 	const struct redact *redact;
 	const char *path, *data;
 	size_t len, pos; /* pos: begin of the first line not shown yet */
-	int64_t line;    /* its number */
+	int64_t line;    /* number of the line at `pos` */
 	size_t after;    /* context lines still due after the last match */
-	size_t hits;     /* shown */
+	size_t hits;     /* matches shown so far */
 	bool any;        /* a group was shown, in any file */
 };
 
@@ -244,7 +244,7 @@ static int show_file(struct search_reading *s, const struct ranked *f, size_t li
 	int fd = root_open_file(&s->scan.root, f->path, &st, err), rv;
 
 	if (fd < 0)
-		return 0; /* gone since; the counts still include it */
+		return 0; /* the file is gone, but the counts still include it */
 	rv = scan_load(&s->scan, fd, &v.len);
 	close(fd);
 	if (rv == 1 && v.len != 0) {

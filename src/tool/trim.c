@@ -29,7 +29,7 @@
 
 #define OWN_MB     16u /* a program that wrote less did not fill the disk */
 #define OWN_INODES 64u
-#define FOUND_MAX  100000 /* files listed at a time; then the folder is read again */
+#define FOUND_MAX  100000 /* files listed at a time; for more the folder is read again */
 #define DEPTH_MAX  100    /* a deeper folder counts as one file */
 #define SAID_MAX   10
 #define LARGE      ((uint64_t)1 << 20) /* least size of an older file to remove or restore */
@@ -37,7 +37,7 @@
 enum trim_kind { TRIM_MADE, TRIM_FOLDER, TRIM_CHANGED };
 
 struct trim_found {
-	size_t path, order; /* in `names` */
+	size_t path, order; /* place of the path in `names`; order of finding */
 	uint64_t bytes;
 	struct statx_timestamp at;
 	enum trim_kind kind;
@@ -50,7 +50,7 @@ struct trimming {
 	struct buf names;
 	char path[PATH_MAX];
 	uint64_t bytes;   /* bytes found */
-	uint64_t removed; /* bytes */
+	uint64_t removed; /* bytes removed */
 	size_t gone;
 	struct buf *said;
 };
@@ -209,7 +209,7 @@ static bool trim_one(struct trimming *k, int root, const char *where, const stru
 
 	if (dir < 0)
 		return false;
-	/* In the copy, 1: the project has no such file. */
+	/* 1: there is nothing to put back, so remove the file. */
 	rv = where || f->kind == TRIM_FOLDER ? 1
 					     : copy_put_back(k->t->copy, path, f->bytes >= LARGE);
 	back = rv == 0;

@@ -21,15 +21,15 @@
 #include "tool/root.h"
 
 #define LINES_NAMED 10  /* most places of old_string that are named */
-#define HINT_CHARS  120 /* of the nearest line */
+#define HINT_CHARS  120 /* characters shown of the nearest line */
 
 struct write_change {
 	char path[PATH_MAX];
-	char *data; /* the file's bytes; owned; NULL: not there */
+	char *data; /* bytes of the file; owned; NULL: there is no file */
 	size_t len;
 	char *flat; /* the bytes with LF for each CR LF; owned */
 	size_t flat_len;
-	bool crlf; /* most of its lines end in CR LF */
+	bool crlf; /* most lines of the file end in CR LF */
 	struct stat st;
 };
 
@@ -183,7 +183,7 @@ static void write_start(struct tool_call *c)
 /* ---- edit_file */
 
 struct edit {
-	char *old, *new; /* flat; owned */
+	char *old, *new; /* both owned, with LF for each CR LF */
 	bool all;
 };
 
