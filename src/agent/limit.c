@@ -421,11 +421,11 @@ bool compact_due(const struct agent *a, struct agent_compact *out)
 {
 	int64_t window = limit_window(a), now = limit_next_input(a);
 	int64_t high = tenths(window, HIGH_TENTHS) - reserve(a);
-	int64_t fits = now + window_left(a) - LIMIT_LEAST_ROOM; /* the largest input that fits */
+	int64_t fits = now + window_left(a) - LIMIT_LEAST_ROOM; /* leaves the least reply */
 
 	*out = (struct agent_compact){.tokens = now, .overflow = a->at.overflowed};
 	out->newest = out->overflow || (window > 0 && now > fits);
-	if (out->overflow && (window <= 0 || now <= fits)) { /* the window shows no overflow */
+	if (out->overflow && (window <= 0 || now <= fits)) { /* ava's numbers show none */
 		out->target = out->most = now / 2;
 		return true;
 	}

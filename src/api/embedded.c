@@ -149,7 +149,7 @@ struct embedded_cursor {
 	size_t nframes;
 	struct frame *given; /* the frame the caller borrows */
 	struct buf line;     /* the line the caller borrows */
-	uint64_t last;       /* lsn of the newest event given; AVA_NOW: none yet */
+	uint64_t last;       /* events behind this lsn come next; AVA_NOW: none came yet */
 	bool woken, ended;
 	char run[24], session[64];
 };

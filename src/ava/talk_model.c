@@ -127,7 +127,7 @@ int session_settle(struct session *s, const char *cwd, struct ava_error *err)
 	struct op_session is;
 	char *folder;
 
-	(void)ops_session(s->core, s->id, &is, NULL); /* reads only the head of the file */
+	(void)ops_session(s->core, s->id, &is, NULL); /* takes the folder from the file */
 	if (!cwd || !*cwd || strcmp(cwd, s->cwd) == 0 || spec_check_cwd(s->cwd, NULL) == 0 ||
 	    spec_check_cwd(cwd, NULL) != 0 || (s->talk && !is_idle(s->talk)))
 		return session_load(s, err);

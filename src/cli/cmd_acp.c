@@ -39,7 +39,7 @@ static const struct opt opts[] = {
 };
 
 #define LAST_S   10    /* seconds to end the turns under way when a daemon does not answer */
-#define LIST_MAX 10000 /* most conversations in a list */
+#define LIST_MAX 10000 /* conversations in a list, which fits an answer for any folders */
 
 static volatile sig_atomic_t stopped;
 

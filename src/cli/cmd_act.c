@@ -256,7 +256,7 @@ static int cancel_run(int argc, char **argv)
 	struct client *c;
 	int code;
 
-	if (argc == 1 && strcmp(argv[0], "all") == 0) { /* "all" is short for --all */
+	if (argc == 1 && strcmp(argv[0], "all") == 0) { /* as in a conversation: short for --all */
 		o.all = true;
 		argc = 0;
 	}

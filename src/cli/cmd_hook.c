@@ -47,7 +47,7 @@
 #define LOCK_MS       2000
 #define TAIL_MAX      (1u << 20) /* bytes at a transcript's end searched for its last line */
 #define LAST_LINE_MS  200        /* longest wait for the transcript's last line */
-#define CLOCK_BACK_MS 60000      /* a card ahead by more shows that the clock was set back */
+#define CLOCK_BACK_MS 60000      /* no hook works so long; further ahead: the clock was set back */
 #define ACTIVITY_MAX  200
 #define GLUED_MAX     64 /* most beginnings in one line with nothing whole behind them */
 #define SESSIONS_MAX  100000

@@ -82,7 +82,7 @@ struct bridge {
 	bool too_long;  /* the line's middle is dropped */
 	int64_t end_ms; /* stdin has ended, and answers are awaited till then; 0: not yet */
 	char session[80];
-	struct buf cwd; /* the working folder, escaped for a header */
+	struct buf cwd; /* the working folder, escaped for a URL */
 };
 
 /* ---- out */

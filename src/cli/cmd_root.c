@@ -373,7 +373,7 @@ static int add_artifact(struct export *e, const char *name, struct ava_error *er
 	if (snprintf(path, sizeof(path), "runs/%s/artifacts/%s", e->id, name) >= (int)sizeof(path))
 		return 0;
 	rv = sys_read_file(e->rootfd, path, FILE_MAX, &data, &len, err);
-	if (rv != 0) /* no such file */
+	if (rv != 0) /* it is no file, or gone */
 		return rv == AVA_ENOMEM || rv == AVA_ETOOBIG ? rv : 0;
 	hash_sha256_hex(data, len, hash);
 	jw_object(&e->w, NULL);

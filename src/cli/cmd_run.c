@@ -26,11 +26,11 @@
 #include "cli/term.h"
 #include "codec/json.h"
 
-#define ASK_TIMES   3    /* tries for an answer that is understood */
+#define ASK_TIMES   3    /* answers in a row that are not understood */
 #define QUOTE_TIMES 20   /* most quotes of one task */
 #define LIVE_MS     1000 /* pause before the status line is written anew */
 #define GROUP_WAIT  2    /* s; pause between two looks at all runs */
-#define RESULT_WAIT 10   /* s; longest wait for a result after the last event */
+#define RESULT_WAIT 10   /* s; longest wait for a result, which is there when the last event is */
 
 static struct {
 	struct task_options task;

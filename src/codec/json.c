@@ -289,7 +289,7 @@ int json_escape(struct buf *out, const char *s, size_t len)
  * any possible fault) goes to jansson, which also words the error; accepted text jansson would
  * have read the same. In foreign text faults with one likely meaning are put right. */
 
-#define DIGITS_MAX 15 /* most digits of a number with a point: doubles up to 1e15 keep them */
+#define DIGITS_MAX 15 /* most digits of a number with a point: they and 1e15 are exact doubles */
 
 enum json_reading { READ_OWN, READ_MODEL, READ_OTHERS };
 

@@ -39,7 +39,7 @@
 struct exec_child {
 	struct os_loop *loop;
 	struct os_poll *out, *end;
-	struct os_timer *timer; /* fires at the time limit; after a kill, a second later */
+	struct os_timer *timer; /* fires at the time limit; after a kill, a second for its tree */
 	pid_t pid;
 	int pidfd, pipe;
 	/* a child to talk with; else -1 and NULL */

@@ -19,7 +19,7 @@
 
 #define STATE_BYTES ((size_t)256 << 10)
 #define VERSION     1
-#define RESET_MS    (6 * 86400000LL) /* Telegram renews ids after a week; less a day of doubt */
+#define RESET_MS    (6 * 86400000LL) /* a week without updates renews ids; less a day of doubt */
 
 /* ---- reading */
 

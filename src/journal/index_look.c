@@ -31,7 +31,7 @@
 #define ROWS_MAX    ((size_t)1 << 20)   /* rows in memory before they become chunks */
 #define STORE_BYTES ((uint64_t)1 << 20) /* new bytes that make storing worthwhile */
 #define STORE_FILES 64
-#define SETTLED_MS  2000 /* a change as young may be followed by one that times do not show */
+#define SETTLED_MS  2000 /* for so long a further change may leave the times as they are */
 
 /* ---- files */
 

@@ -38,8 +38,8 @@
 #define STREAM_FIRST ((uint64_t)1 << 20)   /* bytes of a first batch, which a slow reader holds */
 #define FIRST_BATCH  ((uint64_t)16 << 20)  /* bytes of a first batch for which a reader waits */
 #define BATCH        ((uint64_t)32 << 20)  /* bytes of lines in a later batch where all are kept */
-#define TEXT_BATCH   ((uint64_t)256 << 20) /* the same where a text leaves few lines */
-#define SEARCH_LEAST 16                    /* files from which a search is shared among threads */
+#define TEXT_BATCH   ((uint64_t)256 << 20) /* bytes of lines in any batch where a text leaves few */
+#define SEARCH_LEAST 16                    /* with fewer files none is left out by its text */
 #define DAY_MS       INT64_C(86400000)
 
 struct ava_log {

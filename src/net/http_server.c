@@ -67,7 +67,7 @@ struct http_server_request {
 	bool suspended, queued, watched, hung_up;
 	struct MHD_Response *response;
 	int status;
-	struct http_stream *stream; /* the answer's stream until the connection ends; NULL: none */
+	struct http_stream *stream; /* until the connection is done with it; NULL: none */
 	void (*gone)(struct http_request *req, void *user);
 	void *gone_user;
 };
@@ -611,7 +611,8 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 
 	if (st && head->len)
 		rv = http_stream_write(st, head->body, head->len);
-	if (st && rv >= 0) /* only HTTP/1.0, without chunks, uses the block of 128 bytes */
+	/* A small block: it is held all the time, and only HTTP/1.0, without chunks, uses it. */
+	if (st && rv >= 0)
 		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 128, stream_read_cb,
 							     st, NULL);
 	request_answer(r, head, response);

@@ -175,7 +175,7 @@ bool heard_is(const char *phrases, const char *word)
 
 static const struct offline_heard_row {
 	enum topic topic;
-	unsigned needs;                  /* HAS_ bits of which one must be true; 0: none must */
+	unsigned needs;                  /* HAS_ bits of which one must be true; 0: no condition */
 	unsigned most;                   /* most words of the message; 0: any number */
 	const char *begins, *has, *also; /* one phrase of each must stand; NULL: none needed */
 } rows[] = {

@@ -363,7 +363,7 @@ static void take_numbers(struct reply_error *e, const struct numbers *n)
 	if (e->prompt == 0 && total > 0)
 		e->prompt = output > 0 && output < total ? total - output : total;
 	if (e->window == 0 && e->prompt > 0 && total == 0 && n->least > e->prompt)
-		e->window = n->least; /* `least` leaves no room for the output either */
+		e->window = n->least; /* the prompt fits, but not with the output */
 	if (e->window == 0 && n->least > 0 && n->least < MAX(e->prompt, n->of[AMOUNT_OTHER])) {
 		e->window = n->least;
 		e->guessed = e->prompt == 0;

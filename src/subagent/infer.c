@@ -52,7 +52,7 @@ struct infer_job {
 	struct wire_ticket ticket;    /* ticket and the fields below: for a remote model */
 	struct buf body;
 	struct wirecall wire;
-	struct redact_live text, thinking; /* text so far for watchers, without secrets */
+	struct redact_live text, thinking; /* take secrets out of what watchers get */
 	struct hash_sha256 prefix;         /* hash that a rehash makes */
 	int64_t prefix_bytes;
 	char word[32]; /* class of the error */

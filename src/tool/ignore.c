@@ -32,7 +32,7 @@
 #define IGNORE_STEPS_ENTRY 20000u
 
 struct wild {
-	const char *begin, *pe, *te; /* begin and end of the pattern's rest; end of the text */
+	const char *begin, *pe, *te; /* begin and end of the pattern; end of the text */
 	bool path;
 	/* Pattern behind the last star and the text position tried for it; the same of the last
 	 * star that may take slashes. NULL: none. */
@@ -343,7 +343,7 @@ bool wild_glob_match(const struct wild_glob *g, const char *path, size_t skip)
 #define RULE_KEEP 1u /* the rule begins with '!': a matching path is kept */
 #define RULE_DIR  2u /* the rule ends in '/': it is about folders only */
 #define RULE_NAME 4u /* the rule has no '/': it is about a path's last part */
-#define RULE_ENDS 8u /* a '*' ends the rule, and nothing special follows */
+#define RULE_ENDS 8u /* the rule is '*' and then nothing special */
 
 struct ignore_rule {
 	const char *text;

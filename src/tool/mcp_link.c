@@ -50,7 +50,7 @@ struct mcp_link {
 	struct buf line;          /* the last line, not ended yet */
 	char why[SAID_MAX + 200]; /* why the link broke; "": it works */
 	char work[PATH_MAX];
-	struct os_timer *look; /* timer of looks at the disk's room; NULL: no folder */
+	struct os_timer *look; /* timer of looks at the disk, not to be filled; NULL: no folder */
 	struct trim trim;
 	struct os_work trimming;
 	bool trims, trimmed, owed; /* a trim runs; files were removed; another trim is due */
