@@ -433,12 +433,13 @@ static int ready_file(struct view_set *s, struct view *v)
 
 static int run_appends(struct view_set *s, struct view *v)
 {
-	size_t rest = v->partial;
+	size_t rest;
 	ssize_t n;
 	int niov = 0;
 
 	if (ready_file(s, v) != 0)
 		return -1;
+	rest = v->partial; /* 0 when ready_file has gone on in the next part */
 	for (struct op *op = v->first; op != NULL && niov < VIEW_IOV && op->kind == JOURNAL_APPEND;
 	     op = op->next) {
 		s->iov[niov].iov_base = (void *)(uintptr_t)(op->bytes + rest);

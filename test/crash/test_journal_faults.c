@@ -324,6 +324,31 @@ TEST(disk_fills_up)
 	}
 }
 
+/* A full disk takes a part of a line, and somebody writes the file anew before the rest is
+ * written: the next part has the line whole. */
+TEST(rewritten_behind_half_a_line)
+{
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "0123456789\n");
+	rig_append(&rig, "warm.jsonl", "x\n");
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	memdisk_limit(rig.d, 0);
+	memdisk_limit(rig.d, memdisk_used(rig.d) + strlen("abcdefghij\nabcd"));
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "abcdefghij\n"), 0);
+	assert_int_equal(journal_sync(rig.j), AVA_EFULL);
+	rig_holds(&rig, "/a.jsonl", "0123456789\nabcdefghij\nabcd");
+	memdisk_fail_name(rig.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EIO);
+	memdisk_limit(rig.d, SIZE_MAX);
+	memdisk_write(rig.d, "/a.jsonl", "mine\n", 5);
+	rig_wait(&rig, 5); /* it looks at the file again after a second */
+	assert_true(memdisk_fail_end(rig.d));
+	assert_int_equal(rig.last_rv, 0);
+	rig_holds(&rig, "/a.jsonl", "mine\n");
+	rig_holds(&rig, "/a.2.jsonl", "abcdefghij\nabcdefghij\n");
+}
+
 /* What it wrote stands in the first segment. */
 static void crashed_behind_a_line(void)
 {
