@@ -35,6 +35,7 @@
 #define PREFIX      "/api/v1"
 #define INSIST_MAX  5
 #define TEXTS_MAX   ((size_t)16 << 20)
+#define PATHS_MAX   ((size_t)1 << 20)
 #define OPEN_MAX    9     /* tries to open a daemon, within ten seconds */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
 #define SLOW_MS     2000  /* wait after which a person is told what it is for */
@@ -97,12 +98,17 @@ static int api_send(struct client *c, const char *path, const char *body, json_t
 		    struct ava_error *err)
 {
 	struct client_reply r;
-	char full[512];
+	struct buf full;
 	int rv;
 
 	*out = NULL;
-	snprintf(full, sizeof(full), PREFIX "%s", path);
-	rv = client_call(c, body != NULL ? "POST" : "GET", full, body, &r, err);
+	buf_init(&full, PATHS_MAX);
+	rv = buf_addf(&full, PREFIX "%s", path);
+	if (rv == 0)
+		rv = client_call(c, body != NULL ? "POST" : "GET", full.data, body, &r, err);
+	else
+		err_set(err, rv, "the request is too long");
+	buf_fini(&full);
 	if (rv != 0)
 		return rv;
 	if (status != NULL)
@@ -160,15 +166,30 @@ int api_texts(struct buf *body, struct ava_error *err, ...)
 	return rv;
 }
 
+/* The path of a request; *owned* (buf_fini), also when it is too long. */
+static int api_path(struct buf *path, const char *fmt, va_list ap, struct ava_error *err)
+{
+	int rv;
+
+	buf_init(path, PATHS_MAX);
+	rv = buf_vaddf(path, fmt, ap);
+	return rv == 0 ? 0 : err_set(err, rv, "the request is too long");
+}
+
 int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
 {
-	char path[256];
+	struct buf path;
 	va_list ap;
+	int rv;
 
+	*out = NULL;
 	va_start(ap, path_fmt);
-	vsnprintf(path, sizeof(path), path_fmt, ap);
+	rv = api_path(&path, path_fmt, ap, err);
 	va_end(ap);
-	return api_call(c, path, NULL, out, NULL, err);
+	if (rv == 0)
+		rv = api_call(c, path.data, NULL, out, NULL, err);
+	buf_fini(&path);
+	return rv;
 }
 
 /* The first key of ours that the daemon has otherwise, and goes on with; NULL: none. */
@@ -355,31 +376,37 @@ int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
 {
 	struct client *c = NULL;
 	struct ava_error err;
-	char path[256];
+	struct buf path;
 	va_list ap;
 	int rv;
 
 	*out = NULL;
 	va_start(ap, path_fmt);
-	vsnprintf(path, sizeof(path), path_fmt, ap);
+	rv = api_path(&path, path_fmt, ap, &err);
 	va_end(ap);
-	rv = api_open(API_START, &c, &err);
 	if (rv == 0)
-		rv = api_call(c, path, body, out, NULL, &err);
+		rv = api_open(API_START, &c, &err);
+	if (rv == 0)
+		rv = api_call(c, path.data, body, out, NULL, &err);
 	client_close(c);
+	buf_fini(&path);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
 int api_request(struct client **c, const char *body, json_t **out, struct ava_error *err,
 		const char *path_fmt, ...)
 {
-	char path[256];
+	struct buf path;
 	va_list ap;
+	int rv;
 
 	va_start(ap, path_fmt);
-	vsnprintf(path, sizeof(path), path_fmt, ap);
+	rv = api_path(&path, path_fmt, ap, err);
 	va_end(ap);
-	return api_insist(c, path, body, out, err);
+	if (rv == 0)
+		rv = api_insist(c, path.data, body, out, err);
+	buf_fini(&path);
+	return rv;
 }
 
 int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)

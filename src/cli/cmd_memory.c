@@ -49,8 +49,7 @@ static void memory_where(const json_t *row, char *out, size_t size)
 static void memory_add_query(struct buf *path, const char *key, const char *value)
 {
 	buf_addf(path, "&%s=", key);
-	for (const char *at = value; *at; at++)
-		buf_addf(path, "%%%02X", (unsigned char)*at);
+	client_escape(path, value);
 }
 
 /* The rows, a new reference; NULL: why has been said, *code. */

@@ -783,6 +783,10 @@ static int client_check(const struct client_reply *r, struct ava_error *err)
 	if (word && message) {
 		rv = err_code(word, strlen(word));
 		rv = err_set(err, rv != 0 ? rv : AVA_EIO, "%s", message);
+	} else if (r->status == 414 || r->status == 431) {
+		rv = err_set(err, AVA_ETOOBIG,
+			     "the request is too long for the daemon: ask with fewer words, or in "
+			     "a folder with a shorter path");
 	} else {
 		rv = err_set(err, code_of_status(r->status), "the daemon answered with status %d",
 			     r->status);

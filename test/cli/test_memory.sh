@@ -30,6 +30,11 @@ equal 'two rows, one about this folder' "project $T/src,person " \
 equal 'elsewhere that one is not found' 1 "$(cd / && ids --here | wc -l)"
 run "$AVA" memory search "'; DROP TABLE memory; tea" --json
 equal 'words are words' 1 "$(jq length "$OUT")"
+long=$(printf 'cup%.0s' $(seq 100))
+equal 'no word of a long text is lost' 1 "$("$AVA" memory search "$long tea" --json | jq length)"
+run "$AVA" memory search "$(printf 'a&b%.0s' $(seq 3000))"
+exits 'more than the daemon takes is a usage error' 2
+contains 'which says what to do' 'too long for the daemon: ask with fewer words' "$ERR"
 run "$AVA" memory search rabbits
 exits 'nothing found is no error' 0
 contains 'and is said' 'Nothing that is remembered has these words' "$OUT"

@@ -37,6 +37,12 @@ run "$AVA" roles show wizard
 exits 'there is none' 5
 run "$AVA" roles show '../x'
 exits 'nor one by a path' 5
+name=$(printf 'deep%.0s' $(seq 50))
+deep=$T/work/$name/$name/$name
+mkdir -p "$deep/.claude/agents"
+role "$deep/.claude/agents/d.md" diver '' 'Dive.'
+equal 'nor is one lost by a long path' 'project' "$(cd "$deep" && role_of diver | cut -d' ' -f1)"
+rm -r "$T/work/$name"
 run "$AVA" roles dance
 exits 'an unknown word is a usage error' 2
 
