@@ -391,7 +391,7 @@ static const struct backend_ops embedded_ops = {
 
 int embedded_open(const struct ava_options *o, struct backend **out, struct ava_error *err)
 {
-	const struct passwd *pw = o->user_id ? NULL : getpwuid(geteuid());
+	const struct passwd *pw;
 	struct embedded_state *e;
 	sigset_t all, before;
 	int rv;
@@ -409,6 +409,7 @@ int embedded_open(const struct ava_options *o, struct backend **out, struct ava_
 	e->h = (struct house)HOUSE_CLOSED;
 	e->log = o->log;
 	e->log_user = o->log_user;
+	pw = o->user_id ? NULL : getpwuid(geteuid()); /* one static entry: behind `taken` */
 	snprintf(e->user_id, sizeof(e->user_id), "%s",
 		 o->user_id ? o->user_id
 		 : pw       ? pw->pw_name
