@@ -74,12 +74,14 @@ static const char *pages_keep_text(struct pages *w, const char *s, size_t len, b
 struct pages *pages_new(struct os_loop *loop, const struct pages_options *o, struct ava_error *err)
 {
 	struct pages *w = calloc(1, sizeof(*w));
-	const char **const texts[] = {&w->o.searxng,    &w->o.brave, &w->o.brave_url, &w->o.tavily,
-				      &w->o.tavily_url, &w->o.page,  &w->o.sandbox};
 	const char *words;
 	bool failed = !w;
 
 	if (w) {
+		const char **const texts[] = {&w->o.searxng, &w->o.brave,      &w->o.brave_url,
+					      &w->o.tavily,  &w->o.tavily_url, &w->o.page,
+					      &w->o.sandbox};
+
 		w->loop = loop;
 		w->o = *o;
 		list_init(&w->pages);
