@@ -420,7 +420,7 @@ static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_
 	same = seen != NULL && seen->result == print.result;
 	fetched = same && seen->gone;
 	if (same && !seen->gone) {
-		/* Its result is in the conversation already: counted once a reply. */
+		/* The conversation has this result already: count it once a reply. */
 		if (seen->changes != r->changes)
 			seen->times = 1;
 		if (seen->last != at.iteration)

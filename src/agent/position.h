@@ -87,7 +87,7 @@ void repeat_free(struct repeats *r); /* NULL is fine */
 /* Copy the table for another thread. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
 int repeat_copy(const struct repeats *r, struct repeats **out);
 
-/* What the table knows a call with its result by. */
+/* The key of a row of the table: a call together with its result. */
 struct repeat_print {
 	uint64_t call, result; /* hash of name and arguments; of what came back */
 };

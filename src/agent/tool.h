@@ -72,7 +72,7 @@ struct tool {
 
 #define TOOL_TIME_MS 20000 /* longest time of a call, unless tool_env.time_ms says otherwise */
 
-/* What a run lends to its tools; lives until its last call is done. */
+/* The things that a run lends to its tools, until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
 	uint64_t order;  /* start order of the run: older runs get threads of the pool first */

@@ -38,7 +38,7 @@ struct ava_runtime {
 	bool more;                /* a watch has more items than watch_dispatch takes at once */
 };
 
-/* Where a call's error goes, without one yet: `own` when the caller wants none. */
+/* The caller's error, emptied; `own` in its place when the caller wants none. */
 static inline struct ava_error *runtime_error(struct ava_error *err, struct ava_error *own)
 {
 	err = err ? err : own;

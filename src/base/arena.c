@@ -18,7 +18,7 @@ struct arena_chunk {
 	size_t used, cap;
 };
 
-/* Where the bytes of a chunk start, aligned. */
+/* The aligned offset at which the bytes of a chunk start. */
 #define CHUNK_HEAD ((sizeof(struct arena_chunk) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN)
 
 void arena_init(struct arena *a, size_t max)

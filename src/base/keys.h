@@ -24,7 +24,7 @@ void keys_wipe(void);
 
 /* The value of a key; borrowed until keys_load or keys_wipe; NULL: unset or "". */
 const char *keys_get(const char *name);
-/* Where the value comes from: "file" or "environment"; NULL: unset. */
+/* The source of the value: "file" or "environment"; NULL: unset. */
 const char *keys_source(const char *name);
 /* The i-th name and value of the file; NULL behind the last. */
 const char *keys_file(size_t i, const char **value);

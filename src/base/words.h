@@ -103,7 +103,7 @@ bool words_imitates(const char *line);
 #define WORDS_CALLS_FAILED(n)   ", %lld call%s failed", (long long)(n), WORDS_S(n)
 #define WORDS_MODEL_READS(time) "the model is reading (%s)", time
 #define WORDS_MODEL_WROTE(n)    "the model has written %lld word%s", (long long)(n), WORDS_S(n)
-/* What Ava herself does: the activity of her model's call or of her tool. */
+/* Ava's own activity, that of her model's call or of her tool, as a sentence. */
 #define WORDS_AVA_IS(doing) "Ava is %c%s", tolower((unsigned char)*(doing)), (doing) + 1
 #define WORDS_AVA_AT_WORK   "At work"
 #define WORDS_RUNNING(mark, role, status, time, tokens, more)                                      \

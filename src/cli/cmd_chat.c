@@ -180,7 +180,7 @@ static void do_runs(struct chat *c, const char *rest)
 
 static void do_cost(struct chat *c, const char *rest)
 {
-	/* Of Ava's own calls the logs tell: the daemon's sums begin when it starts. */
+	/* The logs count Ava's own calls; the daemon's sums begin anew at each start. */
 	struct ava_log_query q = {.types = "InferEnd", .agent = "ava", .session = c->d.id};
 	const struct count_watch nobody = {0};
 	char root[ROOT_PATH_MAX];

@@ -215,7 +215,7 @@ static void erase_tail(struct line *l)
 	l->tail_lines = 0;
 }
 
-/* Where the text's last lines begin, with no more bytes than TAIL_LINES rows hold. */
+/* The beginning of the text's last lines, with no more bytes than TAIL_LINES rows hold. */
 static const char *tail_start(const char *t, size_t len)
 {
 	size_t max = MAX(term_width(stdout), (size_t)1) * TAIL_LINES, lines = 0, at = len;

@@ -17,7 +17,7 @@ struct format format_time_of(const json_t *o, const char *key);
 struct format format_tokens_of(const json_t *o, const char *key);
 /* The most cents of a quote, exactly. */
 struct format format_most_of(const json_t *quote, const char *key);
-/* One of a run's limits: "10 min", "$0.50", "100k tokens", "20 replies". */
+/* The limit `key` of a run: "10 min", "$0.50", "100k tokens", "20 replies". */
 struct format format_limit_of(const json_t *limits, const char *key);
 /* How a run ended. `end`: its result or its status; `run`: its status, for the limit, or NULL. */
 struct words_end format_end_of(const json_t *end, const json_t *run);

@@ -57,7 +57,7 @@ int yaml_int(const struct yaml *y, const struct yaml_node *n, int64_t min, int64
 /* Read a scalar of 1 to `max` bytes that is not null. */
 int yaml_string(const struct yaml *y, const struct yaml_node *n, size_t max, const char **out,
 		struct ava_error *err);
-/* What the value is, for sentences: "a mapping", "a list", "\"text\""; good until the next call. */
+/* The value in a sentence: "a mapping", "a list", "\"text\""; good until the next call. */
 const char *yaml_shown(const struct yaml_node *n);
 
 #endif

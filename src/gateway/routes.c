@@ -241,7 +241,7 @@ static void event_stream_free(struct event_stream *s)
 	free(s);
 }
 
-/* What http_stream_write says of the message, to which its end is added; the text is freed. */
+/* Ends the message and sends it, as http_stream_write; the text is freed. */
 static int stream_put(struct event_stream *s, struct buf *b)
 {
 	int rv;

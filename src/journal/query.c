@@ -1,4 +1,4 @@
-/* Which events are wanted; query.h.
+/* The query for events; query.h.
  *
  * The index answers from its rows which lines may be wanted (read.c); here such a line is
  * checked for the text and, since its row may be out of date, for everything else again. What

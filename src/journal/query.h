@@ -1,4 +1,4 @@
-/* Which events are wanted, compiled once and asked of raw lines. Pure: no
+/* The query for events, compiled once and asked of raw lines. Pure: no
  * files, no clock but the one that is passed. doc/QUERY.md. */
 #ifndef JOURNAL_QUERY_H
 #define JOURNAL_QUERY_H

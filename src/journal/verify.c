@@ -87,7 +87,7 @@ struct verify {
 	bool seals_only; /* only Seals are read (ava_log_head), and no items kept */
 	bool day_gone;   /* a daily log was pruned before it was read */
 	bool anew;       /* the findings are useless: logs were removed meanwhile */
-	/* Where the walk along the chain of Seals stands. */
+	/* The place of the walk along the chain of Seals. */
 	struct verify_file *day; /* the log being read */
 	size_t day_at;
 	uint64_t n; /* number of the last good Seal */

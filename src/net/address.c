@@ -1,4 +1,4 @@
-/* Which addresses and URLs may be fetched; see address.h.
+/* The addresses and URLs that may be fetched; see address.h.
  *
  * Addresses: IPv4 by a table of what is not public; IPv6 the other way round, since of it only
  * 2000::/3 was ever given out, less the parts of that which wrap other addresses or document.

@@ -1,4 +1,4 @@
-/* Which role fits a task: a table of words with weights, and the shape of
+/* The role that fits a task: a table of words with weights, and the shape of
  * tokens (URLs, domains, source files, identifiers). A function of the text
  * alone, so that the same task is always proposed to the same role; no word
  * known means researcher. Nothing can fail. */

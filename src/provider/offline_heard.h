@@ -1,5 +1,5 @@
-/* What a person's words to the offline Ava ask for. A table of phrases, in order: the
- * first row that fits is it. A function of the words and of what there is to speak of. */
+/* The meaning of a person's words to the offline Ava. A table of phrases, in order: the first row
+ * that fits decides. A function of the words and of the subjects that the conversation has. */
 #ifndef PROVIDER_OFFLINE_HEARD_H
 #define PROVIDER_OFFLINE_HEARD_H
 
@@ -58,7 +58,7 @@ enum topic {
 	ABOUT_NOTHING,
 };
 
-/* What there is to speak of; bits. */
+/* Bits of the subjects that a conversation has. */
 #define HAS_QUOTE 1u
 #define HAS_RUN   2u
 #define HAS_ENDED 4u
@@ -76,13 +76,13 @@ bool heard_begins(const char *plain, const char *phrases);
 /* Do the words begin as a request for work does: "review …"? */
 bool heard_work(const char *plain);
 enum topic heard_topic(const char *words, const char *plain, unsigned has);
-/* What is asked about: "my sister" of "what do you know about my sister"; "": everything. */
+/* The subject of a question: "my sister" of "what do you know about my sister"; "": everything. */
 const char *heard_subject(const char *plain);
 /* The role that is asked for by its name; NULL: none. */
 const char *heard_role(const char *plain);
 /* Find a memory's id, "M-19c0de", in the words. */
 bool heard_memory(const char *words, char id[24]);
-/* What is to be noted: "I prefer tea" of `words` "remember that I prefer tea."; *len: its
+/* The text to note: "I prefer tea" of `words` "remember that I prefer tea."; *len: its
  * length. */
 const char *heard_note(const char *words, size_t *len);
 

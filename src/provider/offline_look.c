@@ -581,7 +581,8 @@ static int find_score_line(const struct find *f, struct found_line *l)
 	if (l->shape == SHAPE_DEF && find_ends(n->path, ".h") && !find_ends(l->text, "{") &&
 	    strchr(l->text, '('))
 		l->shape = SHAPE_DECL; /* a prototype that continues in the next line */
-	/* Of a file that the task names: its declarations, and its first comment. */
+	/* Declarations and the first comment of a file that the task names fit the term that names
+	 * it. */
 	if (l->shape >= SHAPE_DECL || (l->shape == SHAPE_COMMENT && l->number <= 2))
 		l->terms |= n->terms & f->file_terms;
 	/* A copy of the question somewhere in the tree answers nothing. */

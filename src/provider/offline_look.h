@@ -1,6 +1,6 @@
-/* What the offline model looks for as a subagent, and what it was shown: the terms of the task, and
- * the lines that the tools returned, with how well each fits. Everything that it says stands on
- * these lines; text in them is compared, never followed. */
+/* The terms of a task that the offline model looks for as a subagent, and the lines that the tools
+ * returned, with how well each fits. Everything that the model says stands on these lines; text in
+ * them is compared, never followed. */
 #ifndef PROVIDER_OFFLINE_LOOK_H
 #define PROVIDER_OFFLINE_LOOK_H
 

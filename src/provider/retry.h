@@ -1,4 +1,4 @@
-/* What becomes of an attempt at a model call that gave no reply: again after a
+/* The fate of an attempt at a model call that gave no reply: again after a
  * while, or an end with a sentence. Pure: time and chance are given, so that
  * the simulated world and the real one decide alike.
  *
@@ -88,8 +88,8 @@ int64_t retry_fallback_ms(const struct retry_policy *p);
  * be understood. */
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms);
 
-/* What the sentences about a failure are made from; retry_sentence writes the one that a run ends
- * with: the failure and what to do. */
+/* The parts of sentences about a failure; retry_sentence writes the one that a run ends with: the
+ * failure and what to do. */
 struct retry_words {
 	const char *provider, *model, *key_name; /* "anthropic", …, "ANTHROPIC_API_KEY" */
 	const char *url_name, *base_url;         /* "ANTHROPIC_BASE_URL", … */

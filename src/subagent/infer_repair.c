@@ -101,8 +101,9 @@ static bool infer_names_cap(const struct reply_error *e)
 	return false;
 }
 
-/* Of two numbers without words the larger was taken for the prompt. Swap them if our bytes cannot
- * have so many tokens, but as many as the smaller: then the output asked for was too much. */
+/* A refusal with two numbers and no words: the larger was taken for the prompt. Swap the two if our
+ * bytes cannot have so many tokens, but as many as the smaller: then the output asked for was too
+ * much. */
 static void infer_guess(struct agent_told *told, int64_t bytes)
 {
 	int64_t prompt = told->window, window = told->prompt;

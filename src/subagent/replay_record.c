@@ -199,7 +199,7 @@ void record_cut(struct record *r, const char *why)
 
 /* ---- lines */
 
-/* Where the next line begins that is no mark: marks are no part of the conversation. */
+/* The offset of the next line that is no mark: marks are no part of the conversation. */
 static size_t past_marks(const struct record *r)
 {
 	size_t at = r->at, next = at, len;

@@ -37,7 +37,7 @@ unsigned rights_read(const json_t *o);
 /* "reads your files and memories, nothing that strangers wrote, no network"; `reads` is a set of
  * RIGHTS_FILES and its like (base/rights_words.h). */
 void rights_words(struct buf *out, unsigned rights, unsigned reads);
-/* What of the person's the tools read, as a set of RIGHTS_FILES and its like. */
+/* The person's things that the tools read, as a set of RIGHTS_FILES and its like. */
 unsigned rights_reads(const struct tool *const *tools, unsigned n, bool folder);
 
 /* Why all three are asked about, and what to say; follows the word "This ". */

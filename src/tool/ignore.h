@@ -1,4 +1,4 @@
-/* What .gitignore files say about a path, with git's semantics: the deepest
+/* The rules of .gitignore files for a path, with git's semantics: the deepest
  * file decides, in it the last rule that matches; .git/info/exclude comes
  * after all of them. A walk pushes the rules of each folder it enters and
  * pops them when it leaves. One thread. */

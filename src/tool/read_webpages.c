@@ -72,7 +72,7 @@ static void read_webpages_answer_failure(struct tool_call *c, const char *class,
 	c->done(c);
 }
 
-/* Where a part of at most `max` bytes ends: behind a paragraph, a line, a word or a character. */
+/* The end of a part of at most `max` bytes: behind a paragraph, a line, a word or a character. */
 static size_t part_end(const char *s, size_t len, size_t max)
 {
 	static const char *const ends[] = {"\n\n", "\n", " "};
