@@ -57,6 +57,20 @@ def test_kinds_are_those_of_event_h():
     assert kinds == [b["properties"]["eventType"]["const"] for b in SCHEMA["oneOf"]]
 
 
+def test_items():
+    """The golden Items, each of its kind, fit doc/items.json; with one key more they do not."""
+    with open(os.path.join(ROOT, "doc", "items.json"), encoding="utf-8") as f:
+        items = jsonschema.Draft202012Validator(json.load(f))
+    with open(os.path.join(ROOT, "test", "golden", "items", "items.jsonl"), encoding="utf-8") as f:
+        lines = [json.loads(line) for line in f]
+    assert {i["kind"] for i in lines} == set(items.schema["properties"]["kind"]["enum"])
+    for item in lines:
+        errors = [e.message for e in items.iter_errors(item)]
+        assert not errors, (item, errors)
+        assert not items.is_valid({**item, "surprise": 1})
+        assert not items.is_valid({**item, "detail": {**item["detail"], "surprise": 1}})
+
+
 def broken(event):
     """Every copy of the event with one thing wrong."""
     kind = event["eventType"]

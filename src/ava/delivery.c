@@ -24,219 +24,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define TITLE_MAX      1200
-#define QUESTION_SHOWN 150 /* characters of a question in the title */
-
-/* ---- an event as a notice: title and text for people, ids for programs. Text of models and tools
- * is data: it is cut, and characters that move a cursor or turn a line around become visible text
- * here, once, for all channels. */
-
-static const struct {
-	const char *type, *text; /* the notice's event, and the event's member with the text */
-	const char *one, *many;  /* words of a summary, for one notice and for many */
-} kinds[ITEM_NKINDS] = {
-	[ITEM_RESULT] = {"SubagentComplete", "summary", "run finished", "runs finished"},
-	[ITEM_MESSAGE] = {"AssistantMessage", "text", "message", "messages"},
-	/* SpawnProposed has its text in "config". */
-	[ITEM_PROPOSAL] = {"SpawnProposed", "task", "proposal waits", "proposals wait"},
-	[ITEM_QUESTION] = {"Waiting", "question", "run asks you", "runs ask you"},
-	[ITEM_EXPIRED] = {"SpawnExpired", "", "proposal expired", "proposals expired"},
-	/* A terminal gets no notices of these two, so they have no words for a summary. */
-	[ITEM_FAILED] = {"Error", "message", "", ""},
-	[ITEM_SPAWN] = {"SubagentSpawn", "task", "", ""},
-};
-
-static int delivery_kind_of(const char *type)
-{
-	for (int i = 0; i < ITEM_NKINDS; i++)
-		if (strcmp(kinds[i].type, type) == 0)
-			return i;
-	return -1;
-}
-
-void item_free(struct item *it)
-{
-	list_del(&it->node);
-	free(it->json);
-	free(it);
-}
-
-static void make_title(const struct item *it, const json_t *event, char out[TITLE_MAX])
-{
-	const json_t *c = json_object_get(event, "content");
-	const char *question = json_str(c, "question");
-	char run[100], asked[4 * QUESTION_SHOWN + 1];
-
-	snprintf(run, sizeof(run), "%.30s (%.60s)", json_str(c, "subagentId"),
-		 json_str(event, "traceId"));
-	switch (it->kind) {
-	case ITEM_RESULT:
-		snprintf(out, TITLE_MAX, WORDS_HAS_ENDED(run, words_status(json_str(c, "status"))));
-		return;
-	case ITEM_PROPOSAL:
-		snprintf(out, TITLE_MAX, WORDS_WAITS(it->key, ""));
-		return;
-	case ITEM_EXPIRED:
-		snprintf(out, TITLE_MAX, WORDS_EXPIRED(it->key));
-		return;
-	case ITEM_QUESTION:
-		snprintf(asked, sizeof(asked), "%.*s",
-			 (int)utf8_prefix(question, strlen(question), QUESTION_SHOWN), question);
-		snprintf(out, TITLE_MAX, WORDS_ASKS("", run, asked));
-		return;
-	case ITEM_FAILED:
-		snprintf(out, TITLE_MAX,
-			 WORDS_CANNOT(json_str(c, "class"), json_str(c, "message")));
-		return;
-	default:
-		snprintf(out, TITLE_MAX, "Ava");
-	}
-}
-
-/* Writes how the question can be answered. */
-static void delivery_write_question(struct jw *w, const json_t *c)
-{
-	const json_t *choices = json_object_get(c, "choices");
-	struct buf b;
-
-	jw_str(w, "call_id", json_str(c, "callId"));
-	jw_str(w, "kind", json_str(c, "kind"));
-	buf_init(&b, 1u << 17);
-	if (json_array_size(choices) > 0 && json_dump(&b, choices) == 0)
-		jw_raw(w, "choices", b.data, b.len);
-	buf_fini(&b);
-}
-
-static void delivery_write_item(struct jw *w, const struct item *it, const json_t *event)
-{
-	const json_t *c = json_object_get(event, "content");
-	const json_t *of = it->kind == ITEM_PROPOSAL ? json_object_get(c, "config") : c;
-	const char *text = json_str(of, kinds[it->kind].text);
-	size_t len = strlen(text), keep = utf8_prefix(text, len, EVENT_PREVIEW_CHARS);
-	char title[TITLE_MAX];
-	struct buf clean;
-
-	make_title(it, event, title);
-	jw_object(w, NULL);
-	jw_int(w, "lsn", (int64_t)it->lsn);
-	jw_str(w, "type", kinds[it->kind].type);
-	jw_str(w, "time", json_str(event, "timestamp"));
-	jw_str(w, "session_id", it->session);
-	jw_str(w, "run_id", json_str(c, "subagentId"));
-	jw_str(w, "trace_id", json_str(event, "traceId"));
-	jw_str(w, "proposal_id", it->kind == ITEM_QUESTION ? "" : it->key);
-	if (it->kind == ITEM_QUESTION)
-		delivery_write_question(w, c);
-	jw_str(w, "status", it->kind == ITEM_RESULT ? json_str(c, "status") : "");
-	buf_init(&clean, 1u << 16);
-	(void)utf8_terminal(&clean, title, strlen(title), false);
-	jw_strn(w, "title", clean.data ? clean.data : "", clean.len);
-	buf_reset(&clean);
-	(void)utf8_terminal(&clean, text, keep, true);
-	jw_strn(w, "text", clean.data ? clean.data : "", clean.len);
-	if (keep < len || json_get_bool(c, "cut", false))
-		jw_bool(w, "cut", true);
-	jw_end(w);
-	if (buf_check(&clean) != 0)
-		w->out->failed = true;
-	buf_fini(&clean);
-}
-
-/* The key of a question; false: no question. */
-static bool make_key(char key[ITEM_KEY], const char *run, const char *call)
-{
-	return run[0] && call[0] && snprintf(key, ITEM_KEY, "%s:%s", run, call) < ITEM_KEY;
-}
-
-/* Fills the fields beside the text. false: the event lacks some. */
-static bool delivery_fill(struct item *it, const json_t *event)
-{
-	const json_t *c = json_object_get(event, "content");
-	const char *proposal = json_str(c, "proposalId"), *session = json_str(event, "sessionId");
-	const char *time = json_str(event, "timestamp");
-	int64_t lsn = json_get_int(event, "lsn", 0);
-	bool wants_id = it->kind == ITEM_PROPOSAL || it->kind == ITEM_EXPIRED;
-
-	if (lsn <= 0 ||
-	    (it->kind == ITEM_FAILED && strcmp(json_str(event, "agentId"), "ava") != 0) ||
-	    (wants_id && !id_is_proposal(proposal)) || strlen(session) >= sizeof(it->session) ||
-	    (it->kind == ITEM_QUESTION &&
-	     !make_key(it->key, json_str(c, "subagentId"), json_str(c, "callId"))))
-		return false;
-	it->lsn = it->cover = (uint64_t)lsn;
-	it->wall_ms = MAX(clock_parse_iso(time, strlen(time)), 0);
-	snprintf(it->session, sizeof(it->session), "%s", session);
-	snprintf(it->user, sizeof(it->user), "%s", json_str(event, "userId"));
-	if (wants_id)
-		snprintf(it->key, sizeof(it->key), "%s", proposal);
-	return true;
-}
-
-static int delivery_make(struct item **out, int kind, const json_t *event)
-{
-	struct item *it = calloc(1, sizeof(*it));
-	struct buf b;
-	struct jw w;
-	int rv = AVA_ENOENT;
-
-	if (!it)
-		return AVA_ENOMEM;
-	list_init(&it->node);
-	it->kind = (enum item_kind)kind;
-	buf_init(&b, 1u << 18);
-	if (delivery_fill(it, event)) {
-		jw_init(&w, &b);
-		delivery_write_item(&w, it, event);
-		it->json = buf_take(&b, NULL);
-		rv = it->json ? 0 : AVA_ENOMEM;
-	}
-	buf_fini(&b);
-	if (rv == 0)
-		*out = it;
-	else
-		item_free(it);
-	return rv;
-}
-
-static bool is_asked(const json_t *event)
-{
-	return strcmp(json_str(json_object_get(event, "content"), "state"), "asked") == 0;
-}
-
-int item_from_event(struct item **out, const char *type, const char *line, size_t len)
-{
-	int kind = delivery_kind_of(type), rv;
-	json_t *event;
-
-	if (kind < 0)
-		return AVA_ENOENT;
-	event = json_parse(line, len, NULL);
-	rv = !event || (kind == ITEM_QUESTION && !is_asked(event))
-		     ? AVA_ENOENT
-		     : delivery_make(out, kind, event);
-	json_decref(event);
-	return rv;
-}
-
-bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_KEY])
-{
-	bool waiting = strcmp(type, "Waiting") == 0, answers;
-	const json_t *c;
-	json_t *event;
-
-	if (!waiting && strcmp(type, "SpawnConfirmed") != 0 && strcmp(type, "SpawnRejected") != 0 &&
-	    strcmp(type, "SpawnExpired") != 0)
-		return false;
-	event = json_parse(line, len, NULL);
-	c = json_object_get(event, "content");
-	if (waiting)
-		answers = !is_asked(event) &&
-			  make_key(key, json_str(c, "subagentId"), json_str(c, "callId"));
-	else
-		answers = snprintf(key, ITEM_KEY, "%s", json_str(c, "proposalId")) > 0;
-	json_decref(event);
-	return answers;
-}
+#define TEXT_CHARS 2000
 
 #define STATE       "delivery.json"
 #define STATE_MAX   ((size_t)4 << 20)
@@ -247,64 +35,129 @@ bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_
 /* Names by bit. */
 static const char *const channel_names[DELIVERY_NCHANNELS] = {"terminal", "notify", "telegram"};
 
-/* ---- the list */
+/* ---- an Item as a notice: which are told later, to whom, and how many of a kind in a summary */
 
-static void insert_item(struct delivery *d, struct item *it)
+static const struct delivery_wish {
+	enum item_kind kind;
+	bool by_ava;            /* of Ava; else of a run, or of no matter whom */
+	bool chats_only;        /* a terminal sees it in the stream of its conversation */
+	const char *one, *many; /* in a summary */
+} wishes[] = {
+	{ITEM_result, false, false, "run finished", "runs finished"},
+	{ITEM_failed, false, false, "run finished", "runs finished"},
+	{ITEM_said, true, false, "message", "messages"},
+	{ITEM_proposed, false, false, "proposal waits", "proposals wait"},
+	{ITEM_asked, false, false, "run asks you", "runs ask you"},
+	{ITEM_expired, false, false, "proposal expired", "proposals expired"},
+	{ITEM_failed, true, true, "", ""},
+	{ITEM_noted, true, true, "", ""},
+	{ITEM_started, false, true, "", ""},
+};
+
+/* NULL: the Item is no notice. Of Asks that expire only a quote's is: a run goes on or ends. */
+static const struct delivery_wish *delivery_wish_of(const struct item *it)
 {
-	struct list *at = d->items.prev;
-
-	while (at != &d->items && LIST_ENTRY(at, struct item, node)->lsn > it->lsn)
-		at = at->prev;
-	list_insert(at->next, &it->node);
-	d->nitems++;
+	if (it->kind == ITEM_expired && it->run[0])
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
+		if (wishes[i].kind == it->kind && wishes[i].by_ava == it->by_ava)
+			return &wishes[i];
+	return NULL;
 }
 
-static struct item *find_item(struct delivery *d, uint64_t lsn)
+static void notice_free(struct notice *it)
 {
-	LIST_EACH (&d->items, n, tmp) {
-		struct item *it = LIST_ENTRY(n, struct item, node);
+	list_del(&it->node);
+	free(it->json);
+	free(it);
+}
 
-		if (it->lsn == lsn)
+/* ---- the list */
+
+static void insert_item(struct delivery *d, struct notice *it)
+{
+	struct list *at = d->notices.prev;
+
+	while (at != &d->notices && LIST_ENTRY(at, struct notice, node)->item.lsn > it->item.lsn)
+		at = at->prev;
+	list_insert(at->next, &it->node);
+	d->nnotices++;
+}
+
+static struct notice *find_item(struct delivery *d, uint64_t lsn)
+{
+	LIST_EACH (&d->notices, n, tmp) {
+		struct notice *it = LIST_ENTRY(n, struct notice, node);
+
+		if (it->item.lsn == lsn)
 			return it;
 	}
 	return NULL;
 }
 
-void delivery_settle(struct delivery *d, struct item *it, unsigned channels)
+void delivery_settle(struct delivery *d, struct notice *it, unsigned channels)
 {
 	it->open &= ~channels;
 	if ((channels & DELIVERY_NOTIFY) && d->notify)
 		notify_forget(d, it);
 	if (it->open)
 		return;
-	d->nitems--;
-	item_free(it);
+	d->nnotices--;
+	notice_free(it);
 }
 
-static void delivery_answered(struct delivery *d, const char *key)
+static void delivery_answered(struct delivery *d, const char *ask)
 {
-	LIST_EACH (&d->items, n, tmp) {
-		struct item *it = LIST_ENTRY(n, struct item, node);
+	LIST_EACH (&d->notices, n, tmp) {
+		struct notice *it = LIST_ENTRY(n, struct notice, node);
 
-		if ((it->kind == ITEM_PROPOSAL || it->kind == ITEM_QUESTION) &&
-		    strcmp(it->key, key) == 0)
+		if ((it->item.kind == ITEM_proposed || it->item.kind == ITEM_asked) &&
+		    strcmp(it->item.ask, ask) == 0)
 			delivery_settle(d, it, ~0u);
 	}
 }
 
-static bool is_for(const struct item *it, const char *session, unsigned channel)
+/* Makes a notice of a log line, with all channels closed; an Item that closes an Ask settles that
+ * Ask's notice. 0; AVA_ENOENT: no notice; AVA_ENOMEM. */
+static int notice_make(struct delivery *d, const char *line, size_t len, struct notice **out)
 {
-	return (it->open & channel) && (!session || strcmp(it->session, session) == 0);
+	struct item item;
+	struct buf json;
+	int rv;
+
+	buf_init(&json, 1u << 20);
+	rv = item_make(&item, &json, line, len, TEXT_CHARS, d->core->redact);
+	if (rv == 0 && (item.kind == ITEM_answered || item.kind == ITEM_expired))
+		delivery_answered(d, item.ask);
+	if (rv == 0 && !delivery_wish_of(&item))
+		rv = AVA_ENOENT;
+	if (rv == 0) {
+		*out = calloc(1, sizeof(**out));
+		rv = *out ? 0 : AVA_ENOMEM;
+	}
+	if (rv == 0) {
+		list_init(&(*out)->node);
+		(*out)->item = item;
+		(*out)->cover = item.lsn;
+		(*out)->json = buf_take(&json, NULL);
+	}
+	buf_fini(&json);
+	return rv;
+}
+
+static bool is_for(const struct notice *it, const char *session, unsigned channel)
+{
+	return (it->open & channel) && (!session || strcmp(it->item.session, session) == 0);
 }
 
 /* `oldest` may be NULL. */
 static unsigned delivery_count(const struct delivery *d, const char *session, unsigned channel,
-			       struct item **oldest)
+			       struct notice **oldest)
 {
 	unsigned n = 0;
 
-	LIST_EACH (&d->items, at, tmp) {
-		struct item *it = LIST_ENTRY(at, struct item, node);
+	LIST_EACH (&d->notices, at, tmp) {
+		struct notice *it = LIST_ENTRY(at, struct notice, node);
 
 		if (is_for(it, session, channel) && n++ == 0 && oldest)
 			*oldest = it;
@@ -349,11 +202,11 @@ static void put_state(struct delivery *d, struct draft *dr)
 	if (d->pushed > 0)
 		jw_int(&w, "pushed", (int64_t)d->pushed);
 	jw_array(&w, "open");
-	LIST_EACH (&d->items, n, tmp) {
-		const struct item *it = LIST_ENTRY(n, struct item, node);
+	LIST_EACH (&d->notices, n, tmp) {
+		const struct notice *it = LIST_ENTRY(n, struct notice, node);
 
 		if (it->open & ~it->closing)
-			put_open(&w, it->lsn, it->open & ~it->closing, it->attempts);
+			put_open(&w, it->item.lsn, it->open & ~it->closing, it->attempts);
 	}
 	ops_events_late(d->core, d->cursor, upto, put_late, &w);
 	jw_end(&w);
@@ -377,8 +230,8 @@ int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *us
 
 /* ---- bounds */
 
-void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, const struct item *it,
-		      const char *reason)
+void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel,
+		      const struct notice *it, const char *reason)
 {
 	struct buf b;
 	struct jw w;
@@ -389,12 +242,12 @@ void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, co
 	jw_str(&w, "customType", "delivery.gave_up");
 	jw_object(&w, "data");
 	jw_str(&w, "channel", channel_names[__builtin_ctz(channel)]);
-	jw_int(&w, "lsn", (int64_t)it->lsn);
+	jw_int(&w, "lsn", (int64_t)it->item.lsn);
 	jw_int(&w, "attempts", it->attempts);
 	jw_str(&w, "reason", reason);
 	jw_end(&w);
 	jw_end(&w);
-	core_event(d->core, dr, EVENT_Custom, it->session, "", &b);
+	core_event(d->core, dr, EVENT_Custom, it->item.session, "", &b);
 }
 
 static void dropped(int rv, void *user)
@@ -406,7 +259,7 @@ static void dropped(int rv, void *user)
 }
 
 /* Gives up the oldest notice; the commit is not waited for. */
-static void drop_oldest(struct delivery *d, unsigned channel, struct item *it, const char *why)
+static void drop_oldest(struct delivery *d, unsigned channel, struct notice *it, const char *why)
 {
 	struct draft *dr;
 
@@ -418,19 +271,19 @@ static void drop_oldest(struct delivery *d, unsigned channel, struct item *it, c
 	delivery_settle(d, it, channel);
 }
 
-static void keep_bounds(struct delivery *d, const struct item *fresh)
+static void keep_bounds(struct delivery *d, const struct notice *fresh)
 {
 	static const unsigned talks[] = {DELIVERY_TERMINAL, DELIVERY_TELEGRAM};
-	struct item *oldest = NULL;
+	struct notice *oldest = NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(talks); i++)
-		if ((fresh->open & talks[i]) &&
-		    delivery_count(d, fresh->session, talks[i], &oldest) > DELIVERY_SESSION_MAX)
+		if ((fresh->open & talks[i]) && delivery_count(d, fresh->item.session, talks[i],
+							       &oldest) > DELIVERY_SESSION_MAX)
 			drop_oldest(d, talks[i], oldest, "too many wait for this conversation");
 	if (d->notify && delivery_count(d, NULL, DELIVERY_NOTIFY, &oldest) > DELIVERY_NOTIFY_MAX)
 		drop_oldest(d, DELIVERY_NOTIFY, oldest, "too many wait for the command");
-	while (d->nitems > DELIVERY_MAX) {
-		oldest = LIST_FIRST(&d->items, struct item, node);
+	while (d->nnotices > DELIVERY_MAX) {
+		oldest = LIST_FIRST(&d->notices, struct notice, node);
 		drop_oldest(d, oldest->open & ~(oldest->open - 1), oldest, "too many wait");
 	}
 }
@@ -438,48 +291,37 @@ static void keep_bounds(struct delivery *d, const struct item *fresh)
 /* ---- taking in */
 
 /* `notify`: a command was set when the event came. */
-static unsigned wanted_by(const struct delivery *d, const struct item *it, bool notify)
+static unsigned wanted_by(const struct delivery *d, const struct notice *it, bool notify)
 {
-	bool known = it->session[0] && strmap_get(&d->core->session_by_id, it->session);
-	bool chat = strncmp(it->user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
+	bool known = it->item.session[0] && strmap_get(&d->core->session_by_id, it->item.session);
+	bool chat =
+		strncmp(it->item.user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
 	unsigned chats = known && chat ? DELIVERY_TELEGRAM : 0;
 
-	if (it->kind == ITEM_FAILED || it->kind == ITEM_SPAWN)
+	if (delivery_wish_of(&it->item)->chats_only)
 		return chats;
 	return (known ? DELIVERY_TERMINAL : 0) | chats |
 	       (d->notify && notify ? DELIVERY_NOTIFY : 0);
 }
 
-static void delivery_take_notice(struct delivery *d, const char *type, const struct op_event *e)
+static void delivery_take(struct delivery *d, const struct op_event *e)
 {
-	struct item *it;
+	struct notice *it;
 
-	if (item_from_event(&it, type, e->line, e->line_len) != 0)
+	d->seen = MAX(d->seen, e->lsn);
+	if (notice_make(d, e->line, e->line_len, &it) != 0)
 		return;
 	it->open = wanted_by(d, it, true);
-	if (!it->open || find_item(d, it->lsn)) {
-		item_free(it);
+	if (!it->open || find_item(d, it->item.lsn)) {
+		notice_free(it);
 		return;
 	}
-	if (it->lsn < d->seen)
+	if (it->item.lsn < d->seen)
 		it->cover = d->seen + 1;
 	insert_item(d, it);
 	if ((it->open & DELIVERY_TELEGRAM) && d->watch)
 		d->watch(d->watch_user);
 	keep_bounds(d, it);
-}
-
-static void delivery_take(struct delivery *d, const struct op_event *e)
-{
-	char type[40], key[ITEM_KEY];
-
-	if (e->type_len < sizeof(type)) {
-		snprintf(type, sizeof(type), "%.*s", (int)e->type_len, e->type);
-		if (item_answers(type, e->line, e->line_len, key))
-			delivery_answered(d, key);
-		delivery_take_notice(d, type, e);
-	}
-	d->seen = MAX(d->seen, e->lsn);
 }
 
 static void delivery_wake(void *user)
@@ -544,16 +386,28 @@ static int delivery_check(struct delivery *d, const char *session, const char *c
 	return 0;
 }
 
-/* Writes one line; "" without notices. */
-static void summarize(char *out, size_t size, const unsigned by_kind[ITEM_NKINDS])
+/* Writes one line; "" without notices. Kinds of one word count together. */
+static void summarize(char *out, size_t size, const struct delivery *d, const char *session)
 {
 	size_t len = 0;
 
-	for (int i = 0; i < ITEM_NKINDS; i++)
-		if (by_kind[i] > 0)
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
+		const char *one = wishes[i].one;
+		unsigned count = 0;
+
+		if (!*one || (i > 0 && strcmp(one, wishes[i - 1].one) == 0))
+			continue;
+		LIST_EACH (&d->notices, n, tmp) {
+			const struct notice *it = LIST_ENTRY(n, struct notice, node);
+
+			count += is_for(it, session, DELIVERY_TERMINAL) &&
+				 strcmp(delivery_wish_of(&it->item)->one, one) == 0;
+		}
+		if (count > 0)
 			len += (size_t)snprintf(out + len, size - len, "%s%u %s",
-						len > 0 ? ", " : "", by_kind[i],
-						by_kind[i] == 1 ? kinds[i].one : kinds[i].many);
+						len > 0 ? ", " : "", count,
+						count == 1 ? one : wishes[i].many);
+	}
 	if (len > 0)
 		snprintf(out + len, size - len, " while you were away");
 }
@@ -562,33 +416,30 @@ int ops_unseen(struct core *c, const char *session, const char *channel, struct 
 	       struct ava_error *err)
 {
 	struct delivery *d = c->delivery;
-	unsigned by_kind[ITEM_NKINDS] = {0};
 	char summary[200] = "";
 	uint64_t newest = 0;
 	int rv = delivery_check(d, session, channel, err);
 
 	if (rv != 0)
 		return rv;
-	LIST_EACH (&d->items, n, tmp) {
-		struct item *it = LIST_ENTRY(n, struct item, node);
+	LIST_EACH (&d->notices, n, tmp) {
+		struct notice *it = LIST_ENTRY(n, struct notice, node);
 
-		if (is_for(it, session, DELIVERY_TERMINAL)) {
-			by_kind[it->kind]++;
-			newest = it->lsn;
-		}
+		if (is_for(it, session, DELIVERY_TERMINAL))
+			newest = it->item.lsn;
 	}
-	summarize(summary, sizeof(summary), by_kind);
+	summarize(summary, sizeof(summary), d, session);
 	jw_object(w, NULL);
 	jw_str(w, "session_id", session);
 	jw_str(w, "channel", channel);
 	jw_str(w, "summary", summary);
 	jw_int(w, "lsn", (int64_t)newest);
 	jw_array(w, "items");
-	LIST_EACH (&d->items, n, tmp) {
-		struct item *it = LIST_ENTRY(n, struct item, node);
+	LIST_EACH (&d->notices, n, tmp) {
+		struct notice *it = LIST_ENTRY(n, struct notice, node);
 
 		if (is_for(it, session, DELIVERY_TERMINAL)) {
-			it->cover = it->lsn;
+			it->cover = it->item.lsn;
 			jw_raw(w, NULL, it->json, strlen(it->json));
 		}
 	}
@@ -615,11 +466,11 @@ static unsigned ack_each(struct acking *a, enum ack_step step)
 {
 	unsigned n = 0;
 
-	LIST_EACH (&a->d->items, at, tmp) {
-		struct item *it = LIST_ENTRY(at, struct item, node);
+	LIST_EACH (&a->d->notices, at, tmp) {
+		struct notice *it = LIST_ENTRY(at, struct notice, node);
 
 		if (!is_for(it, a->session, DELIVERY_TERMINAL) ||
-		    (a->lsn < it->cover && a->lsn != it->lsn))
+		    (a->lsn < it->cover && a->lsn != it->item.lsn))
 			continue;
 		n++;
 		if (step == ACK_BEGINS)
@@ -686,25 +537,26 @@ void delivery_talked(struct core *c)
 		c->delivery->watch(c->delivery->watch_user);
 }
 
-const struct item *delivery_next(struct core *c, const char *user)
+const struct notice *delivery_next(struct core *c, const char *user)
 {
-	const struct item *spawn = NULL, *quote = NULL;
+	const struct notice *spawn = NULL, *quote = NULL;
 	const struct session *s;
 
 	while (take_some(c->delivery))
 		;
-	LIST_EACH (&c->delivery->items, n, tmp) {
-		const struct item *it = LIST_ENTRY(n, struct item, node);
+	LIST_EACH (&c->delivery->notices, n, tmp) {
+		const struct notice *it = LIST_ENTRY(n, struct notice, node);
 
-		if (!(it->open & ~it->closing & DELIVERY_TELEGRAM) || strcmp(it->user, user) != 0)
+		if (!(it->open & ~it->closing & DELIVERY_TELEGRAM) ||
+		    strcmp(it->item.user, user) != 0)
 			continue;
-		if (it->kind == ITEM_SPAWN)
+		if (it->item.kind == ITEM_started)
 			spawn = spawn ? spawn : it;
-		else if (it->kind != ITEM_PROPOSAL)
+		else if (it->item.kind != ITEM_proposed)
 			return it;
-		/* A quote waits for the words with which Ava introduces it. */
-		s = strmap_get(&c->session_by_id, it->session);
-		if (it->kind == ITEM_PROPOSAL && !quote && !(s && s->talk && s->talk->busy))
+		/* A quote comes behind the words with which Ava introduces it. */
+		s = strmap_get(&c->session_by_id, it->item.session);
+		if (it->item.kind == ITEM_proposed && !quote && !(s && s->talk && s->talk->busy))
 			quote = it;
 	}
 	return quote ? quote : spawn;
@@ -712,7 +564,7 @@ const struct item *delivery_next(struct core *c, const char *user)
 
 bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason)
 {
-	struct item *it = find_item(c->delivery, lsn);
+	struct notice *it = find_item(c->delivery, lsn);
 
 	if (!it)
 		return false;
@@ -725,7 +577,7 @@ bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char
 
 void delivery_shown(struct core *c, uint64_t lsn, bool written)
 {
-	struct item *it = find_item(c->delivery, lsn);
+	struct notice *it = find_item(c->delivery, lsn);
 
 	if (it && written)
 		delivery_settle(c->delivery, it, it->closing & ~DELIVERY_NOTIFY);
@@ -841,27 +693,26 @@ static unsigned still_open(const struct delivery_reading *r, uint64_t lsn, int64
 static void take_logged(struct delivery_reading *r, const struct ava_log_event *e)
 {
 	struct delivery *d = r->d;
-	char key[ITEM_KEY];
-	struct item *it = NULL;
+	struct notice *it = NULL;
 	int64_t attempts = 0;
 	unsigned wanted;
 	int rv;
 
-	if (item_answers(e->type, e->line, e->len, key))
-		delivery_answered(d, key);
-	if (e->time_ms < r->from_ms)
-		return;
-	rv = item_from_event(&it, e->type, e->line, e->len);
+	rv = notice_make(d, e->line, e->len, &it);
 	r->no_memory = r->no_memory || rv == AVA_ENOMEM;
 	if (rv != 0)
 		return;
+	if (e->time_ms < r->from_ms) {
+		notice_free(it);
+		return;
+	}
 	wanted = wanted_by(d, it, r->notify);
-	it->open = it->lsn > r->lsn ? wanted : wanted & still_open(r, it->lsn, &attempts);
+	it->open = it->item.lsn > r->lsn ? wanted : wanted & still_open(r, it->item.lsn, &attempts);
 	it->attempts = (unsigned)MIN(MAX(attempts, INT64_C(0)), INT64_C(1000000));
 	if (it->open)
 		insert_item(d, it);
 	else
-		item_free(it);
+		notice_free(it);
 }
 
 static void read_logs(struct delivery_reading *r)
@@ -933,7 +784,7 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 	c->delivery = d;
 	d->core = c;
 	d->seen = journal_lsn(c->journal, 0) - 1;
-	list_init(&d->items);
+	list_init(&d->notices);
 	os_task_init(&d->pump, delivery_pump);
 	d->again = os_timer_new(c->loop, delivery_again, d);
 	if (!d->again)
@@ -946,11 +797,11 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 		rv = delivery_read_state(d, err);
 	if (rv != 0)
 		return rv;
-	if (d->nitems > DELIVERY_MAX)
+	if (d->nnotices > DELIVERY_MAX)
 		core_log(c, "%u notices were never acknowledged: the oldest are given up",
-			 d->nitems);
-	while (d->nitems > DELIVERY_MAX)
-		delivery_settle(d, LIST_FIRST(&d->items, struct item, node), ~0u);
+			 d->nnotices);
+	while (d->nnotices > DELIVERY_MAX)
+		delivery_settle(d, LIST_FIRST(&d->notices, struct notice, node), ~0u);
 	/* Write delivery.json once now: every lsn not listed as open counts as settled. */
 	rv = delivery_commit(delivery_draft(d), dropped, c);
 	delivery_wake(d);
@@ -987,8 +838,8 @@ void delivery_close(struct core *c)
 	if (!d)
 		return;
 	delivery_quiesce(c);
-	while (!list_empty(&d->items))
-		item_free(LIST_FIRST(&d->items, struct item, node));
+	while (!list_empty(&d->notices))
+		notice_free(LIST_FIRST(&d->notices, struct notice, node));
 	if (d->notify)
 		notify_close(d);
 	os_timer_free(d->again);

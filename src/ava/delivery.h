@@ -11,6 +11,7 @@
 #include <ava.h>
 
 #include "base/list.h"
+#include "event/item.h"
 #include "os/loop.h"
 
 struct core;
@@ -42,14 +43,14 @@ void delivery_close(struct core *c); /* after the journal is closed */
 /* ---- for the door of a messenger (gateway/telegram.c), which shows a person the notices of their
  * conversations. The terminal does not repeat a notice shown there. */
 #define DELIVERY_TELEGRAM_USER "telegram:" /* before the id of that person */
-struct item;
+struct notice;
 /* Sets the callback for new notices; NULL: none. */
 void delivery_watch(struct core *c, void (*fresh)(void *user), void *user);
 /* Ava's turn in a conversation is over: its quotes are shown from now on. */
 void delivery_talked(struct core *c);
 /* The oldest notice not shown to this user, messages before quotes, and quotes before spawned runs;
  * *borrowed* until the loop turns. NULL: none. */
-const struct item *delivery_next(struct core *c, const char *user);
+const struct notice *delivery_next(struct core *c, const char *user);
 /* Notes in `dr` that a notice was shown, or, with a `reason`, given up; the door adds its own state
  * to `dr`. false: settled already, and `dr` is unchanged. */
 bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason);
@@ -68,40 +69,24 @@ void delivery_shown(struct core *c, uint64_t lsn, bool written);
 #define DELIVERY_MAX         5000
 #define DELIVERY_AGE_MS      (30 * 86400000LL)
 
-enum item_kind {
-	ITEM_RESULT,
-	ITEM_MESSAGE,
-	ITEM_PROPOSAL,
-	ITEM_QUESTION, /* a run asks a person */
-	ITEM_EXPIRED,
-	/* For messengers only, since conversations on a terminal show the events: */
-	ITEM_FAILED, /* a turn of Ava's has failed */
-	ITEM_SPAWN,  /* a run has begun */
-	ITEM_NKINDS
-};
-#define ITEM_KEY 48
-
-struct item {
-	struct list node; /* in delivery.items, by lsn */
-	uint64_t lsn;
-	int64_t wall_ms;
-	enum item_kind kind;
+/* An Item (event/item.h) that some channel has not acknowledged. */
+struct notice {
+	struct list node; /* in delivery.notices, by lsn */
+	struct item item;
 	unsigned open;    /* channels that have not acknowledged the notice */
 	unsigned closing; /* of those, channels that the next written state leaves out */
 	/* Least lsn whose acknowledgement covers the notice: its own, or, while a notice that came
 	 * behind events with a greater lsn was not given yet, one greater than those. */
 	uint64_t cover;
-	char session[64], user[48];
-	char key[ITEM_KEY]; /* what an answer names: a proposal, or "S-7f3a2b:c3.1"; "": none */
-	char *json;         /* the delivered object; owned */
+	char *json; /* the Item; owned */
 	unsigned attempts;
 	int64_t due_ms; /* monotonic: earliest next attempt */
 };
 
 struct delivery {
 	struct core *core;
-	struct list items; /* notices that some channel has not acknowledged */
-	unsigned nitems;
+	struct list notices; /* not acknowledged by some channel */
+	unsigned nnotices;
 	struct op_cursor *cursor;
 	struct os_task pump;
 	struct os_timer *again; /* reads further events, or opens the cursor again */
@@ -113,27 +98,22 @@ struct delivery {
 	void *watch_user;
 };
 
-/* Makes a notice of a log line, with all channels closed. 0; AVA_ENOENT: no notice; AVA_ENOMEM. */
-int item_from_event(struct item **out, const char *type, const char *line, size_t len);
-void item_free(struct item *it);
-/* true: the event answers the notice of `key`. */
-bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_KEY]);
-
 /* ---- delivery.c */
 /* Closes these channels of a notice; frees it when none is open. */
-void delivery_settle(struct delivery *d, struct item *it, unsigned channels);
+void delivery_settle(struct delivery *d, struct notice *it, unsigned channels);
 /* A draft that writes the state, without channels in item.closing; NULL: no memory. */
 struct draft *delivery_draft(struct delivery *d);
 /* Commits a draft or NULL. 0: `done` follows, once, unless the runtime stops first. */
 int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *user);
 /* Adds the event that a channel gave a notice up. */
-void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, const struct item *it,
-		      const char *reason);
+void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel,
+		      const struct notice *it, const char *reason);
 
 /* ---- notify.c */
 int notify_open(struct delivery *d, const char *command, struct ava_error *err);
-void notify_pump(struct delivery *d);                          /* call when a notice may be due */
-void notify_forget(struct delivery *d, const struct item *it); /* the notice is about to be freed */
+void notify_pump(struct delivery *d); /* call when a notice may be due */
+void notify_forget(struct delivery *d,
+		   const struct notice *it); /* the notice is about to be freed */
 void notify_stop(struct delivery *d);
 void notify_close(struct delivery *d);
 

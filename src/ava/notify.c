@@ -51,10 +51,10 @@ struct notify {
 	char *env[ARRAY_LEN(passed) + 1]; /* owned */
 	struct os_timer *timer;
 	struct exec_child *child;
-	bool stopped, busy; /* busy: `item` was picked and has not ended */
-	bool end_waits;     /* write_end must run again: the disk refused it */
-	struct item *item;  /* the notice being told; NULL: settled meanwhile */
-	char reason[600];   /* the failure of the last call; "": it succeeded */
+	bool stopped, busy;  /* busy: `item` is between pick and its end */
+	bool end_waits;      /* write_end must run again: the disk refused it */
+	struct notice *item; /* NULL: settled meanwhile: answered, or dropped */
+	char reason[600];    /* the failure of the last call; "": it succeeded */
 };
 
 /* ---- the end of a notice */
@@ -110,14 +110,14 @@ static int64_t notify_pause_ms(const struct notify *n, unsigned attempts)
 static void notify_failed(struct notify *n)
 {
 	struct core *c = n->d->core;
-	struct item *it = n->item;
+	struct notice *it = n->item;
 
 	if (!it) {
 		write_end(n);
 		return;
 	}
 	core_log(c, "notify.exec, attempt %u for #%llu: %s", it->attempts,
-		 (unsigned long long)it->lsn, n->reason);
+		 (unsigned long long)it->item.lsn, n->reason);
 	if (it->attempts >= (unsigned)c->settings.notify_attempts) {
 		write_end(n);
 		return;
@@ -184,7 +184,7 @@ static void notify_ended(const struct exec_end *end, void *user)
 
 static void notify_call(struct notify *n)
 {
-	struct item *it = n->item;
+	struct notice *it = n->item;
 	struct ava_error err = {0};
 	struct exec_options o = {
 		.argv = n->argv,
@@ -233,7 +233,7 @@ static void send_written(int rv, void *user)
 		os_timer_set(n->timer, DISK_RETRY_MS);
 }
 
-static void notify_begin(struct notify *n, struct item *it)
+static void notify_begin(struct notify *n, struct notice *it)
 {
 	int rv;
 
@@ -257,8 +257,8 @@ void notify_pump(struct delivery *d)
 
 	if (n->busy || n->stopped)
 		return;
-	LIST_EACH (&d->items, at, tmp) {
-		struct item *it = LIST_ENTRY(at, struct item, node);
+	LIST_EACH (&d->notices, at, tmp) {
+		struct notice *it = LIST_ENTRY(at, struct notice, node);
 
 		if (!(it->open & DELIVERY_NOTIFY))
 			continue;
@@ -272,7 +272,7 @@ void notify_pump(struct delivery *d)
 		os_timer_set(n->timer, next - now);
 }
 
-void notify_forget(struct delivery *d, const struct item *it)
+void notify_forget(struct delivery *d, const struct notice *it)
 {
 	if (d->notify->item == it)
 		d->notify->item = NULL;

@@ -104,11 +104,16 @@ struct verb {
 };
 
 /* Arguments of the streams. */
+enum verbs_items { ITEMS_NONE, ITEMS_BESIDE, ITEMS_ONLY };
 struct verbs_events {
 	int64_t after; /* an lsn; -1: not given */
 	const char *session;
-	bool agents; /* also frames about agents of Claude Code */
+	bool agents;            /* also frames about agents of Claude Code */
+	const char *items_said; /* "1", "only", "0"; NULL: beside the events of one conversation */
+	enum verbs_items items;
 };
+/* Fills in `items` from the words. AVA_EINVAL. */
+int verbs_items(struct verbs_events *e, struct ava_error *err);
 
 /* Row i; NULL behind the last. */
 const struct verb *verbs_row(size_t i);

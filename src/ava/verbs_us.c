@@ -23,6 +23,7 @@
 #include "base/keys.h"
 #include "base/util.h"
 #include "codec/redact.h"
+#include "event/item.h"
 #include "exec/cgroup.h"
 #include "provider/model.h"
 
@@ -369,14 +370,55 @@ static const struct arg logs_args[] = {
 	{NULL},
 };
 
-struct log_question {
-	struct question_args args;
-	unsigned *asked; /* counter core_service.log_jobs */
+/* Kinds of events that have an Item which stays: all of event/item.c but `doing`. */
+#define ITEM_TYPES                                                                                 \
+	"usermessage,assistantmessage,steering,spawnproposed,spawnconfirmed,spawnrejected,"        \
+	"spawnexpired,subagentspawn,waiting,subagentcomplete,error,statewrite"
+
+static const struct arg items_args[] = {
+	TEXT_ARG(session),
+	TEXT_ARG(run),
+	{"after", ARG_COUNT, offsetof(struct question_args, after), 0, INT64_MAX - 1},
+	{"limit", ARG_COUNT, offsetof(struct question_args, limit), 1, LOGS_LIMIT_MAX},
+	{NULL},
 };
 
-/* Writes events up to the limits; broken lines go to `broken`. */
-static int write_events(struct verb_answer *a, struct ava_log *log, int64_t limit, json_t *broken,
-			uint64_t *nbroken, uint64_t *last, bool *more, struct ava_error *err)
+struct log_question {
+	struct question_args args;
+	bool items;      /* Items instead of events */
+	unsigned *asked; /* core_service.log_jobs */
+};
+
+/* Events of an answer, up to its limits. */
+struct log_page {
+	const struct log_question *q;
+	const struct redact *secrets;
+	struct jw *w;
+	json_t *broken; /* lines, the first ones */
+	uint64_t nbroken, last;
+	bool more;
+};
+
+/* 1: written; 0: no Item. */
+static int write_event(struct log_page *p, const struct ava_log_event *e)
+{
+	struct buf json;
+	struct item it;
+	int rv;
+
+	if (!p->q->items) {
+		jw_raw(p->w, NULL, e->line, e->len);
+		return 1;
+	}
+	buf_init(&json, 32u << 20);
+	rv = item_make(&it, &json, e->line, e->len, ITEM_TEXT_CHARS, p->secrets);
+	if (rv == 0 && it.kind != ITEM_doing)
+		jw_raw(p->w, NULL, json.data, json.len);
+	buf_fini(&json);
+	return rv == AVA_ENOENT ? 0 : rv < 0 ? rv : it.kind != ITEM_doing;
+}
+
+static int write_events(struct log_page *p, struct ava_log *log, struct ava_error *err)
 {
 	struct ava_log_event e;
 	int64_t n = 0;
@@ -384,18 +426,20 @@ static int write_events(struct verb_answer *a, struct ava_log *log, int64_t limi
 
 	while (log != NULL && (rv = ava_log_next(log, &e, err)) != 0) {
 		if (rv == AVA_ECORRUPT) {
-			if (++*nbroken <= BROKEN_MAX)
-				(void)json_array_append_new(broken, json_string(err->text));
+			if (++p->nbroken <= BROKEN_MAX)
+				(void)json_array_append_new(p->broken, json_string(err->text));
 			continue;
 		}
 		if (rv < 0)
 			return rv;
-		*more = n == limit || (n > 0 && a->b.len + e.len > EVENTS_BYTES);
-		if (*more)
+		p->more = n == p->q->args.limit || (n > 0 && p->w->out->len + e.len > EVENTS_BYTES);
+		if (p->more)
 			return 0;
-		jw_raw(&a->w, NULL, e.line, e.len);
-		n++;
-		*last = e.lsn;
+		rv = write_event(p, &e);
+		if (rv < 0)
+			return err_set(err, rv, "out of memory");
+		n += rv;
+		p->last = e.lsn;
 	}
 	return 0;
 }
@@ -403,11 +447,12 @@ static int write_events(struct verb_answer *a, struct ava_log *log, int64_t limi
 /* Pool thread. */
 static int ask_logs(struct verb_work *work, struct ava_error *err)
 {
-	const struct question_args *q = &((struct log_question *)work->own)->args;
+	const struct log_question *asked = work->own;
+	const struct question_args *q = &asked->args;
 	struct ava_log_query query = {
 		.root = work->job.core->root,
 		.run = q->run,
-		.everything = q->run == NULL,
+		.everything = q->run == NULL && !asked->items, /* Ava's log has all of a person */
 		.types = q->type,
 		.since = q->since,
 		.until = q->until,
@@ -420,28 +465,29 @@ static int ask_logs(struct verb_work *work, struct ava_error *err)
 		.last = q->after < 0 ? (size_t)q->limit : 0,
 	};
 	struct jw *w = &work->answer.w;
-	uint64_t nbroken = 0, last = query.after;
-	json_t *broken = json_array();
+	struct log_page p = {.q = asked,
+			     .secrets = work->job.core->redact,
+			     .w = w,
+			     .broken = json_array(),
+			     .last = query.after};
 	struct ava_log *log = NULL;
-	bool more = false;
 	int rv = ava_log_open(&log, &query, err);
 
 	if (rv == AVA_ENOENT && q->run == NULL) /* nothing has been logged yet */
 		rv = 0;
 	jw_object(w, NULL);
-	jw_array(w, "events");
+	jw_array(w, asked->items ? "items" : "events");
 	if (rv == 0)
-		rv = write_events(&work->answer, log, q->limit, broken, &nbroken, &last, &more,
-				  err);
+		rv = write_events(&p, log, err);
 	ava_log_close(log);
 	jw_end(w);
-	jw_int(w, "next", (int64_t)last);
-	jw_bool(w, "more", more);
-	jw_int(w, "brokenLines", (int64_t)nbroken);
+	jw_int(w, "next", (int64_t)p.last);
+	jw_bool(w, "more", p.more);
+	jw_int(w, "brokenLines", (int64_t)p.nbroken);
 	jw_array(w, "broken");
-	for (size_t i = 0; i < json_array_size(broken); i++)
-		jw_str(w, NULL, json_string_value(json_array_get(broken, i)));
-	json_decref(broken);
+	for (size_t i = 0; i < json_array_size(p.broken); i++)
+		jw_str(w, NULL, json_string_value(json_array_get(p.broken, i)));
+	json_decref(p.broken);
 	return rv;
 }
 
@@ -450,24 +496,34 @@ static void question_end(struct verb_work *w)
 	--*((struct log_question *)w->own)->asked;
 }
 
-static void verb_logs(struct verb_call *v)
+static void logs_asked(struct verb_call *v, struct log_question *q)
 {
-	struct log_question q = {.args = {.after = -1, .limit = 100},
-				 .asked = &core_service(v->core)->log_jobs};
 	struct ava_error err = {0};
 
-	if (!verb_args(v, &q.args))
+	q->asked = &core_service(v->core)->log_jobs;
+	if (!verb_args(v, &q->args))
 		return;
-	if (*q.asked >= LOGS_JOBS) {
-		verb_fail(v->reply,
-			  err_set(&err, AVA_EBUSY, "%d questions are being answered: ask again",
-				  LOGS_JOBS),
-			  &err);
+	if (*q->asked >= LOGS_JOBS) {
+		err_set(&err, AVA_EBUSY, "%d questions are being answered: ask again", LOGS_JOBS);
+		verb_fail(v->reply, AVA_EBUSY, &err);
 		return;
 	}
-	++*q.asked;
-	verb_work(v, &(struct verb_work){.work = ask_logs, .fini = question_end, .own = &q},
-		  sizeof(q), false);
+	++*q->asked;
+	verb_work(v, &(struct verb_work){.work = ask_logs, .fini = question_end, .own = q},
+		  sizeof(*q), false);
+}
+
+static void verb_logs(struct verb_call *v)
+{
+	logs_asked(v, &(struct log_question){.args = {.after = -1, .limit = 100}});
+}
+
+/* Newest Items, or those behind `after`, oldest first. */
+static void verb_items(struct verb_call *v)
+{
+	logs_asked(v,
+		   &(struct log_question){.args = {.after = -1, .limit = 100, .type = ITEM_TYPES},
+					  .items = true});
 }
 
 /* ---- GET /verify */
@@ -588,17 +644,37 @@ static const struct arg events_args[] = {
 	{"after", ARG_COUNT, offsetof(struct verbs_events, after), 0, INT64_MAX - 1},
 	{"session", ARG_TEXT, offsetof(struct verbs_events, session)},
 	{"agents", ARG_FLAG, offsetof(struct verbs_events, agents)},
+	{"items", ARG_TEXT, offsetof(struct verbs_events, items_said)},
 	{NULL},
 };
 static const struct arg run_events_args[] = {
 	{"after", ARG_COUNT, offsetof(struct verbs_events, after), 0, INT64_MAX - 1},
+	{"items", ARG_TEXT, offsetof(struct verbs_events, items_said)},
 	{NULL},
 };
+
+int verbs_items(struct verbs_events *e, struct ava_error *err)
+{
+	const char *said = e->items_said;
+
+	if (!said)
+		e->items = e->session[0] ? ITEMS_BESIDE : ITEMS_NONE;
+	else if (strcmp(said, "only") == 0)
+		e->items = ITEMS_ONLY;
+	else if (strcmp(said, "1") == 0 || strcmp(said, "true") == 0)
+		e->items = ITEMS_BESIDE;
+	else if (strcmp(said, "0") == 0 || strcmp(said, "false") == 0)
+		e->items = ITEMS_NONE;
+	else
+		return err_set(err, AVA_EINVAL, "items must be 1 (beside the events), only, or 0");
+	return 0;
+}
 
 const struct verb verbs_about_us[] = {
 	{"GET", "/api/v1/health", verb_health, NULL, false},
 	{"GET", "/api/v1/models", verb_models, models_args, false},
 	{"GET", "/api/v1/logs", verb_logs, logs_args, false},
+	{"GET", "/api/v1/items", verb_items, items_args, false},
 	{"GET", "/api/v1/verify", verb_verify, NULL, false},
 	{"GET", "/api/v1/events", NULL, events_args, false},
 	{"GET", "/api/v1/runs/{id}/events", NULL, run_events_args, false},

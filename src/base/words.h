@@ -112,6 +112,9 @@ bool words_imitates(const char *line);
 	"%s %s (%s, %s tokens, %s)", role, status, time, tokens, cost
 #define WORDS_ASKS(mark, who, question) "%s%s asks: %s", mark, who, question
 #define WORDS_ANSWER_WITH               "Answer with: "
+#define WORDS_ASKS_YOU(who)             "%s asks you", who
+#define WORDS_ASKS_NO_MORE(who)         "%s has ended and asks no more", who
+#define WORDS_ASKED_IN_VAIN(who)        "%s asked, and nobody answered in time", who
 
 #define WORDS_NONE_AT_WORK     "No subagent is at work in this conversation."
 #define WORDS_NONE_HAS_RUN     "No subagent has run in this conversation."
@@ -159,8 +162,9 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_PROPOSES(files, run)                                                                 \
 	"It proposes changes in %lld file%s: `ava apply %s` shows them and asks.",                 \
 		(long long)(files), (files) == 1 ? "" : "s", run
-#define WORDS_RESULT_OF(run, what, end) "%s: %s%s%s", run, what, WORDS_BEHIND(end)
-#define WORDS_HAS_ENDED(run, how)       "%s has ended: %s", run, how
+#define WORDS_RESULT_OF(run, what, end)        "%s: %s%s%s", run, what, WORDS_BEHIND(end)
+#define WORDS_RUN_ENDED(who, what, time, cost) "%s: %s (%s, %s)", who, what, time, cost
+#define WORDS_HAS_ENDED(run, how)              "%s has ended: %s", run, how
 
 /* Stand in place of a summary that the model did not give. */
 #define WORDS_LIMIT_SUMMARY(what, replies)                                                         \
@@ -245,12 +249,15 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_YES_FOR(cost)       WORDS_YES ", " WORDS_UP_TO "%s", cost
 #define WORDS_YES_ALL_THREE       WORDS_YES ", all three"
 
-#define WORDS_WAITS(id, more)    "%s waits for your answer%s", id, more
-#define WORDS_WAITING            "Waiting for your answer:"
-#define WORDS_NONE_WAITS         "No proposal waits for your answer."
-#define WORDS_CONFIRMED(changes) "Confirmed, %s.", changes
-#define WORDS_REJECTED(id)       "%s is rejected: nothing was started", id
-#define WORDS_EXPIRED(id)        "%s has expired: nothing was started", id
+#define WORDS_WAITS(id, more)         "%s waits for your answer%s", id, more
+#define WORDS_WAITING                 "Waiting for your answer:"
+#define WORDS_NONE_WAITS              "No proposal waits for your answer."
+#define WORDS_CONFIRMED(changes)      "Confirmed, %s.", changes
+#define WORDS_CONFIRMED_AS_QUOTED(id) "%s is confirmed as quoted", id
+#define WORDS_REPLACED(id, by)        "%s is replaced by %s", id, by
+#define WORDS_STARTED(who)            "%s has started", who
+#define WORDS_REJECTED(id)            "%s is rejected: nothing was started", id
+#define WORDS_EXPIRED(id)             "%s has expired: nothing was started", id
 
 /* ---- forms shown by other programs (MCP, ACP) */
 

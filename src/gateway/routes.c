@@ -28,6 +28,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "event/item.h"
 #include "gateway/mcp.h"
 #include "net/http_server.h"
 #include "os/loop.h"
@@ -223,6 +224,7 @@ struct event_stream {
 	struct op_watch *watch; /* frames of a conversation, or of agents; NULL: none */
 	bool agents;            /* send frames of agents, too */
 	bool missed;            /* frames of agents were not sent for want of room */
+	enum verbs_items items; /* Items beside the events, or alone */
 	const char *turn;       /* a turn's state that waits for room, or for events; NULL: none */
 	char session[64];
 };
@@ -251,6 +253,44 @@ static int stream_put(struct event_stream *s, struct buf *b)
 	if (rv == 0)
 		rv = http_stream_write(s->http, b->data, b->len);
 	buf_fini(b);
+	return rv;
+}
+
+static void stream_add_frame(struct buf *b, uint64_t lsn, const char *type, size_t type_len,
+			     const char *data, size_t len)
+{
+	buf_addf(b, "id: %llu\nevent: ", (unsigned long long)lsn);
+	buf_add(b, type, type_len);
+	buf_adds(b, "\ndata: ");
+	buf_add(b, data, len);
+	buf_adds(b, "\n\n");
+}
+
+/* Writes the event, its Item behind it, or that alone: one write, so that a connection that breaks
+ * has both or asks for both again. */
+static int stream_write_frame(struct event_stream *s, const struct op_event *e)
+{
+	struct buf b, json;
+	struct item it;
+	int rv = 0;
+
+	buf_init(&b, 64u << 20);
+	buf_init(&json, 32u << 20);
+	if (s->items != ITEMS_ONLY)
+		stream_add_frame(&b, e->lsn, e->type, e->type_len, e->line, e->line_len);
+	if (s->items != ITEMS_NONE)
+		rv = item_make(&it, &json, e->line, e->line_len, ITEM_TEXT_CHARS,
+			       s->routes->core->redact);
+	if (s->items != ITEMS_NONE && rv == 0)
+		stream_add_frame(&b, e->lsn, "item", 4, json.data, json.len);
+	if (rv == AVA_ENOENT)
+		rv = 0; /* a person sees nothing of it */
+	if (rv == 0)
+		rv = buf_check(&b);
+	if (rv == 0 && b.len > 0)
+		rv = http_stream_write(s->http, b.data, b.len);
+	buf_fini(&json);
+	buf_fini(&b);
 	return rv;
 }
 
@@ -314,18 +354,12 @@ static void stream_pump(struct os_task *t)
 {
 	struct event_stream *s = CONTAINER_OF(t, struct event_stream, pump);
 	struct op_event e;
-	struct buf b;
 	int rv = 0;
 
 	while (!s->full && (rv = ops_events_next(s->cursor, &e)) == 1) {
 		if (!ops_event_is_of(&e, s->session))
 			continue;
-		buf_init(&b, 64u << 20);
-		buf_addf(&b, "id: %llu\nevent: ", (unsigned long long)e.lsn);
-		buf_add(&b, e.type, e.type_len);
-		buf_adds(&b, "\ndata: ");
-		buf_add(&b, e.line, e.line_len);
-		rv = stream_put(s, &b);
+		rv = stream_write_frame(s, &e);
 		if (rv < 0) {
 			rv = -2;
 			break;
@@ -383,8 +417,8 @@ static void routes_stream_gone(struct http_stream *st, void *user)
 
 /* Answers `req` with a stream of the events of `run` (NULL: all) with a
  * greater lsn than `after` (UINT64_MAX: from now on). `session` not "": only
- * events of that conversation, and frames without an id beside them: "text" and
- * "thinking" as Ava speaks, "turn" when she begins and ends. On error the
+ * events of that conversation with their Items, and frames without an id beside them: "text"
+ * and "thinking" as Ava speaks, "turn" when she begins and ends. On error the
  * request is still the caller's to answer. */
 static int events_start(struct routes *r, struct http_request *req, unsigned door, const char *run,
 			const struct verbs_events *e, uint64_t after, struct ava_error *err)
@@ -407,6 +441,7 @@ static int events_start(struct routes *r, struct http_request *req, unsigned doo
 	s->again = os_timer_new(s->loop, stream_again, s);
 	snprintf(s->session, sizeof(s->session), "%s", e->session);
 	s->agents = e->agents;
+	s->items = e->items;
 	if (e->session[0] || e->agents)
 		s->watch = ops_watch(r->core, stream_frame, s);
 	if (s->again && (s->watch || (!e->session[0] && !e->agents)))
@@ -452,6 +487,8 @@ static void start_stream(struct routes *r, struct http_request *req, unsigned do
 	}
 	if (rv == 0)
 		rv = args_read(verb->args, args, &e, &mem, &err);
+	if (rv == 0)
+		rv = verbs_items(&e, &err);
 	if (rv == 0 && strcmp(req->method, "HEAD") == 0)
 		http_reply(req, 200, "text/event-stream", "", 0);
 	else if (rv == 0)

@@ -357,13 +357,14 @@ static void telegram_show_look_at(struct telegram *t, struct tg_chat *l, const s
 static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind kind, const char *id)
 {
 	struct tg_card *c = tg_card_of(&t->kept, l->id, kind, id);
+	const char *ask = json_str(l->notice, "ask"), *call = ask + strcspn(ask, ":");
 
 	/* A run has a question at a time: an older card's question was answered. */
 	if (!c || c->message != 0)
 		c = tg_card_new(&t->kept, l->id, kind, id);
-	snprintf(c->call, sizeof(c->call), "%s", json_str(l->notice, "call_id"));
+	snprintf(c->call, sizeof(c->call), "%s", *call ? call + 1 : "");
 	c->hash[0] = '\0';
-	if (strcmp(json_str(l->notice, "kind"), "approval") == 0)
+	if (strcmp(json_str(json_object_get(l->notice, "detail"), "of"), "approval") == 0)
 		snprintf(c->hash, sizeof(c->hash), "%s", c->call);
 	c->until_ms = clock_wall_ms() + TG_BUTTONS_MS;
 	telegram_show_look_at(t, l, c, l->telling);
@@ -382,7 +383,7 @@ static void tell_words(struct telegram *t, struct tg_chat *l, const char *words)
 static void begin_notice(struct telegram *t, struct tg_chat *l)
 {
 	struct tg_asking a = {.chat = l->id};
-	const struct item *it;
+	const struct notice *it;
 	const char *run;
 	char user[40];
 
@@ -391,23 +392,27 @@ static void begin_notice(struct telegram *t, struct tg_chat *l)
 	l->notice = it ? json_parse(it->json, strlen(it->json), NULL) : NULL;
 	if (!l->notice)
 		return;
-	a.lsn = l->telling = it->lsn;
-	run = json_str(l->notice, "run_id");
-	switch (it->kind) {
-	case ITEM_SPAWN:
+	a.lsn = l->telling = it->item.lsn;
+	run = json_str(l->notice, "run");
+	switch (it->item.kind) {
+	case ITEM_started:
 		tell_card(t, l, TG_RUN, run);
 		return;
-	case ITEM_PROPOSAL:
-		tell_card(t, l, TG_QUOTE, it->key);
+	case ITEM_proposed:
+		tell_card(t, l, TG_QUOTE, it->item.ask);
 		return;
-	case ITEM_QUESTION:
+	case ITEM_asked:
 		tell_card(t, l, TG_QUESTION, run);
 		return;
-	case ITEM_RESULT:
+	case ITEM_failed:
+		if (it->item.by_ava)
+			break;
+		/* fallthrough */
+	case ITEM_result:
 		a.then = told_result;
 		tg_ask(t, &a, "GET", NULL, TG_API "/runs/%s/result", run);
 		return;
-	case ITEM_MESSAGE:
+	case ITEM_said:
 		a.then = told_message;
 		if (json_get_bool(l->notice, "cut", false))
 			tg_ask(t, &a, "GET",
@@ -417,11 +422,14 @@ static void begin_notice(struct telegram *t, struct tg_chat *l)
 		else
 			tell_words(t, l, json_str(l->notice, "text"));
 		return;
-	case ITEM_EXPIRED:
-	case ITEM_FAILED:
+	case ITEM_expired:
+	case ITEM_noted:
+	case ITEM_doing:
+	case ITEM_answered:
 	case ITEM_NKINDS:
-		tell_words(t, l, json_str(l->notice, "title"));
+		break;
 	}
+	tell_words(t, l, json_str(l->notice, "title"));
 }
 
 /* ---- cards: what stands in a message is looked at when it is due */

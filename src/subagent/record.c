@@ -427,6 +427,7 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 
 	record_begin(&c, d, r, EVENT_Waiting);
 	jw_str(&c.w, "subagentId", r->id.text);
+	jw_str(&c.w, "role", r->spec->role->name);
 	jw_str(&c.w, "callId", q->call_id);
 	jw_str(&c.w, "state", w->state);
 	jw_str(&c.w, "kind", question_kind(q));
@@ -633,6 +634,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	logbook_result_path(r->id.text, path);
 	record_begin(&c, d, r, EVENT_SubagentComplete);
 	jw_str(&c.w, "subagentId", r->id.text);
+	jw_str(&c.w, "role", r->spec->role->name);
 	jw_str(&c.w, "status", ava_status_name(status));
 	jw_str(&c.w, "stopReason", stop_reason);
 	if (status == AVA_CANCELLED && r->end.by)

@@ -56,8 +56,20 @@ contains 'ps says so' 'waits for you' "$OUT"
 run "$AVA" status
 check 'the overview says what it asks' grep -q "^$a .*: Waiting for an answer: Which parser?" "$OUT"
 
-told() { [ "$(jq -r "select(.run_id == \"$a\") | .type + \" \" + .text" "$T/told" 2>/dev/null)" = 'Waiting Which parser?' ]; }
+told() { [ "$(jq -r "select(.run == \"$a\") | .kind + \" \" + .text" "$T/told" 2>/dev/null)" = 'asked Which parser?' ]; }
 check 'who is away is told what it asks' wait_for 30 told
+
+# A person sees it the same way wherever it is asked for: one Item.
+ask() { curl -sN --max-time 5 --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/$1"; }
+ask "items?run=$a" | jq -c '.items[] | select(.kind == "asked")' >"$T/item"
+equal 'its question is an Item' "$a ${a}:c1.1 Which parser?" "$(jq -r '"\(.run) \(.ask) \(.text)"' "$T/item")"
+ask "items" | jq -c --arg run "$a" '.items[] | select(.kind == "asked" and .run == $run)' >"$T/item2"
+equal 'the same among all of a person' "$(cat "$T/item")" "$(cat "$T/item2")"
+ask "runs/$a/events?items=only" | sed -n 's/^data: //p' | jq -c 'select(.kind == "asked")' >"$T/item2"
+equal 'and in the stream of the run' "$(cat "$T/item")" "$(cat "$T/item2")"
+equal 'whose events are left out' item "$(ask "runs/$a/events?items=only" | sed -n 's/^event: //p' | sort -u)"
+equal 'another word for it is refused' 400 "$(curl -s -o "$T/no" -w '%{http_code}' --unix-socket \
+	"$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/events?items=many")"
 
 # Its slot, the only one, is free.
 b=$(start default)

@@ -64,9 +64,7 @@ static void see_item(struct view *v, const json_t *o)
 
 	if (v->n++ == 0)
 		v->first = (uint64_t)json_get_int(o, "lsn", 0);
-	snprintf(v->types + at, sizeof(v->types) - at, "%.1s",
-		 strncmp(json_get_str(o, "type"), "Spawn", 5) == 0 ? json_get_str(o, "type") + 5
-								   : json_get_str(o, "type"));
+	snprintf(v->types + at, sizeof(v->types) - at, "%.1s", json_get_str(o, "kind"));
 	snprintf(v->text, sizeof(v->text), "%s", json_get_str(o, "text"));
 	snprintf(v->title, sizeof(v->title), "%s", json_get_str(o, "title"));
 	v->cut = json_get_bool(o, "cut", false);
@@ -139,13 +137,13 @@ TEST(seen_once)
 	assert_string_equal(unseen(w, id).summary, "");
 	tell_all(w, id, ASK);
 	v = unseen(w, id);
-	assert_string_equal(v.types, "PA");
+	assert_string_equal(v.types, "ps");
 	assert_string_equal(v.summary, "1 message, 1 proposal waits while you were away");
 	tell_all(w, id, "yes");
 	/* The proposal is answered: no notice any more. */
 	v = unseen(w, id);
-	assert_null(strchr(v.types, 'P'));
-	assert_non_null(strchr(v.types, 'S'));
+	assert_null(strchr(v.types, 'p'));
+	assert_non_null(strchr(v.types, 'r'));
 	assert_non_null(strstr(v.summary, "1 run finished, "));
 	a = ack(w, id, "terminal", v.first);
 	assert_int_equal(a.rv, 0);
@@ -195,7 +193,7 @@ static unsigned ends_shown(struct world *w, const char *id)
 {
 	struct view v = unseen(w, id);
 
-	return strchr(v.types, 'S') != NULL;
+	return strchr(v.types, 'r') != NULL;
 }
 
 /* The end of a run is on disk and cannot be read yet; what is newer is acknowledged. Killed
@@ -267,11 +265,11 @@ TEST(expired)
 
 	tell_all(w, id, ASK);
 	test_clock_skip(w->settings.proposal_expiry_s * 1000);
-	for (int i = 0; i < 6000 && !strchr(unseen(w, id).types, 'E'); i++)
+	for (int i = 0; i < 6000 && !strchr(unseen(w, id).types, 'e'); i++)
 		os_loop_step(w->loop, 10);
 	v = unseen(w, id);
-	assert_non_null(strchr(v.types, 'E'));
-	assert_null(strchr(v.types, 'P'));
+	assert_non_null(strchr(v.types, 'e'));
+	assert_null(strchr(v.types, 'p'));
 	assert_non_null(strstr(v.summary, "1 proposal expired"));
 }
 
@@ -349,7 +347,7 @@ static struct took took(struct world *w)
 	data = unit_read(took_path(w), &len);
 	while (jsonl_next(data, len, &at, &line, &n) == 1) {
 		json_t *o = json_parse(line, n, NULL);
-		const char *type = json_get_str(o, "type");
+		const char *type = json_get_str(o, "kind");
 
 		assert_non_null(type);
 		assert_int_equal(json_get_int(o, "version", 0), 1);
@@ -358,10 +356,10 @@ static struct took took(struct world *w)
 		t.last_attempt = json_get_int(o, "attempt", 0);
 		t.n++;
 		t.again += t.last_attempt > 1;
-		t.results += strcmp(type, "SubagentComplete") == 0;
-		t.messages += strcmp(type, "AssistantMessage") == 0;
-		if (strcmp(type, "SubagentComplete") == 0)
-			snprintf(t.runs, sizeof(t.runs), "%s", json_get_str(o, "run_id"));
+		t.results += (strcmp(type, "result") == 0 || strcmp(type, "failed") == 0);
+		t.messages += strcmp(type, "said") == 0;
+		if ((strcmp(type, "result") == 0 || strcmp(type, "failed") == 0))
+			snprintf(t.runs, sizeof(t.runs), "%s", json_get_str(o, "run"));
 		json_decref(o);
 	}
 	free(data);
@@ -575,7 +573,7 @@ TEST(golden)
 {
 	static const char id[] = "0b5e2c4e-53a3-4b41-9d0b-3a8b8d8f7c11";
 	struct world *w = *state;
-	const struct item *it;
+	const struct notice *it;
 	size_t len;
 	char *text = unit_read_src("test/golden/delivery/delivery.json", &len);
 
@@ -588,8 +586,8 @@ TEST(golden)
 	put_said(w, id, 90000, 90014);
 	w->settings.notify_attempts = 3; /* none is left for that one: given up, not called */
 	open_core(w);
-	it = LIST_FIRST(&w->core->delivery->items, struct item, node);
-	assert_int_equal(it->lsn, 90004);
+	it = LIST_FIRST(&w->core->delivery->notices, struct notice, node);
+	assert_int_equal(it->item.lsn, 90004);
 	assert_int_equal(it->attempts, 3);
 	assert_int_equal(it->open, DELIVERY_TERMINAL | DELIVERY_NOTIFY);
 	assert_int_equal(unseen(w, id).n, 2); /* 90004 and 90014 */
@@ -625,23 +623,6 @@ TEST(broken)
 
 /* ---- without memory */
 
-TEST(no_memory)
-{
-	static const char line[] =
-		"{\"timestamp\":\"2026-11-21T08:00:09.096Z\",\"lsn\":9,\"seq\":1,\"eventType\":"
-		"\"AssistantMessage\",\"agentId\":\"ava\",\"sessionId\":\"x\",\"traceId\":\"\","
-		"\"userId\":\"\",\"content\":{\"text\":\"hello\"},\"metadata\":{}}";
-	struct item *it;
-
-	FAULT_LOOP(k, {
-		it = NULL;
-		if (item_from_event(&it, "AssistantMessage", line, sizeof(line) - 1) == 0)
-			item_free(it);
-	});
-	assert_int_equal(item_from_event(&it, "ToolCall", line, sizeof(line) - 1), AVA_ENOENT);
-	assert_int_equal(item_from_event(&it, "SpawnProposed", line, sizeof(line) - 1), AVA_ENOENT);
-}
-
 /* An acknowledgement without memory says so, and can be sent again. */
 TEST(ack_without_memory)
 {
@@ -676,8 +657,8 @@ static void shown_on_disk(int rv, void *user)
 /* Settles what is next for this person: its lsn; 0: nothing is. */
 static uint64_t show_next(struct world *w, const char *user)
 {
-	const struct item *it = delivery_next(w->core, user);
-	uint64_t lsn = it ? it->lsn : 0;
+	const struct notice *it = delivery_next(w->core, user);
+	uint64_t lsn = it ? it->item.lsn : 0;
 	struct draft *d;
 	int done = 0;
 
@@ -687,7 +668,7 @@ static uint64_t show_next(struct world *w, const char *user)
 	assert_true(delivery_showing(w->core, d, lsn, NULL));
 	/* Nobody is given it while it is being settled. */
 	assert_true(delivery_next(w->core, user) == NULL ||
-		    delivery_next(w->core, user)->lsn != lsn);
+		    delivery_next(w->core, user)->item.lsn != lsn);
 	assert_int_equal(delivery_commit(d, shown_on_disk, &done), 0);
 	until(w, &done);
 	delivery_shown(w->core, lsn, true);
@@ -707,7 +688,7 @@ TEST(chat)
 	assert_null(delivery_next(w->core, DELIVERY_TELEGRAM_USER "78"));
 	assert_null(delivery_next(w->core, "telegram"));
 	/* The quote is older, and stands behind what Ava says of it. */
-	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_MESSAGE);
+	assert_int_equal(delivery_next(w->core, n.user_id)->item.kind, ITEM_said);
 	/* What was not settled comes again, what was does not, and not in a terminal either. */
 	reopen(w);
 	assert_int_equal(unseen(w, id).n, 2);
@@ -715,7 +696,7 @@ TEST(chat)
 	assert_true(first > 0);
 	assert_int_equal(unseen(w, id).n, 1);
 	reopen(w);
-	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_PROPOSAL);
+	assert_int_equal(delivery_next(w->core, n.user_id)->item.kind, ITEM_proposed);
 	second = show_next(w, n.user_id);
 	assert_true(second > 0 && second < first);
 	assert_int_equal(show_next(w, n.user_id), 0);
@@ -726,11 +707,11 @@ TEST(chat)
 	assert_null(delivery_next(w->core, n.user_id));
 	/* A run that has begun is told here alone, and behind what was said. */
 	tell_all(w, id, "yes");
-	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_MESSAGE);
+	assert_int_equal(delivery_next(w->core, n.user_id)->item.kind, ITEM_said);
 	reopen(w);
-	for (const struct item *it; (it = delivery_next(w->core, n.user_id));
+	for (const struct notice *it; (it = delivery_next(w->core, n.user_id));
 	     show_next(w, n.user_id))
-		spawns += it->kind == ITEM_SPAWN;
+		spawns += it->item.kind == ITEM_started;
 	assert_int_equal(spawns, 1);
 }
 

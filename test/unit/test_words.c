@@ -271,6 +271,17 @@ TEST(quote)
 }
 
 /* What was used is rounded, a limit is exact. */
+TEST(items)
+{
+	shows("P-19c0de is confirmed as quoted", WORDS_CONFIRMED_AS_QUOTED("P-19c0de"));
+	shows("P-1 is replaced by P-2", WORDS_REPLACED("P-1", "P-2"));
+	shows("S-1 (Researcher) has started", WORDS_STARTED("S-1 (Researcher)"));
+	shows("S-1 asks you", WORDS_ASKS_YOU("S-1"));
+	shows("S-1 asked, and nobody answered in time", WORDS_ASKED_IN_VAIN("S-1"));
+	shows("S-1 has ended and asks no more", WORDS_ASKS_NO_MORE("S-1"));
+	shows("S-1: Complete (12s, $0.02)", WORDS_RUN_ENDED("S-1", "Complete", "12s", "$0.02"));
+}
+
 TEST(limits)
 {
 	static const struct {
