@@ -1,8 +1,8 @@
-/* The meaning of a person's answer to a quote. Pure.
+/* The closed grammar of answers (doc/ASKS.md): what a line says to something that waits for a
+ * person. Pure, allocates nothing.
  *
- * An answer counts only when it is understood to the last word: a question, a condition or one
- * unknown word makes it unclear, and the person is asked again. Words that could mean no are never
- * a yes. */
+ * A line is an answer only when every word of it is known; else it is said to Ava. So a question, a
+ * condition or one word too many starts nothing. */
 #ifndef AVA_ANSWER_H
 #define AVA_ANSWER_H
 
@@ -38,25 +38,25 @@ bool change_add(struct change *to, const struct change *from);
 /* The changes of a program, in the words of a person: "yes, with max_cost_cents=20". */
 void change_said(const struct change *c, char *out, size_t size);
 
-enum answer {
-	ANSWER_YES,
-	ANSWER_NO,
-	ANSWER_YES_WITH, /* "yes, but max 20 cents" */
-	ANSWER_CHANGE,   /* "max 20 cents" */
-	ANSWER_UNCLEAR
-};
+enum answer_verb { ANSWER_NONE, ANSWER_YES, ANSWER_NO };
 
-#define ANSWER_BYTES_MAX 2000 /* a longer answer is unclear */
+#define ANSWER_PICK_MAX  48
+#define ANSWER_BYTES_MAX 2000 /* a longer line is no answer */
+
+struct answer_line {
+	enum answer_verb verb;
+	bool stops;                 /* the no was "stop" or "cancel": it may mean a run at work */
+	char pick[ANSWER_PICK_MAX]; /* "2", "P-19c0de", "S-7f3a2b" or "S-7f3a2b:c3.1"; "": none */
+	const char *reason;         /* of "no: REASON", in the line; NULL: none */
+	struct change change;
+};
 
 /* The sentence for a person who is asked again; more that can be said may follow it. */
 #define ANSWER_HELP                                                                                \
 	"please answer yes or no, or say what to change: \"yes, but max 20 cents\", \"at most 5 "  \
 	"minutes\", \"use haiku\""
 
-/* Is `word` a word of answers: of a yes, a no or a change? */
-bool answer_word(const char *word);
-
-/* *change is set for ANSWER_YES_WITH and ANSWER_CHANGE; `all_three` also for a plain yes. */
-enum answer answer_parse(const char *text, struct change *change);
+/* false: the line is no answer, and *out is empty. */
+bool answer_read(const char *line, struct answer_line *out);
 
 #endif

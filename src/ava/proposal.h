@@ -62,9 +62,6 @@ struct proposal {
 	 * "the second" means, whatever is answered meanwhile. */
 	unsigned number;
 	int64_t created_ms, expires_ms;
-	/* The journal's number when the proposal was settled: words with a lower number were said
-	 * before. 0: it is open. */
-	uint64_t settled_lsn;
 	char session[64];
 	struct os_timer *timer;
 	struct list askers; /* callers of the step being written */
@@ -76,8 +73,9 @@ static inline bool proposal_settled(const struct proposal *p)
 }
 
 /* ops_confirm for words that the log has already. */
-void proposal_said(struct core *c, const char *proposal, const char *text, const char *by,
-		   const char *origin, op_proposal_fn done, void *user);
+struct answer_line;
+void proposal_said(struct core *c, const char *proposal, const struct answer_line *said,
+		   const char *by, const char *origin, op_proposal_fn done, void *user);
 
 /* ---- for propose.c, in order of life
  * Room for n specs, not yet known to the core. `id` NULL: a new one. */

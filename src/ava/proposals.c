@@ -283,7 +283,6 @@ static void proposal_settle(struct proposal *p, enum proposal_step to)
 	struct core *c = p->core;
 
 	proposal_move(p, to);
-	p->settled_lsn = journal_lsn(c->journal, 0);
 	os_timer_set(p->timer, REQUEST_AGE_MS);
 	for (struct list *n = c->proposal_order.prev;
 	     c->nsettled > SETTLED_MAX && n != &c->proposal_order;) {
@@ -844,7 +843,6 @@ static void restore_answer(struct core *c, const char *type, const json_t *event
 			   : strcmp(type, "SpawnExpired") == 0 ? STEP_EXPIRED
 			   : p->replaced_by[0]                 ? STEP_REPLACED
 							       : STEP_REJECTED);
-	p->settled_lsn = (uint64_t)json_get_int(event, "lsn", 0);
 }
 
 /* The trace of the first confirmed run: its spawn is in the answer's commit, before or after the

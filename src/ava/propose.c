@@ -659,30 +659,16 @@ static int not_understood(const struct proposal *p, struct ava_error *err)
 	return err_set(err, AVA_EINVAL, ANSWER_HELP);
 }
 
-static void propose_confirm(struct core *c, const char *proposal, const struct change *set,
-			    struct deciding *d)
+static void propose_confirm(struct proposal *p, const struct answer_line *said, struct deciding *d,
+			    struct ava_error *err)
 {
-	struct ava_error err = {0};
-	struct change change;
-	char said[1024]; /* copied before this returns */
-	enum answer answer = answer_parse(d->text ? d->text : "yes", &change);
-	struct proposal *p = proposal_find(c, proposal, &err);
-
-	if (set && !change_none(set) && (answer == ANSWER_NO || !change_add(&change, set)))
-		answer = ANSWER_UNCLEAR;
-	d->yes = answer == ANSWER_YES || answer == ANSWER_YES_WITH;
-	d->all_three = change.all_three;
-	d->reason = answer == ANSWER_NO ? d->text : "";
-	if (!d->text && set && !change_none(set)) {
-		change_said(set, said, sizeof(said));
-		d->text = said;
-	}
-	if (p && answer == ANSWER_UNCLEAR)
-		not_understood(p, &err);
-	else if (p)
-		propose_decide(d, p, change_none(&change) ? NULL : &change, &err);
-	if (err.code)
-		asker_refuse(d->asker, &err);
+	d->yes = said->verb == ANSWER_YES;
+	d->all_three = said->change.all_three;
+	d->reason = said->verb == ANSWER_NO && d->text ? d->text : "";
+	if (p)
+		propose_decide(d, p, change_none(&said->change) ? NULL : &said->change, err);
+	if (err->code)
+		asker_refuse(d->asker, err);
 }
 
 void ops_confirm(struct core *c, const char *proposal, const char *text, const struct change *set,
@@ -690,22 +676,35 @@ void ops_confirm(struct core *c, const char *proposal, const char *text, const s
 {
 	struct deciding d = {
 		.asker = asker_new(c, done, user), .text = text, .by = by, .origin = origin};
+	bool sets = set && !change_none(set);
+	struct ava_error err = {0};
+	struct answer_line said;
+	char words[1024]; /* copied before this returns */
+	struct proposal *p = d.asker ? proposal_find(c, proposal, &err) : NULL;
+	bool is = answer_read(text ? text : "yes", &said);
 
-	if (d.asker)
-		propose_confirm(c, proposal, set, &d);
+	if (!d.asker)
+		return;
+	is = is && (!said.pick[0] || strcmp(said.pick, proposal) == 0) &&
+	     (said.verb != ANSWER_NONE || !change_none(&said.change));
+	if (p && (!is || (sets && (said.verb == ANSWER_NO || !change_add(&said.change, set)))))
+		not_understood(p, &err);
+	if (!text && sets) {
+		change_said(set, words, sizeof(words));
+		d.text = words;
+	}
+	propose_confirm(err.code ? NULL : p, &said, &d, &err);
 }
 
-void proposal_said(struct core *c, const char *proposal, const char *text, const char *by,
-		   const char *origin, op_proposal_fn done, void *user)
+void proposal_said(struct core *c, const char *proposal, const struct answer_line *said,
+		   const char *by, const char *origin, op_proposal_fn done, void *user)
 {
-	struct deciding d = {.asker = asker_new(c, done, user),
-			     .text = text,
-			     .logged = true,
-			     .by = by,
-			     .origin = origin};
+	struct deciding d = {
+		.asker = asker_new(c, done, user), .logged = true, .by = by, .origin = origin};
+	struct ava_error err = {0};
 
 	if (d.asker)
-		propose_confirm(c, proposal, NULL, &d);
+		propose_confirm(proposal_find(c, proposal, &err), said, &d, &err);
 }
 
 void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "agent/prompt.h"
+#include "ava/ask.h"
 #include "ava/delivery.h"
 #include "ava/proposal.h"
 #include "ava/session_file.h"
@@ -416,10 +417,8 @@ static int said_before(struct session *s, const char *id, op_said_fn done, void 
 static int session_write_said(struct talk *t, struct draft *d, struct input *in)
 {
 	struct session *s = t->session;
-	struct session_entry e = {.id = in->id,
-				  .wall_ms = in->said_ms,
-				  .request = in->request,
-				  .seen_ms = in->seen_ms < in->said_ms ? &in->seen_ms : NULL};
+	struct session_entry e = {
+		.id = in->id, .wall_ms = in->said_ms, .request = in->request, .shown = in->shown};
 	struct buf b;
 	struct jw w;
 
@@ -449,13 +448,9 @@ static struct input *input_new(const struct core *c, const struct op_say *say)
 	list_init(&in->node);
 	list_init(&in->waits);
 	in->kind = INPUT_SAID;
-	in->said_ms = in->seen_ms = clock_wall_ms();
+	in->said_ms = clock_wall_ms();
 	snprintf(in->origin, sizeof(in->origin), "%s", say->origin ? say->origin : "");
-	if (say->seen) {
-		const struct proposal *p = strmap_get(&c->proposals, say->seen);
-
-		in->seen_ms = p ? p->created_ms : 0;
-	}
+	snprintf(in->shown, sizeof(in->shown), "%s", say->shown ? say->shown : "");
 	buf_init(&clean, 8u << 20);
 	if (!c->redact || redact_text(c->redact, &clean, say->text, strlen(say->text)) >= 0)
 		in->text = c->redact ? buf_take(&clean, NULL) : strdup(say->text);
@@ -783,7 +778,7 @@ static void say_answered(int rv, const char *entry, const struct ava_error *err,
 static const struct arg say_args[] = {
 	{"text", ARG_SAID, offsetof(struct op_say, text), .most = SAY_MAX},
 	{"request_id", ARG_SAID, offsetof(struct op_say, request_id), .most = 200},
-	{"seen", ARG_SAID, offsetof(struct op_say, seen), .most = 40},
+	{"shown", ARG_SAID, offsetof(struct op_say, shown), .most = ASK_ID_LEN - 1},
 	{"cwd", ARG_SAID, offsetof(struct op_say, cwd), .most = 4095},
 	{NULL},
 };
@@ -840,7 +835,6 @@ int sessions_open(struct core *c, struct ava_error *err)
 	c->sup.session_user = c;
 	c->sup.on_text = talk_text;
 	c->sup.on_ask = talk_asks_person;
-	c->sup.on_asked = talk_asked;
 	c->on_proposal = (struct proposal_hooks){.answering = sessions_answering,
 						 .answered = sessions_answered};
 	(void)sys->list(c->root_fd, "sessions", found_folder, &sc);

@@ -47,9 +47,9 @@ struct op_say {
 	const char *text, *user_id;
 	const char *origin;     /* the door the words came by; NULL: unknown */
 	const char *request_id; /* NULL or "": none */
-	/* The newest proposal shown when the person began to type, "": none; NULL: unknown. A bare
-	 * yes means no newer one. */
-	const char *seen;
+	/* The Ask that the door showed last, with nothing behind it but what is being done; NULL
+	 * or "": none. A line without a name answers no other. */
+	const char *shown;
 	/* The client's folder, where the conversation goes on if its own is gone. NULL or "":
 	 * none. */
 	const char *cwd;

@@ -168,20 +168,14 @@ static void steer_looked(struct job *j)
 
 /* ---- answers */
 
-static bool begins_with_no(const char *text)
-{
-	text += strspn(text, " \t\r\n");
-	return strncasecmp(text, "no", 2) == 0 && strchr(" ,.:;!-\n", text[2]) != NULL;
-}
-
 /* The answer allows the call. AVA_EINVAL: unclear. */
 static int allows(const char *text, bool *yes, struct ava_error *err)
 {
-	struct change change;
-	enum answer a = answer_parse(text, &change);
+	struct answer_line said;
 
-	*yes = a == ANSWER_YES;
-	if (a == ANSWER_YES || a == ANSWER_NO || begins_with_no(text))
+	*yes = answer_read(text, &said) && said.verb == ANSWER_YES;
+	if (said.verb != ANSWER_NONE && change_none(&said.change) && !said.change.all_three &&
+	    !said.pick[0])
 		return 0;
 	return err_set(err, AVA_EINVAL,
 		       "answer yes or no, a no with its reason if you like (\"no: not in this "

@@ -428,15 +428,6 @@ void sessions_chained(struct run *r, void *core)
 		  r->trace.text);
 }
 
-void talk_asked(struct run *r)
-{
-	struct core *c = r->sup->session_user;
-	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
-
-	if (s && s->talk)
-		s->talk->asked_lsn = journal_lsn(c->journal, 0);
-}
-
 void talk_asks_person(struct run *r)
 {
 	const struct question *q = person_question(r);
@@ -612,7 +603,6 @@ void talk_go(struct talk *t)
 		.iterations = (int32_t)s->ava_iterations,
 	};
 	t->busy = true;
-	t->turn_ms = clock_wall_ms();
 	talk_frame(t, FRAME_TURN, "busy", 4);
 	run_wake(r);
 }
@@ -700,12 +690,9 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 		return AVA_ENOMEM;
 	if (said || (turn->wire_len > 0 && !turn->odd)) /* a reply of thinking alone has no entry */
 		write_entry(t, d, turn, NULL);
-	if (said) {
-		t->spoke_ms = clock_wall_ms();
-		t->asks = talk_asks(turn->text, turn->text_len);
+	if (said)
 		write_words(t, d, turn->text, turn->text_len);
-	}
-	if (t->run.call.doubt) { /* a doubt about the model is for the person alone */
+	if (t->run.call.doubt) { /* about the model, for the person alone */
 		write_words(t, d, t->run.call.doubt, strlen(t->run.call.doubt));
 		t->run.call.doubt = NULL;
 	}
@@ -956,10 +943,8 @@ void talk_free(struct talk *t)
 	while (!list_empty(&t->inputs)) {
 		struct input *in = LIST_FIRST(&t->inputs, struct input, node);
 
-		if (in->answer && in->answer->outlives)
+		if (in->answer)
 			in->answer->in = NULL;
-		else
-			free(in->answer);
 		talk_input_free(in);
 	}
 	while (!list_empty(&t->watches))

@@ -6,6 +6,7 @@
 #define AVA_TALK_H
 
 #include "agent/prompt.h"
+#include "ava/ask.h"
 #include "ava/sessions.h"
 #include "ava/state.h"
 #include "subagent/session_entry.h"
@@ -14,16 +15,10 @@ struct talk;
 struct talk_recall;
 struct tool_call;
 
-/* Ordered by weight: of several blocks of one reply the greatest counts (talk_restore.c). */
-enum talk_asks { ASKS_NOTHING, ASKS_OF_QUOTE, ASKS_ELSE };
-
-/* Words of a person that are being carried out, as the answer to proposals or to the question of a
- * subagent. */
+/* Words of a person that are being carried out as an answer. Its callback frees it, even after the
+ * conversation is closed. */
 struct op_answer {
 	struct input *in; /* NULL: the conversation was closed meanwhile */
-	unsigned left;    /* answers under way */
-	bool stops;       /* the words may mean a run at work, too */
-	bool outlives; /* the callback comes, and frees it, even after the conversation is closed */
 };
 
 struct say_wait { /* a caller that hears when the words are on disk */
@@ -36,11 +31,11 @@ enum input_kind { INPUT_SAID, INPUT_RESULT };
 struct input { /* what begins a turn, or goes into the next one */
 	struct list node;
 	enum input_kind kind;
-	char id[24];     /* id of the words' entry, or of the run */
-	int64_t said_ms; /* wall */
-	int64_t seen_ms; /* wall: a quote made later was not before the person's eyes */
-	char *text;      /* owned */
-	char origin[16]; /* the door the words came by */
+	char id[24];            /* the entry of the words, or the run */
+	int64_t said_ms;        /* wall */
+	char shown[ASK_ID_LEN]; /* the Ask that stood before the words; "": none */
+	char *text;             /* owned */
+	char origin[16];        /* the door they came by */
 	struct talk *talk;
 	struct op_answer *answer; /* set while the words are carried out as an answer */
 	bool looked;              /* talk_answer has seen the input */
@@ -92,14 +87,8 @@ struct talk {
 	bool begun;                 /* the machine has had a turn in this process */
 	bool busy;                  /* a turn is under way */
 	bool answering;             /* a person's words are carried out as an answer first */
-	bool spent;       /* the person's last words were an answer to a quote or run, not to Ava */
-	unsigned seen;    /* rights of all that Ava has read (subagent/rights.h) */
-	int64_t spoke_ms; /* when Ava said something last, wall */
-	int64_t turn_ms;  /* when Ava's newest turn began, wall */
-	enum talk_asks asks; /* what Ava's last words asked */
-	/* The journal's number when the last question of a subagent was closed: words with a lower
-	 * number were said before. 0: none was closed. */
-	uint64_t asked_lsn;
+	bool spent;    /* the person's last words were an answer to a quote or run, not to Ava */
+	unsigned seen; /* rights of what she has read (subagent/rights.h); sticks */
 	struct os_task pump;
 	struct os_timer *again;        /* tries again to begin a turn */
 	int64_t cost_microusd, tokens; /* of the turns before this one */
@@ -145,7 +134,6 @@ void talk_text(struct run *r, const char *s, size_t n, bool thinking);
 int talk_restore(struct talk *t, struct ava_error *err);
 
 void talk_asks_person(struct run *r); /* supervisor.on_ask: notes the question of a subagent */
-void talk_asked(struct run *r);       /* supervisor.on_asked: the question is closed */
 /* How the runtime works, for her model; the short one where the window is small. Its hash
  * stands in the spec. */
 extern const char talk_operating[], talk_operating_brief[];
@@ -165,10 +153,6 @@ void talk_note_free(struct talk_note *n);
 /* ---- talk_answer.c: what was said, as the answer to what waits */
 /* true: the words are being carried out as an answer; talk_pump goes on afterwards. */
 bool talk_answer(struct talk *t, struct input *in);
-/* The question that Ava's text puts to the person. Any question needs a question mark outside of
- * quotation marks, since a quoted question is somebody else's; one about a quote needs a word of it
- * as well (its id, "start", "proposal"). */
-enum talk_asks talk_asks(const char *text, size_t len);
 
 /* ---- talk_memory.c: what was remembered, before the first turn */
 #define TALK_RECALL_BEGIN "What this person " NOTICE_TOLD ". It is data, and may be out of date."

@@ -473,9 +473,9 @@ struct note_job {
 
 static int check_note(struct note_job *j, const struct words *w)
 {
-	struct change change;
-	bool yes = !j->spent && w->asked && w->newest &&
-		   answer_parse(w->newest, &change) == ANSWER_YES;
+	struct answer_line said;
+	bool yes = !j->spent && w->asked && w->newest && answer_read(w->newest, &said) &&
+		   said.verb == ANSWER_YES && change_none(&said.change);
 	const char *id = j->forget ? j->forget : j->replaces, *asked;
 
 	j->may_forget = id && w->newest && asks_to_forget(w->newest, id);

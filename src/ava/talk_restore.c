@@ -169,7 +169,7 @@ static int talk_restore_read_messages(struct talk_restore_memory *m, struct buf 
 /* ---- the session file: entries not told yet */
 
 static int add_input(struct talk_restore_memory *m, enum input_kind kind, const char *id,
-		     const char *text, int64_t said_ms, int64_t seen_ms)
+		     const char *text, int64_t said_ms, const char *shown)
 {
 	struct input *in;
 
@@ -184,7 +184,7 @@ static int add_input(struct talk_restore_memory *m, enum input_kind kind, const 
 	in->kind = kind;
 	in->talk = m->talk;
 	in->said_ms = said_ms;
-	in->seen_ms = seen_ms;
+	snprintf(in->shown, sizeof(in->shown), "%s", shown);
 	snprintf(in->id, sizeof(in->id), "%s", id);
 	in->text = text ? strdup(text) : NULL;
 	if (text && !in->text) {
@@ -210,7 +210,7 @@ static int take_ended(struct talk_restore_memory *m, const char *id, const char 
 	if (was_told(m, "queued", run))
 		return 0;
 	keep_told(m, "queued", run);
-	return add_input(m, INPUT_RESULT, run, NULL, 0, 0);
+	return add_input(m, INPUT_RESULT, run, NULL, 0, "");
 }
 
 static int talk_restore_take_said(struct talk_restore_memory *m, const char *id, const json_t *o)
@@ -226,8 +226,6 @@ static int talk_restore_take_said(struct talk_restore_memory *m, const char *id,
 
 	if (was_told(m, "said", id)) {
 		keep_last(m, id);
-		if (m->talk)
-			m->talk->turn_ms = said_ms;
 		return 0;
 	}
 	if (was_told(m, "queued", id)) /* pi may have written the entry twice */
@@ -235,9 +233,7 @@ static int talk_restore_take_said(struct talk_restore_memory *m, const char *id,
 	keep_told(m, "queued", id);
 	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
 	/* An entry without a time answers nothing that is open now. */
-	return text ? add_input(m, INPUT_SAID, id, text, said_ms,
-				json_get_int(o, "seenMs", said_ms))
-		    : 0;
+	return text ? add_input(m, INPUT_SAID, id, text, said_ms, json_str(o, "shown")) : 0;
 }
 
 static int take_entry(struct talk_restore_memory *m, const json_t *o)
@@ -270,44 +266,22 @@ static bool may_count(const char *line, size_t len)
 	return line_has(line, len, "\"source\"") || line_has(line, len, "\"agent_event\"");
 }
 
-/* Takes Ava's last words from their line; NULL: none. */
-static void talk_restore_take_words(struct talk *t, const char *line, size_t len)
-{
-	json_t *o = line ? json_read_others(line, len, NULL) : NULL;
-	const json_t *message = json_object_get(o, "message"), *block;
-	size_t i;
-
-	t->spoke_ms = json_get_int(message, "timestamp", 0);
-	json_array_foreach(json_object_get(message, "content"), i, block)
-	{
-		const char *text = json_get_str(block, "text");
-
-		t->asks = MAX(t->asks, text ? talk_asks(text, strlen(text)) : ASKS_NOTHING);
-	}
-	json_decref(o);
-}
-
 static int read_entries(struct talk_restore_memory *m, const struct session *s,
 			struct ava_error *err)
 {
 	char *data = NULL;
-	const char *line, *words = NULL;
-	size_t len = 0, at = 0, n, nwords = 0;
+	const char *line;
+	size_t len = 0, at = 0, n;
 	int rv = sys_read_file(s->core->root_fd, s->path, TALK_FILE_MAX, &data, &len, err);
 
 	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
 		json_t *o = may_count(line, n) ? json_read_others(line, n, NULL) : NULL;
 
-		if (line_has(line, n, "\"role\":\"assistant\"") &&
-		    line_has(line, n, "\"type\":\"text\""))
-			words = line, nwords = n;
 		rv = take_entry(m, o);
 		json_decref(o);
 		if (rv != 0)
 			err_set(err, rv, "out of memory");
 	}
-	if (m->talk)
-		talk_restore_take_words(m->talk, words, nwords);
 	free(data);
 	return rv;
 }

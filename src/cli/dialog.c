@@ -203,7 +203,7 @@ int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err)
 		    err);
 }
 
-int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_error *err)
+int dialog_say(struct dialog *d, const char *text, const char *shown, struct ava_error *err)
 {
 	struct session_id request = id_session(); /* asking twice says it once */
 	json_t *answer = NULL;
@@ -213,7 +213,7 @@ int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_
 	snprintf(path, sizeof(path), "/sessions/%s/messages", d->id);
 	for (int tries = 2; tries > 0; tries--) {
 		rv = api_post(d->c, &answer, err, path, "text", text, "request_id", request.text,
-			      "seen", seen, "cwd", d->cwd, NULL);
+			      "shown", shown, "cwd", d->cwd, NULL);
 		if (rv != AVA_ENOENT || d->said || tries == 1)
 			break;
 		rv = dialog_model(d, d->model, err);

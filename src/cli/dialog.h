@@ -78,9 +78,9 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err);
 int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err);
 int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err);
 
-/* 0: the message is on disk, and its event will be DIALOG_OWN. `seen`: the newest quote shown; "":
- * none. */
-int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_error *err);
+/* 0: the message is on disk, and its event will be DIALOG_OWN. `shown`: the Ask that was shown
+ * last, with nothing behind it but what is being done; "": none. */
+int dialog_say(struct dialog *d, const char *text, const char *shown, struct ava_error *err);
 /* Ava's turn ends; subagents go on. */
 int dialog_stop(struct dialog *d, struct ava_error *err);
 /* Tells the daemon that all up to `lsn` was shown. Notices not acknowledged are shown again to the

@@ -578,7 +578,7 @@ static bool client_clean(const char *s)
 	return true;
 }
 
-struct ask {
+struct client_ask {
 	const char *method, *path, *json;
 	const char *last_event_id; /* not NULL: a stream */
 };
@@ -590,7 +590,7 @@ void client_speak_for(const char *channel)
 	speaks_for = channel;
 }
 
-static int send_ask(struct client *c, const struct ask *a, struct ava_error *err)
+static int send_ask(struct client *c, const struct client_ask *a, struct ava_error *err)
 {
 	struct buf head;
 	int rv;
@@ -676,7 +676,7 @@ static int receive(struct client *c, struct http_reader *r, bool head, bool *got
 
 /* Send and receive; once more on a new connection where that is safe. `r` is
  * fresh, and still fresh when nothing came. */
-static int exchange(struct client *c, const struct ask *a, struct http_reader *r,
+static int exchange(struct client *c, const struct client_ask *a, struct http_reader *r,
 		    struct ava_error *err)
 {
 	bool is_get = strcmp(a->method, "GET") == 0;
@@ -723,7 +723,7 @@ static int collect_cb(const char *data, size_t len, void *user)
 int client_request(struct client *c, const char *method, const char *path, const char *json,
 		   struct client_reply *reply, struct ava_error *err)
 {
-	struct ask a = {.method = method, .path = path, .json = json};
+	struct client_ask a = {.method = method, .path = path, .json = json};
 	struct http_reader r;
 	struct buf body;
 	int rv;
@@ -830,7 +830,7 @@ int client_stream_open(struct client *c, const char *path, const char *last_even
 		       int (*on_event)(const struct sse_event *e, void *user), void *user,
 		       struct ava_error *err)
 {
-	struct ask a = {
+	struct client_ask a = {
 		.method = "GET", .path = path, .last_event_id = last_event_id ? last_event_id : ""};
 	int rv;
 

@@ -165,7 +165,7 @@ static void say_it(struct telegram *t)
 	if (c)
 		tg_ask(t, &a, "POST",
 		       json_pack("{s:s,s:o,s:s}", "text", t->hand.text, "request_id",
-				 telegram_hand_request_id(t), "seen", quote_seen(t)),
+				 telegram_hand_request_id(t), "shown", quote_seen(t)),
 		       TG_API "/sessions/%s/messages", c->session);
 	else /* the person was unpaired meanwhile */
 		hand_over(t);

@@ -134,19 +134,10 @@ static void question_fini(struct question *q)
 	*q = (struct question){0};
 }
 
-/* The run waits for no answer any more. */
-static void asked(struct run *r)
-{
-	if (r->sup->on_asked)
-		r->sup->on_asked(r);
-}
-
 static void question_over(struct run *r)
 {
 	struct person *p = r->person;
 
-	if (p->open)
-		asked(r);
 	p->open = false;
 	question_fini(&p->question);
 }
@@ -570,7 +561,6 @@ int person_answer(struct run *r, const struct person_words *w, bool yes, person_
 		return err_set(err, rv, "out of memory");
 	}
 	r->person->answer = s;
-	asked(r);
 	run_wake(r);
 	return 0;
 }

@@ -256,8 +256,8 @@ struct supervisor {
 	struct mcp_client *mcp;               /* MCP servers of the tools; *borrowed*; or NULL */
 	/* Listener to the text of replies as it comes; or NULL. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
-	/* Listeners: a run asks a person; its question is over, maybe unanswered. Or NULL. */
-	void (*on_ask)(struct run *r), (*on_asked)(struct run *r);
+	/* Listener: a run asks a person; or NULL. */
+	void (*on_ask)(struct run *r);
 	/* Path of a conversation's file, malloc'd; NULL: no such conversation. */
 	char *(*session_file)(const char *session_id, void *user);
 	/* Listener: the next run of a chain starts; or NULL. */

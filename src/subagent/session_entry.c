@@ -132,8 +132,8 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 	jw_str(&w, "source", "ava"); /* others may append to the file as well */
 	if (e->request && e->request[0])
 		jw_str(&w, "requestId", e->request);
-	if (e->seen_ms)
-		jw_int(&w, "seenMs", *e->seen_ms);
+	if (e->shown && e->shown[0])
+		jw_str(&w, "shown", e->shown);
 	return session_entry_end(&w);
 }
 

@@ -23,8 +23,7 @@ struct session_entry {
 	const char *id; /* 8 hex digits or more; unique in its file */
 	int64_t wall_ms;
 	const char *request; /* request id of the message; NULL or "": none */
-	/* Time of the newest quote shown before the message; NULL: any may have been. */
-	const int64_t *seen_ms;
+	const char *shown;   /* Ask that stood before the words; NULL or "": none */
 };
 
 /* The first line; `id` is the session's, `origin` the door where it was begun. */

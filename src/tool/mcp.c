@@ -75,14 +75,14 @@ struct server {
 	struct mcp_rows tools, coming;
 };
 
-enum ask_kind { ASK_PROBE, ASK_GREET, ASK_GREETED, ASK_LIST, ASK_LISTEN, ASK_CALL };
+enum mcp_ask_kind { ASK_PROBE, ASK_GREET, ASK_GREETED, ASK_LIST, ASK_LISTEN, ASK_CALL };
 
 struct mcp_ask {
 	struct list node; /* in server.asks */
 	struct server *server;
 	int64_t id; /* 0: not sent yet, the server is starting */
-	enum ask_kind kind;
-	struct tool_call *call; /* the call of an ASK_CALL */
+	enum mcp_ask_kind kind;
+	struct tool_call *call; /* of ASK_CALL */
 	unsigned session;       /* value of server.sessions when it was sent */
 	bool again;             /* a session has refused the question once */
 	struct os_timer *timer;
@@ -233,7 +233,7 @@ static int mcp_send(struct server *s, struct mcp_ask *a, const char *method, jso
 static void server_down(struct server *s, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static struct mcp_ask *ask_new(struct server *s, enum ask_kind kind)
+static struct mcp_ask *ask_new(struct server *s, enum mcp_ask_kind kind)
 {
 	struct mcp_ask *a = calloc(1, sizeof(*a));
 
@@ -245,7 +245,7 @@ static struct mcp_ask *ask_new(struct server *s, enum ask_kind kind)
 	return a;
 }
 
-static void mcp_ask(struct server *s, enum ask_kind kind, const char *method, json_t *params)
+static void mcp_ask(struct server *s, enum mcp_ask_kind kind, const char *method, json_t *params)
 {
 	struct ava_error err = {AVA_ENOMEM, "out of memory"};
 	struct mcp_ask *a = ask_new(s, kind);
@@ -304,7 +304,7 @@ static struct mcp_ask *find_ask(struct server *s, int64_t id)
 }
 
 /* The first ask of a kind, not sent yet or under way; NULL: none. */
-static struct mcp_ask *first_ask(struct server *s, enum ask_kind kind, bool sent)
+static struct mcp_ask *first_ask(struct server *s, enum mcp_ask_kind kind, bool sent)
 {
 	LIST_EACH (&s->asks, n, tmp) {
 		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
@@ -352,7 +352,7 @@ static void settle_waits(struct server *s, int code)
 }
 
 /* Drop asks of the kinds before `until`: their answers no longer count. */
-static void drop_asks(struct server *s, enum ask_kind until)
+static void drop_asks(struct server *s, enum mcp_ask_kind until)
 {
 	LIST_EACH (&s->asks, n, tmp) {
 		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
@@ -559,7 +559,7 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 {
 	struct server *s = a->server;
 	const char *how = s->wrote[0] ? "wrote what could not be read" : "refuses";
-	enum ask_kind kind = a->kind;
+	enum mcp_ask_kind kind = a->kind;
 
 	if (kind == ASK_CALL) {
 		call_fails(a->call, "server_error", "%s %s: %.2000s", name_of(s), how, said);
@@ -579,7 +579,7 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 static void ask_answered(struct mcp_ask *a, const json_t *result)
 {
 	struct server *s = a->server;
-	enum ask_kind kind = a->kind;
+	enum mcp_ask_kind kind = a->kind;
 
 	if (kind == ASK_CALL) {
 		call_result(a, result);

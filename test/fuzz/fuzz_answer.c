@@ -1,6 +1,5 @@
-/* What a person may type: understood or not, never a change without one, never
- * anything but unclear, or a change that is asked for, with a question mark in it, and the
- * same when blanks stand around it. */
+/* What a person may type: an answer or not, never one with a question mark in it, never a no beside
+ * a change, and the same when blanks stand around it. */
 #include "fuzz.h"
 
 #include "ava/answer.h"
@@ -27,9 +26,10 @@ static void check_change(const struct change *c)
 
 FUZZ_TARGET(answer, len)
 {
-	struct change c, again;
-	enum answer a;
+	struct answer_line a, again;
+	const struct change *c = &a.change, *b = &again.change;
 	char *text;
+	bool is;
 
 	if (len > 4096)
 		return;
@@ -38,22 +38,28 @@ FUZZ_TARGET(answer, len)
 	memcpy(text, data, len);
 	text[len] = 0;
 	len = strlen(text);
-	a = answer_parse(text, &c);
-	CHECK(says(&c) == (a == ANSWER_YES_WITH || a == ANSWER_CHANGE));
-	CHECK(a == ANSWER_UNCLEAR || len <= ANSWER_BYTES_MAX);
-	CHECK(a == ANSWER_UNCLEAR || a == ANSWER_CHANGE || !strchr(text, '?'));
-	check_change(&c);
+	is = answer_read(text, &a);
+	CHECK(!is || len <= ANSWER_BYTES_MAX);
+	CHECK(is == (a.verb != ANSWER_NONE || a.pick[0] || says(c)));
+	CHECK(a.verb != ANSWER_NO || !says(c));
+	CHECK(!c->all_three || a.verb == ANSWER_YES);
+	CHECK(!is || a.reason || !strchr(text, '?'));
+	CHECK(!a.reason || (a.verb == ANSWER_NO && a.reason > text && a.reason < text + len));
+	CHECK(memchr(a.pick, 0, sizeof(a.pick)));
+	check_change(c);
 	memmove(text + 1, text, len);
 	text[0] = ' ';
 	text[len + 1] = '\n';
 	text[len + 2] = 0;
 	if (len + 2 <= ANSWER_BYTES_MAX) {
-		CHECK(answer_parse(text, &again) == a);
-		CHECK(c.cost_microusd == again.cost_microusd && c.time_ms == again.time_ms);
-		CHECK(c.tokens == again.tokens && c.iterations == again.iterations);
-		CHECK(strcmp(c.model, again.model) == 0 && strcmp(c.preset, again.preset) == 0);
-		CHECK(strcmp(c.role, again.role) == 0 && c.thinking == again.thinking);
-		CHECK(c.nwithout == again.nwithout);
+		CHECK(answer_read(text, &again) == is);
+		CHECK(a.verb == again.verb && a.stops == again.stops);
+		CHECK(strcmp(a.pick, again.pick) == 0 && !a.reason == !again.reason);
+		CHECK(c->cost_microusd == b->cost_microusd && c->time_ms == b->time_ms);
+		CHECK(c->tokens == b->tokens && c->iterations == b->iterations);
+		CHECK(strcmp(c->model, b->model) == 0 && strcmp(c->preset, b->preset) == 0);
+		CHECK(strcmp(c->role, b->role) == 0 && c->thinking == b->thinking);
+		CHECK(c->nwithout == b->nwithout);
 	}
 	free(text);
 }

@@ -100,13 +100,38 @@ static inline void steps(struct world *w, int n)
 		os_loop_step(w->loop, 10);
 }
 
-static inline int say(struct world *w, const char *session, const char *text)
+static inline void keep_newest(const struct ask *a, void *user)
 {
-	struct op_say s = {.text = text, .user_id = "ben"};
+	struct ask *newest = user;
+
+	if (!newest->id[0] || a->since_ms >= newest->since_ms)
+		*newest = *a;
+}
+
+/* What a door has shown last: the newest that waits; "" nothing does. */
+static inline const char *shown_last(struct world *w, const char *session)
+{
+	static struct ask newest;
+
+	newest = (struct ask){.id = ""};
+	ask_each(w->core, session, keep_newest, &newest);
+	return newest.id;
+}
+
+/* `shown`: what stood before the words. */
+static inline int say_shown(struct world *w, const char *session, const char *text,
+			    const char *shown)
+{
+	struct op_say s = {.text = text, .user_id = "ben", .shown = shown};
 	int done = 0;
 
 	ops_say(w->core, session, &s, said, &done);
 	return until(w, &done);
+}
+
+static inline int say(struct world *w, const char *session, const char *text)
+{
+	return say_shown(w, session, text, shown_last(w, session));
 }
 
 /* The reply that a script holds back (a delay of an hour) comes now. */
@@ -153,6 +178,13 @@ static inline void idle(struct world *w, const char *session)
 static inline void tell(struct world *w, const char *session, const char *text)
 {
 	assert_int_equal(say(w, session, text), 1);
+	idle(w, session);
+}
+
+static inline void tell_shown(struct world *w, const char *session, const char *text,
+			      const char *shown)
+{
+	assert_int_equal(say_shown(w, session, text, shown), 1);
 	idle(w, session);
 }
 

@@ -247,7 +247,7 @@ TEST(each_kind_of_otherwise)
 		const char *words, *key, *want; /* of the new config */
 	} cases[] = {
 		{"max 20 cents", NULL, NULL},
-		{"no, 4 minutes max", NULL, NULL},
+		{"4 minutes max", NULL, NULL},
 		{"yes but deep", "preset", "deep"},
 		{"as a researcher", "role", "researcher"},
 		{"yes, as a researcher without read_file", "role", "researcher"},

@@ -173,10 +173,13 @@ TEST(several_runs)
 		w, script(w, CALLS(SPAWN("parse_header") "," SPAWN("main") "," SPAWN("return"))
 				     SAY("Three.") "{\"text\":\"Started.\",\"delay_ms\":400}\n" SAY(
 					     "Told.") SAY("Told.") SAY("Told.")));
-	char *data;
+	char *data, newest[24];
 
 	tell(w, id, "three things");
-	assert_int_equal(say(w, id, "yes, all of them"), 1);
+	snprintf(newest, sizeof(newest), "%s", newest_pending(w));
+	assert_int_equal(say_shown(w, id, "3", newest), 1);
+	assert_int_equal(say_shown(w, id, "2", newest), 1);
+	assert_int_equal(say_shown(w, id, "yes, 1", newest), 1);
 	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 3);
 	assert_int_equal(seen(w, id, "event", "subagent:start").n, 3);

@@ -1,5 +1,6 @@
-/* Proposals in a conversation, and what the person's words do to them: what they
- * saw runs, once, and nothing else. */
+/* Lines of a person in a conversation, and what waits for them: a line answers the Ask that it
+ * names, or the one that the door showed last, and nothing else. What runs is what they saw, once.
+ */
 #include "talk_rig.h"
 
 TEST(the_whole_way)
@@ -23,108 +24,47 @@ TEST(the_whole_way)
 	assert_sent(w, id, "[ava] End of the result of S-", true);
 }
 
-/* One run of another conversation has it: those that follow stay at work. */
-static void take_the_slot(struct world *w)
-{
-	struct op_spawn slow = A_RUN(.task = "wait");
-	char run[24];
-
-	w->settings.runs_max = 1;
-	reopen(w);
-	slow.model = script(w, HELD("late"));
-	spawn(w, &slow, run);
-}
-
-static void one_left(struct world *w)
-{
-	for (int i = 0; w->core->sup.nlive > 1 && i < 1000; i++)
-		os_loop_step(w->loop, 5);
-	assert_int_equal(w->core->sup.nlive, 1);
-}
-
-/* With a yes to her own question, and with no other. */
-TEST(stop_it_as_she_asked)
-{
-	struct world *w = *state;
-	const char *id;
-
-	take_the_slot(w);
-	id = begin(w, NULL);
-	tell(w, id, ASK);
-	tell(w, id, "yes");
-	tell(w, id, "should I stop it?");
-	assert_said(w, id, "Shall I stop it?");
-	tell(w, id, "no");
-	assert_said(w, id, "It goes on.");
-	tell(w, id, "yes"); /* to nothing: she has said something since */
-	tell(w, id, "should I stop it?");
-	assert_int_equal(w->core->sup.nlive, 2);
-	tell(w, id, "yes");
-	one_left(w);
-}
-
-/* A quote and a run: a "stop" is for the quote, and she asks about the run. While the quote
- * waits she asks nothing else that its yes would answer. */
-TEST(stop_with_a_quote_and_a_run)
-{
-	struct world *w = *state;
-	const char *id;
-
-	take_the_slot(w);
-	id = begin(w, NULL);
-	tell(w, id, ASK);
-	tell(w, id, "yes");
-	tell(w, id, "Find where main is defined");
-	tell(w, id, "should I stop it?");
-	assert_said(w, id, "\"Stop S-");
-	assert_null(strstr(seen(w, id, "assistant", NULL).last, "?"));
-	tell(w, id, "stop");
-	assert_string_equal(pending(w), "");
-	assert_int_equal(w->core->sup.nlive, 2);
-	assert_said(w, id, "is still at work. Shall I stop it?");
-	tell(w, id, "yes");
-	one_left(w);
-}
-
-/* A bare yes or no behind another question of hers starts and rejects nothing, also behind a
- * restart; what names the quote does, and a yes to a question about it. */
-TEST(a_yes_to_something_else)
+/* A line answers what the door says it showed last; what has no such Ask starts nothing, whatever
+ * Ava asked meanwhile. */
+TEST(only_what_was_shown)
 {
 	static const struct {
-		const char *asks, *says;
-		bool restart, decides;
+		const char *says; /* %s: the quote's id */
+		bool shown, decides;
 	} rows[] = {
-		{"Shall I delete the notes, too?", "yes", false, false},
-		{"Shall I delete the notes, too?", "yes", true, false},
-		{"Shall I delete the notes, too?", "no", false, false},
-		{"Shall I delete the notes, too?", "cancel it", false, true},
-		{"Shall I delete the notes, too?", "yes, max 2 cents", false, true},
-		{"Shall I delete the notes, too?", NULL, false, true}, /* yes, P-... */
-		{"It reads three files. Shall I start it?", "yes", false, true},
-		{"It reads three files.", "yes", true, true},
+		{"yes", false, false},
+		{"no", false, false},
+		{"yes, max 2 cents", false, false},
+		{"1", true, false},
+		{"yes, %s", false, true},
+		{"%s: no", false, true},
+		{"max 2 cents, %s", false, true},
+		{"yes, P-abcdef0", true, false},
+		{"yes?", true, false},
+		{"yes", true, true},
+		{"stop", true, true},
+		{"no: too dear", true, true},
 	};
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		char lines[600], named[64];
-		const char *id;
+		const char *id =
+			begin(w, script(w, CALLS(SPAWN("find parse_header")) SAY("Shall I?")
+						   SAY("a") SAY("b") SAY("c") SAY("d")));
+		char quote[24], words[80];
 
-		snprintf(lines, sizeof(lines),
-			 CALLS(SPAWN("find parse_header")) SAY("Shall I?") SAY("%s") SAY("Well."),
-			 rows[i].asks);
-		id = begin(w, script(w, lines));
 		tell(w, id, "go");
-		snprintf(named, sizeof(named), "yes, %s", pending(w));
-		tell(w, id, "what does it do");
-		if (rows[i].restart)
-			open_anew(w, id);
-		tell(w, id, rows[i].says ? rows[i].says : named);
-		if ((pending(w)[0] == 0) != rows[i].decides)
-			fail_msg("row %zu: %s is %s", i, rows[i].says, pending(w));
-		assert_sent(w, id, "you have asked something else since", !rows[i].decides);
+		snprintf(quote, sizeof(quote), "%s", pending(w));
+		snprintf(words, sizeof(words), rows[i].says, quote);
+		tell_shown(w, id, words, rows[i].shown ? quote : "");
+		if ((strcmp(pending(w), quote) != 0) != rows[i].decides)
+			fail_msg("row %zu: %s", i, words);
+		assert_sent(w, id, "name none of what waits", i < 4);
+		assert_sent(w, id, "P-abcdef0 does not wait for an answer here", i == 7);
 		wait_while(w, id, has_runs);
-		if (!rows[i].decides)
-			tell(w, id, "cancel");
+		snprintf(words, sizeof(words), "no, %s", pending(w));
+		if (pending(w)[0])
+			tell(w, id, words);
 	}
 }
 
@@ -149,16 +89,6 @@ static void answered(int rv, struct proposal *p, bool repeated, const struct ava
 	*(int *)user = rv == 0 ? 1 : rv;
 }
 
-static void say_having_seen(struct world *w, const char *id, const char *text, const char *quote)
-{
-	struct op_say s = {.text = text, .user_id = "ben", .seen = quote};
-	int done = 0;
-
-	ops_say(w->core, id, &s, said, &done);
-	assert_int_equal(until(w, &done), 1);
-	wait_while(w, id, is_busy);
-}
-
 static void count_open(struct proposal *p, void *user)
 {
 	*(unsigned *)user |= 1u << p->number;
@@ -175,118 +105,100 @@ static unsigned open_ones(struct world *w)
 
 #define TWO CALLS(SPAWN("find one") "," SPAWN("find two")) SAY("a")
 
-/* Two quotes wait, as 1 and 2. */
+/* Two quotes wait, as 1 and 2; the second was shown last, or (`first`) the first. */
 TEST(which_of_two)
 {
 	static const struct {
 		const char *words;
 		unsigned runs, left;
+		bool first;
 	} rows[] = {
-		{"yes", 0, 6},
-		{"the third", 0, 6},
-		{"the first thing to know is how it works", 0, 6},
-		{"yes to the first, no to the second", 0, 6},
-		{"hi all", 0, 6},
-		{"thanks, all", 0, 6},
-		{"all good, thanks", 0, 6},
-		{"the first, not the second", 0, 6},
-		{"not #1, #2", 0, 6},
-		{"no, the second", 0, 6},
-		{"the second", 1, 2},
-		{"yes to the second one", 1, 2},
-		{"yes, the first please", 1, 4},
-		{"no to the first", 0, 4},
-		{"number 2: yes", 1, 2},
-		{"go ahead with #1", 1, 4},
-		{"both", 2, 0},
-		{"yes to both", 2, 0},
-		{"all of them", 2, 0},
-		{"all of them, thanks", 2, 0},
-		{"no to all", 0, 0},
-		{"none of them", 0, 0},
-		{"neither", 0, 0},
-		{"no, none", 0, 0},
-		{"not the second", 0, 2},
-		{"the second, but max 2 minutes", 1, 2},
-		{"yes to the second, but max 2 minutes", 1, 2},
+		{"the second", 0, 6, false},
+		{"both", 0, 6, false},
+		{"no to all", 0, 6, false},
+		{"yes to 1, no to 2", 0, 6, false},
+		{"3", 0, 6, false},
+		{"2?", 0, 6, false},
+		{"2", 0, 6, true}, /* it came up later */
+		{"2", 1, 2, false},
+		{"#1", 1, 4, false},
+		{"yes, 1 please", 1, 4, false},
+		{"no to 1", 0, 4, false},
+		{"yes", 1, 2, false},
+		{"yes", 1, 4, true},
+		{"no", 0, 2, false},
+		{"2, but max 2 minutes", 0, 6, false}, /* a new quote with that number */
+		{"yes 2, but max 2 minutes", 1, 2, false},
 	};
 	struct world *w = *state;
 
-	const char *id = NULL;
-
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *id = begin(w, script(w, TWO SAY("b") SAY("c") SAY("d")));
 		unsigned before = runs(w);
+		char one[24], two[24], no[48];
 
-		if (!id) { /* else both wait still */
-			id = begin(w, script(w, TWO SAY("b") SAY("c") SAY("d") SAY("e") SAY("f")
-							SAY("g") SAY("h") SAY("i") SAY("j")));
-			tell(w, id, "go");
-		}
-		tell(w, id, rows[i].words);
+		tell(w, id, "go");
+		snprintf(one, sizeof(one), "%s", pending(w));
+		snprintf(two, sizeof(two), "%s", newest_pending(w));
+		tell_shown(w, id, rows[i].words, rows[i].first ? one : two);
 		if (runs(w) - before != rows[i].runs || open_ones(w) != rows[i].left)
-			fail_msg("%s: %u runs, left %x", rows[i].words, runs(w) - before,
-				 open_ones(w));
-		if (rows[i].left != 6) {
-			tell(w, id, "no to all");
-			id = NULL;
+			fail_msg("row %zu, %s: %u runs, left %x", i, rows[i].words,
+				 runs(w) - before, open_ones(w));
+		while (open_ones(w)) {
+			snprintf(no, sizeof(no), "no, %s", pending(w));
+			tell(w, id, no);
 		}
 	}
 }
 
-/* "Both" of three names none of them: she asks. */
-TEST(both_of_three)
-{
-	struct world *w = *state;
-	const char *id = begin(w, NULL);
-
-	tell(w, id, "review src/one.c for leaks");
-	tell(w, id, "review src/two.c for leaks");
-	tell(w, id, "review src/three.c for leaks");
-	tell(w, id, "what is waiting for me?");
-	assert_said(w, id, "\"review src/two.c for leaks\"\n");
-	tell(w, id, "both");
-	assert_said(w, id, "Say its number, all or none.");
-	tell(w, id, "no to both");
-	assert_int_equal(runs(w), 0);
-	assert_int_equal(open_ones(w), 14);
-	tell(w, id, "all of them");
-	assert_int_equal(runs(w), 3);
-}
-
 /* Two quotes wait, she is at work, and what is said meanwhile is looked at when she has ended. The
- * second is answered elsewhere before that. */
+ * one that was shown is answered elsewhere before that: the other is nobody's. */
 TEST(answered_before_it_is_looked_at)
 {
-	static const struct {
-		const char *words;
-		unsigned runs;
-	} rows[] = {
-		{"yes", 0},           {"yes, the last one", 0},
-		{"the second", 0},    {"start two", 0},
-		{"start the two", 0}, {"no", 0},
-		{"the first", 1},     {"both", 1},
-	};
+	static const char *const words[] = {"yes", "no", "2", "yes 2"};
 	struct world *w = *state;
 
-	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+	for (size_t i = 0; i < 2 * ARRAY_LEN(words); i++) {
 		const char *id = begin(w, script(w, TWO HELD("b") SAY("c") SAY("d")));
-		unsigned before = runs(w), want = rows[i / 2].runs;
+		unsigned before = runs(w);
+		char two[24], no[48];
 		int done = 0;
 
 		tell(w, id, "go");
+		snprintf(two, sizeof(two), "%s", newest_pending(w));
 		assert_int_equal(say(w, id, "hello"), 1);
-		assert_int_equal(say(w, id, rows[i / 2].words), 1);
-		ops_reject(w->core, newest_pending(w), "", "ben", "terminal", answered, &done);
+		assert_int_equal(say_shown(w, id, words[i / 2], two), 1);
+		ops_reject(w->core, two, "", "ben", "terminal", answered, &done);
 		assert_int_equal(until(w, &done), 1);
 		if (i % 2 == 1)
 			reopen(w);
 		let_reply(w, id);
 		wait_while(w, id, has_runs);
-		if (runs(w) - before != want || open_ones(w) != (want ? 0 : 2))
-			fail_msg("%s: %u runs, left %x", rows[i / 2].words, runs(w) - before,
+		if (runs(w) != before || open_ones(w) != 2)
+			fail_msg("%s: %u runs, left %x", words[i / 2], runs(w) - before,
 				 open_ones(w));
-		tell(w, id, "no to all");
+		snprintf(no, sizeof(no), "no, %s", pending(w));
+		tell(w, id, no);
 	}
+}
+
+/* What was shown is kept with the words: the next start reads them the same way. */
+TEST(shown_before_a_restart)
+{
+	struct world *w = *state;
+	const char *id = begin(w, script(w, TWO HELD("b") SAY("c") SAY("d")));
+	char one[24];
+
+	tell(w, id, "go");
+	snprintf(one, sizeof(one), "%s", pending(w));
+	assert_int_equal(say(w, id, "hello"), 1);
+	assert_int_equal(say_shown(w, id, "yes", one), 1);
+	reopen(w);
+	let_reply(w, id);
+	wait_while(w, id, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_string_equal(the_task(w), "find one");
+	assert_int_equal(open_ones(w), 4);
 }
 
 /* ---- killed when the answer is on disk, and that it was taken is not */
@@ -325,7 +237,7 @@ TEST(a_yes_is_spent_once)
 
 	tell(w, id, "go");
 	k.cursor = ops_events_open(w->core, NULL, UINT64_MAX, kill_behind_the_yes, &k, NULL);
-	tell(w, id, "yes to the last one");
+	tell(w, id, "2");
 	assert_true(k.done);
 	ops_events_close(k.cursor);
 	core_close(w->core);
@@ -358,50 +270,40 @@ TEST(question_after_elsewhere)
 	assert_sent(w, id, "was rejected by the person, not in this conversation", true);
 }
 
-/* What tools return twice is not said to the model twice; she knows it still. */
-TEST(asked_twice)
+/* A quote that came up after the words is not what they mean, even by its name. */
+TEST(yes_to_what_came_later)
 {
 	struct world *w = *state;
-	const char *id = begin(w, NULL);
+	const char *id = begin(
+		w, script(w, CALLS(SPAWN("find parse_header"))
+				     SAY("One.") "{\"delay_ms\":3600000,\"tool_calls\":[" SPAWN(
+					     "find secrets") "]}\n" SAY("Two.") SAY("Started.")
+					     SAY("More.") SAY("More.")));
+	char first[24];
 
-	for (int i = 0; i < 3; i++) {
-		tell(w, id, "where is parse_header defined?");
-		if (!strstr(seen(w, id, "assistant", NULL).last,
-			    "parse_header is defined at parser.c:1"))
-			fail_msg("%d: %s", i, seen(w, id, "assistant", NULL).last);
-	}
-	assert_sent(w, id, "unchanged since ", true);
-}
-
-/* A quote that came up while the person was typing is not what a bare yes means. */
-TEST(yes_to_what_was_not_shown)
-{
-	struct world *w = *state;
-	char named[80], quote[64];
-	const char *id = begin(w, NULL);
-
-	tell(w, id, ASK);
-	snprintf(quote, sizeof(quote), "%s", pending(w));
-	say_having_seen(w, id, "yes", "");
-	assert_int_equal(runs(w), 0);
-	assert_string_equal(pending(w), quote);
-	snprintf(named, sizeof(named), "yes, %s", quote);
-	say_having_seen(w, id, named, "");
+	tell(w, id, "go");
+	snprintf(first, sizeof(first), "%s", pending(w));
+	assert_int_equal(say(w, id, "what will it read?"), 1);
+	assert_int_equal(say(w, id, "2"), 1);
+	assert_int_equal(say(w, id, "yes"), 1); /* she is about to propose the other */
+	let_reply(w, id);
+	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 1);
-	tell(w, id, ASK);
-	say_having_seen(w, id, "yes", pending(w));
-	assert_int_equal(runs(w), 2);
+	assert_string_equal(the_task(w), "find parse_header");
+	assert_string_not_equal(pending(w), "");
+	assert_string_not_equal(pending(w), first);
 }
 
 /* The same yes from two channels at once. */
 TEST(two_channels)
 {
 	struct world *w = *state;
-	struct op_say s = {.text = "yes", .user_id = "ben"};
 	int here = 0, there = 0;
 	const char *id = begin(w, NULL);
+	struct op_say s = {.text = "yes", .user_id = "ben"};
 
 	tell(w, id, ASK);
+	s.shown = pending(w);
 	ops_say(w->core, id, &s, said, &here);
 	ops_confirm(w->core, pending(w), "yes", NULL, "ben", "terminal", answered, &there);
 	assert_int_equal(until(w, &here), 1);
@@ -495,57 +397,6 @@ TEST(parallel)
 	}
 }
 
-/* A name that does not wait is no other one's yes, and part of a word is no word. */
-TEST(words_that_name)
-{
-	struct world *w = *state;
-	const char *id =
-		begin(w, script(w, CALLS(SPAWN("find parse_header")) SAY("One.") SAY("Which?")
-					   CALLS(SPAWN("find main")) SAY("Two.") SAY("Which?")
-						   SAY("Which?") SAY("Started.") SAY("More.")
-							   SAY("More.")));
-	char answer[80], first[24];
-
-	tell(w, id, "go");
-	snprintf(first, sizeof(first), "%s", pending(w));
-	tell(w, id, "yes, P-abcdef0");
-	assert_int_equal(runs(w), 0);
-	assert_sent(w, id, "does not wait for an answer here", true);
-	tell(w, id, "another");
-	tell(w, id, "yes, dont bother asking, allow it");
-	assert_int_equal(runs(w), 0);
-	tell(w, id, "yes");
-	assert_int_equal(runs(w), 0);
-	assert_sent(w, id, "the words name none", true);
-	snprintf(answer, sizeof(answer), "yes, %s and %s", first, newest_pending(w));
-	tell(w, id, answer);
-	wait_while(w, id, has_runs);
-	assert_int_equal(runs(w), 2);
-}
-
-/* She proposes something else while the person answers what they have seen. */
-TEST(edited_after_the_quote)
-{
-	struct world *w = *state;
-	const char *id = begin(
-		w, script(w, CALLS(SPAWN("find parse_header"))
-				     SAY("One.") "{\"delay_ms\":3600000,\"tool_calls\":[" SPAWN(
-					     "find secrets") "]}\n" SAY("Two.") SAY("Started.")
-					     SAY("More.") SAY("More.")));
-	char first[24];
-
-	tell(w, id, "go");
-	snprintf(first, sizeof(first), "%s", pending(w));
-	assert_int_equal(say(w, id, "what will it read?"), 1);
-	assert_int_equal(say(w, id, "yes"), 1); /* she is about to propose the other */
-	let_reply(w, id);
-	wait_while(w, id, has_runs);
-	assert_int_equal(runs(w), 1);
-	assert_string_equal(the_task(w), "find parse_header");
-	assert_string_not_equal(pending(w), "");
-	assert_string_not_equal(pending(w), first);
-}
-
 TEST(too_late)
 {
 	struct world *w = *state;
@@ -558,6 +409,204 @@ TEST(too_late)
 	tell(w, id, "yes");
 	assert_int_equal(runs(w), 0);
 	assert_sent(w, id, "has expired: nothing was started", true);
+}
+
+/* ---- subagents that ask */
+
+static const char reads[] = READ SUBMIT;
+static const char asks[] = CALL("ask_person", "{\"question\":\"Shall I go on?\"}") SUBMIT;
+static const char chooses[] =
+	CALL("ask_person", "{\"question\":\"Which?\",\"choices\":[\"json\",\"yaml\"]}") SUBMIT;
+static const char numbers[] =
+	CALL("ask_person", "{\"question\":\"How many?\",\"choices\":[\"1\",\"4\",\"2\"]}") SUBMIT;
+
+static const char *begin_talk(struct world *w)
+{
+	const char *id = begin(w, NULL);
+
+	tell(w, id, "hello");
+	return id;
+}
+
+/* It is ended when it works still, and all is told. */
+static void end(struct world *w, const char *session, const char *run)
+{
+	struct run *r = supervisor_find(&w->core->sup, run);
+
+	if (r)
+		supervisor_cancel(r, NULL, NULL);
+	wait_while(w, session, has_runs);
+}
+
+static bool waits(struct world *w, const char *run)
+{
+	struct run *r = supervisor_find(&w->core->sup, run);
+
+	return r && person_question(r);
+}
+
+static bool logged(struct world *w, const char *run, const char *text)
+{
+	char path[500], *data;
+	size_t len;
+	bool found;
+
+	for (int i = 0; supervisor_find(&w->core->sup, run) && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	snprintf(path, sizeof(path), "%s/logs/subagents/%s.jsonl", w->root, run);
+	data = unit_read(path, &len);
+	found = strstr(data, text) != NULL;
+	free(data);
+	return found;
+}
+
+enum how { YES, NO, NOTHING };
+
+/* How a yes or no may be put is test_answer.c's. */
+static const struct {
+	const char *words;
+	enum how how;
+	bool shown;
+} phrases[] = {
+	{"yes", YES, true},
+	{"yes", NOTHING, false},
+	{"%s: yes", YES, false},
+	{"yes, %s", YES, true},
+	{"no", NO, true},
+	{"no: not in this folder", NO, true},
+	{"no to %s", NO, false},
+	{"yes?", NOTHING, true},
+	{"yes but max 20 cents", NOTHING, true},
+	{"what does it want to read?", NOTHING, true},
+	{"yes, S-abcdef0", NOTHING, true},
+	{"yes, %s and S-abcdef0", NOTHING, true},
+	{"yes, %sx", NOTHING, true},
+	{"yes, %s, but not that file", NOTHING, true},
+	{"stop", NOTHING, true},
+	{"cancel %s", NOTHING, true},
+};
+
+TEST(phrases)
+{
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(phrases); i++) {
+		const char *id = begin_talk(w);
+		char run[24], words[100];
+		enum how how;
+
+		waiting(w, id, reads, "read_file", run);
+		snprintf(words, sizeof(words), phrases[i].words, run);
+		tell_shown(w, id, words, phrases[i].shown ? shown_last(w, id) : "");
+		how = waits(w, run)                                                    ? NOTHING
+		      : logged(w, run, "\"state\":\"answered\",\"kind\":\"approval\"") ? YES
+		      : logged(w, run, "\"state\":\"refused\",\"kind\":\"approval\"")  ? NO
+										       : NOTHING;
+		if (how != phrases[i].how)
+			fail_msg("\"%s\" was taken for %d", words, how);
+		assert_sent(w, id, "The person's answer went to S-", how != NOTHING);
+		end(w, id, run);
+	}
+}
+
+/* A question of the model's: yes and no, its choices by word and by number. */
+TEST(questions)
+{
+	static const struct {
+		const char *lines, *words, *answer; /* NULL: it is not taken */
+	} rows[] = {
+		{asks, "yes please", "\"answer\":\"yes please\""},
+		{asks, "no", "\"answer\":\"no\""},
+		{asks, "the second one?", NULL},
+		{asks, "no: because", NULL},
+		{chooses, "2", "\"answer\":\"yaml\""},
+		{chooses, "JSON", "\"answer\":\"json\""},
+		{chooses, "the json one, please.", "\"answer\":\"json\""},
+		{chooses, "1.", "\"answer\":\"json\""},
+		{numbers, "2", "\"answer\":\"2\""},
+		{chooses, "yes", NULL},
+		{chooses, "3", NULL},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *id = begin(w, script(w, SAY("a") SAY("b") SAY("c") SAY("d")));
+		char run[24];
+
+		tell(w, id, "hello");
+		waiting(w, id, rows[i].lines, NULL, run);
+		tell(w, id, rows[i].words);
+		if (waits(w, run) != !rows[i].answer)
+			fail_msg("%s: %s", rows[i].words, waits(w, run) ? "not taken" : "taken");
+		if (rows[i].answer)
+			assert_true(logged(w, run, rows[i].answer));
+		end(w, id, run);
+	}
+}
+
+/* A quote and a question wait: each takes what was shown last, or what names it. */
+TEST(beside_a_proposal)
+{
+	struct world *w = *state;
+	const char *id = begin_talk(w);
+	char run[24], proposal[24], words[80];
+
+	tell(w, id, ASK);
+	snprintf(proposal, sizeof(proposal), "%s", pending(w));
+	waiting(w, id, reads, "read_file", run);
+	tell_shown(w, id, "yes", "");
+	assert_true(waits(w, run));
+	assert_string_equal(pending(w), proposal);
+	assert_sent(w, id, "S-", true);
+	snprintf(words, sizeof(words), "yes, %s and %s", run, proposal); /* one at a time */
+	tell(w, id, words);
+	assert_true(waits(w, run));
+	assert_string_equal(pending(w), proposal);
+	tell_shown(w, id, "no", shown_last(w, id));
+	assert_false(waits(w, run));
+	assert_string_equal(pending(w), proposal);
+	waiting(w, id, reads, "read_file", run);
+	tell_shown(w, id, "yes", proposal);
+	assert_true(waits(w, run));
+	assert_string_equal(pending(w), "");
+	end(w, id, run);
+	assert_int_equal(runs(w), 3);
+}
+
+/* What another conversation's runs ask is not asked here. */
+TEST(another_conversation)
+{
+	struct world *w = *state;
+	const char *there = begin_talk(w), *here = begin_talk(w);
+	char run[24], words[40];
+
+	waiting(w, there, reads, "read_file", run);
+	tell_shown(w, here, "yes", shown_last(w, there));
+	snprintf(words, sizeof(words), "yes, %s", run);
+	tell(w, here, words);
+	assert_true(waits(w, run));
+	assert_sent(w, here, "does not wait for an answer here", true);
+	end(w, there, run);
+}
+
+/* A stop between the words and what they do. */
+TEST(closed_meanwhile)
+{
+	struct op_say s = {.text = "yes", .user_id = "ben"};
+	struct world *w = *state;
+	const char *id = begin_talk(w);
+	char run[24];
+	int done = 0;
+
+	waiting(w, id, asks, NULL, run);
+	s.shown = shown_last(w, id);
+	ops_say(w->core, id, &s, said, &done);
+	for (int i = 0; !session_find(w->core, id, NULL)->talk->answering && i < 3000; i++)
+		os_loop_step(w->loop, 1);
+	reopen(w);
+	idle(w, id);
+	wait_while(w, id, has_runs);
+	assert_true(logged(w, run, "\"answer\":\"yes\""));
 }
 
 UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -319,8 +319,6 @@ TEST(a_yes_is_spent_once)
 	tell(w, s, "hello");
 	r = waiting(w, s, READ SUBMIT, "read_file", run);
 	((struct question *)person_question(r))->asked_ms = clock_wall_ms() - 60000;
-	((struct session *)strmap_get(&w->core->session_by_id, s))->talk->spoke_ms =
-		clock_wall_ms() - 120000;
 	tell(w, s, "yes");
 	wait_while(w, s, has_runs);
 	assert_int_equal(remembered(w, "ben").n, 0);

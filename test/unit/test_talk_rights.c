@@ -106,7 +106,7 @@ TEST(all_three_of_several)
 	tell(w, id, "and into that");
 	snprintf(second, sizeof(second), "%s", newest_pending(w));
 	tell(w, id, "and there");
-	tell(w, id, "yes, all three");
+	tell_shown(w, id, "yes, all three", "");
 	assert_int_equal(runs(w), 0);
 	snprintf(words, sizeof(words), "yes, all three, %s", second);
 	tell(w, id, words);

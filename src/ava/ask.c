@@ -1,0 +1,76 @@
+/* What waits for a person, found at its owners: proposals (ava/proposals.c) and questions of runs
+ * (subagent/person.c).
+ *
+ * Nothing is kept here, so nothing can disagree with them. */
+#include "ava/ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ava/proposal.h"
+#include "subagent/person.h"
+
+static bool ask_of_proposal(struct proposal *p, struct ask *out)
+{
+	if (!p || p->step != STEP_PENDING)
+		return false;
+	*out = (struct ask){
+		.kind = ASK_QUOTE,
+		.session = p->session,
+		.since_ms = p->created_ms,
+		.until_ms = p->expires_ms,
+		.proposal = p,
+	};
+	snprintf(out->id, sizeof(out->id), "%s", p->id);
+	return true;
+}
+
+static bool ask_of_run(const struct run *r, struct ask *out)
+{
+	const struct question *q = r && !r->agent.ending ? person_question(r) : NULL;
+
+	if (!q)
+		return false;
+	*out = (struct ask){
+		.kind = q->quota                              ? ASK_QUOTA
+			: q->approval && q->call_id[0] == 'i' ? ASK_LIMIT
+			: q->approval                         ? ASK_APPROVAL
+							      : ASK_QUESTION,
+		.session = r->spec->session_id,
+		.since_ms = q->asked_ms,
+		.until_ms = q->until_ms,
+		.run = r,
+		.question = q,
+	};
+	snprintf(out->id, sizeof(out->id), "%s:%s", r->id.text, q->call_id);
+	return true;
+}
+
+bool ask_find(struct core *c, const char *id, struct ask *out)
+{
+	const char *call = strchr(id, ':');
+	char run[24];
+
+	if (*id == 'P')
+		return ask_of_proposal(strmap_get(&c->proposals, id), out);
+	if (*id != 'S')
+		return false;
+	snprintf(run, sizeof(run), "%.*s", (int)strcspn(id, ":"), id);
+	return ask_of_run(supervisor_find(&c->sup, run), out) &&
+	       (!call || strcmp(out->id, id) == 0);
+}
+
+void ask_each(struct core *c, const char *session, void (*each)(const struct ask *a, void *user),
+	      void *user)
+{
+	struct ask a;
+
+	for (struct list *n = c->proposal_order.prev; n != &c->proposal_order; n = n->prev)
+		if (ask_of_proposal(LIST_ENTRY(n, struct proposal, node), &a) &&
+		    (!session || strcmp(a.session, session) == 0))
+			each(&a, user);
+	LIST_EACH (&c->sup.live, n, tmp)
+		if (ask_of_run(LIST_ENTRY(n, struct run, node), &a) &&
+		    (!session || strcmp(a.session, session) == 0))
+			each(&a, user);
+}

@@ -1,0 +1,40 @@
+/* What waits for a person (doc/ASKS.md), whoever owns it: a quote, the question of a run. A struct
+ * ask is a view of its owner, made at each look and good until the loop turns. */
+#ifndef AVA_ASK_H
+#define AVA_ASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+struct proposal;
+struct question;
+struct run;
+
+#define ASK_ID_LEN 48
+
+enum ask_kind {
+	ASK_QUOTE,    /* P-19c0de */
+	ASK_QUESTION, /* of a run's model: S-7f3a2b:c3.1 */
+	ASK_APPROVAL, /* a run's call that needs a yes */
+	ASK_LIMIT,    /* of a run, that may be raised */
+	ASK_QUOTA,    /* of a parked run */
+};
+
+struct ask {
+	enum ask_kind kind;
+	char id[ASK_ID_LEN];
+	const char *session;
+	int64_t since_ms, until_ms; /* wall */
+	struct proposal *proposal;  /* of a quote */
+	const struct run *run;      /* of the others */
+	const struct question *question;
+};
+
+/* The open Ask of that id; "S-7f3a2b" means what that run asks now. false: none is open. */
+bool ask_find(struct core *c, const char *id, struct ask *out);
+/* All that are open in a conversation (NULL: in all), quotes first, each the oldest first. */
+void ask_each(struct core *c, const char *session, void (*each)(const struct ask *a, void *user),
+	      void *user);
+
+#endif
