@@ -582,7 +582,10 @@ static int propose_check_rights(const struct proposal *p, const struct propose_w
 
 	if (all_three || !spec_asks_all_three(specs, p->n))
 		return 0;
-	return err_set(err, AVA_EINVAL, "%s is not started: this " RIGHTS_SENTENCE, p->id);
+	return err_set(err, AVA_EINVAL,
+		       "%s is not started: this " RIGHTS_SENTENCE
+		       "; behind other words name it: \"yes, all three, %s\"",
+		       p->id, p->id);
 }
 
 /* A yes that only lowers the quote starts the run; any other change ends this proposal with a new

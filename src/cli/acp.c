@@ -63,6 +63,7 @@ static void chunk(struct acp_session *s, const char *kind, unsigned id, const ch
 
 	if (text[0] == '\0')
 		return;
+	s->shown[0] = '\0';
 	snprintf(name, sizeof(name), "m%u", id);
 	if (asprintf(&whole, "%s%s", behind, text) > 0)
 		acp_update(s, kind, "{s:o,s:s}", "content", acp_block(whole), "messageId", name);
@@ -90,6 +91,7 @@ static void tool_call(struct acp_session *s, const char *id, const char *title, 
 {
 	json_object_set_new(s->calls, id, json_true());
 	s->talking = NULL;
+	s->shown[0] = '\0';
 	acp_update(s, "tool_call", "{s:s,s:o,s:s,s:s,s:o*,s:O*}", "toolCallId", id, "title",
 		   acp_title(title, ACP_TITLE_CHARS), "kind", kind, "status", status, "content",
 		   acp_content(text), "rawInput", input);
@@ -170,8 +172,8 @@ static void acp_ask_quote(struct acp_session *s, const json_t *p)
 				 WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS);
 	else
 		options = acp_yes_or_no(WORDS_YES, yes);
-	snprintf(s->shown, sizeof(s->shown), "%s", id);
 	acp_ask(s, id, message, form, options);
+	snprintf(s->shown, sizeof(s->shown), "%s", id);
 }
 
 /* A question without choices, put to an editor without forms, is answered in words. */
@@ -202,6 +204,7 @@ static void ask_question(struct acp_session *s, const char *run, const char *too
 		tool_call(s, tool, question, "other", "pending", "", NULL);
 		sayf(s, WORDS_ASKS("", run, question));
 	}
+	snprintf(s->shown, sizeof(s->shown), "%s:%s", run, json_str(waits, "call_id"));
 }
 
 /* `tool` was not put to the person yet, and nothing else waits for their answer. */
@@ -296,6 +299,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 	snprintf(id, sizeof(id), "%.*s", n, t->tool);
 	if (words == NULL) {
 		sayf(s, WORDS_WAITS(id, ""));
+		snprintf(s->shown, sizeof(s->shown), waits != NULL ? "%s:%s" : "%s", id, waits);
 		return;
 	}
 	snprintf(path, sizeof(path), "/proposals/%s/confirm", id);
@@ -624,6 +628,7 @@ static void acp_show_notice(struct acp_session *s, const struct dialog_item *i)
 	const char *text = json_str(c, ended ? "summary" : asks ? "question" : said ? "text" : "");
 	struct buf words;
 
+	s->shown[0] = '\0';
 	buf_init(&words, 2 * ACP_TEXT_MAX);
 	format_barred(&words, text, strlen(text), false);
 	if (words.len > 0)
@@ -787,8 +792,10 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 {
 	struct acp_turn *t = &s->turn;
 	struct ava_error err = {0};
+	char shown[sizeof(s->shown)]; /* before what comes now, which nobody has read yet */
 	int rv;
 
+	memcpy(shown, s->shown, sizeof(shown));
 	acp_leave(s);
 	t->prompt = json_incref((json_t *)id);
 	t->look_ms = INT64_MAX;
@@ -798,7 +805,7 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 		sayf(s, "%s", s->remark);
 	s->remark = NULL;
 	acp_show(s);
-	rv = dialog_say(&s->d, text, s->shown, &err);
+	rv = dialog_say(&s->d, text, shown, &err);
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	if (rv != 0)
 		turn_end(s, rv == AVA_EINVAL || rv == AVA_ETOOBIG ? RPC_PARAMS : RPC_INTERNAL,

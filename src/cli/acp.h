@@ -44,7 +44,7 @@ struct acp_session {
 	json_t *title;       /* as the editor was told; owned */
 	bool wait;           /* a turn lasts until its subagents have ended */
 	const char *remark;  /* said with the next turn; static; NULL: none */
-	char shown[32];      /* the newest quote that was shown */
+	char shown[48];      /* the Ask that was shown last, nothing behind it; "": none */
 	json_t *calls;       /* ids of tool calls that the editor has, and that have not ended */
 	json_t *plan;        /* subagents: entries of the editor's plan, by run */
 	const char *talking; /* kind of the text sent last, part of `message`; static */

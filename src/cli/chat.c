@@ -29,6 +29,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
+#define READ_MS    1000 /* nobody reads an Ask faster */
 #define HOLD_MS    3000 /* a quote waits so long for Ava's words about it */
 #define PAST_CHARS 4000
 #define TAIL_MS    100   /* pause between two redraws of a text under way */
@@ -148,9 +149,25 @@ static bool stop_due(const struct chat *c)
 	return c->stopped_ms > 0 && clock_mono_ms() >= c->stopped_ms;
 }
 
-void chat_begin_line(struct chat *c)
+/* The Ask is what was shown last. */
+static void chat_is_last(struct chat *c, const char *id)
 {
-	memcpy(c->before, c->shown, sizeof(c->before));
+	memcpy(c->stood, c->shown, sizeof(c->stood));
+	snprintf(c->shown, sizeof(c->shown), "%s", id);
+	c->shown_ms = clock_mono_ms();
+}
+
+/* Something else was shown behind it. */
+static void chat_else_is_last(struct chat *c)
+{
+	c->shown[0] = c->stood[0] = '\0';
+}
+
+void chat_begin_line(struct chat *c, bool typed)
+{
+	bool unread = typed && clock_mono_ms() - c->shown_ms < READ_MS;
+
+	memcpy(c->before, unread ? c->stood : c->shown, sizeof(c->before));
 }
 
 int chat_say(struct chat *c, const char *text, struct ava_error *err)
@@ -169,6 +186,7 @@ static void show_hers(struct chat *c, const json_t *content)
 {
 	const char *text = json_str(content, "text");
 
+	chat_else_is_last(c);
 	speech_whole(&c->speech, stdout, text, strlen(text));
 	if (json_get_bool(content, "cut", false) && c->speech.text.len == 0)
 		chat_note(WORDS_CUT);
@@ -182,6 +200,7 @@ static void chat_show_notice(struct chat *c, const json_t *item)
 		show_hers(c, item);
 		speech_close(&c->speech);
 	} else if (strcmp(type, "SpawnProposed") != 0) { /* open quotes are shown on their own */
+		chat_else_is_last(c);
 		term_print(stdout, "%s\n", json_str(item, "title"));
 	}
 }
@@ -264,7 +283,7 @@ static int chat_show_quotes(struct chat *c, struct ava_error *err)
 		term_wrapped(stdout, message, strlen(message));
 		putchar('\n');
 		snprintf(c->quotes[c->nquotes++ % CHAT_QUOTES_MAX], sizeof(c->quotes[0]), "%s", id);
-		snprintf(c->shown, sizeof(c->shown), "%s", id);
+		chat_is_last(c, id);
 	}
 	json_decref(all);
 	return rv;
@@ -276,6 +295,7 @@ static void show_said(struct chat *c, const char *text)
 {
 	static const char elsewhere[] = "You, elsewhere: ";
 
+	chat_else_is_last(c);
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_BOLD);
 	fputs(elsewhere, stdout);
@@ -291,6 +311,7 @@ static void chat_show_spawn(struct chat *c, const json_t *content)
 		chat_runs_begin(&c->runs, id, json_str(content, "role"), clock_mono_ms());
 	struct progress p;
 
+	chat_else_is_last(c);
 	speech_close(&c->speech);
 	progress_init(&p, stdout, json_str(content, "role"));
 	progress_spawning(run != NULL ? &run->shown : &p, id);
@@ -318,15 +339,22 @@ static bool is_first_call(struct chat *c, const char *type, const char *id)
 	return run != NULL && run->shown.spawned;
 }
 
-static void chat_show_activity(struct chat *c, const char *id, const struct dialog_item *i)
+/* The question of a run, or what it does; of an answered one nothing is shown. */
+static void chat_show_activity(struct chat *c, const char *id, const struct dialog_item *i,
+			       const json_t *content)
 {
 	struct chat_run *run = chat_run_of(c, id);
+	const char *state = json_str(content, "state");
 	struct progress p;
+	char ask[CHAT_ASK];
 
 	speech_close(&c->speech);
 	progress_init(&p, stdout, "subagent");
 	p.chat = true;
 	progress_event(run != NULL ? &run->shown : &p, i->type, i->data, i->len);
+	snprintf(ask, sizeof(ask), "%s:%s", id, json_str(content, "callId"));
+	if (strcmp(state, "asked") == 0 || strcmp(state, "parked") == 0)
+		chat_is_last(c, ask);
 }
 
 /* SubagentComplete's content under a result's names, for a result that cannot be had. */
@@ -371,6 +399,7 @@ static void show_complete(struct chat *c, const json_t *content)
 {
 	struct chat_run *run = chat_runs_find(&c->runs, json_str(content, "subagentId"));
 
+	chat_else_is_last(c);
 	speech_close(&c->speech);
 	chat_ended(stdout, &c->c, run != NULL ? run->shown.who : NULL, false, content);
 	if (run != NULL)
@@ -397,6 +426,7 @@ static void chat_show_answered(struct chat *c, const char *type, const json_t *c
 	chat_answered(text, type, content);
 	if (text[0] == '\0')
 		return;
+	chat_else_is_last(c);
 	speech_close(&c->speech);
 	chat_note("%s", text);
 }
@@ -406,6 +436,7 @@ static void chat_show_error(struct chat *c, const json_t *content)
 	const char *class = json_str(content, "class");
 
 	c->errors += strcmp(class, "chain") != 0 && strcmp(class, "answer") != 0;
+	chat_else_is_last(c);
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_RED);
 	term_print(stdout, WORDS_CANNOT(class, json_str(content, "message")));
@@ -429,6 +460,7 @@ static void show_memory(struct chat *c, const json_t *content)
 	if (strncmp(key, "memory:", 7) != 0)
 		return;
 	key += 7;
+	chat_else_is_last(c);
 	speech_close(&c->speech);
 	if (strcmp(json_str(content, "change"), "removed") == 0)
 		chat_note("Forgotten (%s).", key);
@@ -454,7 +486,7 @@ static void chat_show_event(struct chat *c, const struct dialog_item *i)
 		show_trouble(c, text);
 	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0 ||
 		 is_first_call(c, i->type, agent))
-		chat_show_activity(c, agent, i);
+		chat_show_activity(c, agent, i, content);
 	else if (strcmp(i->type, "SubagentComplete") == 0)
 		show_complete(c, content);
 	else if (strcmp(i->type, "Error") == 0 && own)
@@ -475,6 +507,7 @@ static bool take_in(struct chat *c, const struct dialog_item *i)
 {
 	switch (i->kind) {
 	case DIALOG_TEXT:
+		chat_else_is_last(c);
 		silence_begins(c);
 		speech_piece(&c->speech, i->data, i->len);
 		return true;

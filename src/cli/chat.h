@@ -18,6 +18,8 @@ struct client;
 
 #define CHAT_QUOTES_MAX 256
 
+#define CHAT_ASK 48
+
 struct chat {
 	struct client *c; /* NULL after a lost connection, until the next request */
 	struct dialog d;
@@ -28,10 +30,12 @@ struct chat {
 	int64_t tail_ms; /* the next redraw is not before */
 	struct chat_runs runs;
 	uint64_t noticed; /* lsn of the newest notice shown */
-	/* The newest quote shown by now, and shown when the line was begun; "": none. */
-	char shown[32], before[32];
-	int64_t quotes_ms; /* quotes that came are shown behind Ava's turn, or then; 0: none came */
-	char quotes[CHAT_QUOTES_MAX][32]; /* ids of the quotes shown so far; a ring */
+	/* The Ask shown last, with nothing behind it but what is being done, since when; the one
+	 * that stood there before that; and the one that the line may answer. "": none. */
+	char shown[CHAT_ASK], stood[CHAT_ASK], before[CHAT_ASK];
+	int64_t shown_ms;
+	int64_t quotes_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
+	char quotes[CHAT_QUOTES_MAX][32]; /* shown so far; a ring */
 	size_t nquotes;
 	/* Ava is at work and nothing new is shown: since when, and when a line says so next; what
 	 * Ava does, as last asked: "Ava is thinking (12 s)". */
@@ -49,8 +53,9 @@ void chat_close(struct chat *c);
 
 /* Say something. It is on disk when this returns 0. */
 int chat_say(struct chat *c, const char *text, struct ava_error *err);
-/* A line begins now: it may answer only quotes shown by now. */
-void chat_begin_line(struct chat *c);
+/* A line begins now: it may answer what was shown last by now; `typed`: unless that came up within
+ * the last second, and was not read. */
+void chat_begin_line(struct chat *c, bool typed);
 /* ---- what happens, as its person sees it, on stdout */
 
 /* Whether there is something to show, asked when dialog_fd can be read; takes in items without

@@ -517,7 +517,7 @@ static int pipe_take(struct chat *c, const char *line, bool *leave, struct ava_e
 	case CHAT_SAYS:
 		break;
 	}
-	chat_begin_line(c);
+	chat_begin_line(c, false);
 	rv = chat_say(c, line, err);
 	return rv == 0 ? wait_until_quiet(c, false, err) : rv;
 }

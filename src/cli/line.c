@@ -268,8 +268,6 @@ static void show_hidden(struct line *l)
 		chat_interrupt(l->chat);
 	l->interrupted = false;
 	chat_show(l->chat);
-	if (l->kept[0] == '\0')
-		chat_begin_line(l->chat);
 	show_tail(l);
 	l->no_tail = false;
 	fflush(stdout);
@@ -464,6 +462,8 @@ static wchar_t woken(struct line *l)
 
 	switch (why) {
 	case LINE_WOKEN_INPUT:
+		if (el_line(l->el)->lastchar == el_line(l->el)->buffer)
+			chat_begin_line(l->chat, true);
 		l->end = !read_bytes(l);
 		return 0;
 	case LINE_WOKEN_SHOW:
@@ -816,11 +816,10 @@ int line_read(struct line *l, const char *prompt, const char **text, struct ava_
 
 	l->prompt = prompt;
 	if (l->el != NULL) {
-		chat_begin_line(l->chat);
 		rv = read_edited(l, err);
 	} else {
 		rv = read_plain(l, prompt, err);
-		chat_begin_line(l->chat); /* the real beginning is not known */
+		chat_begin_line(l->chat, false); /* the real beginning is not known */
 	}
 	*text = l->text.data != NULL ? l->text.data : "";
 	return rv;

@@ -134,22 +134,22 @@ static void telegram_hand_said(struct telegram *t, const struct tg_asking *a)
 	}
 }
 
-/* The newest quote that they had before them. */
-static const char *quote_seen(const struct telegram *t)
+/* The quote or question above their words, if nothing stands between but runs at work; `out` "":
+ * none. */
+static void hand_shown(const struct telegram *t, const struct tg_chat *chat, char out[48])
 {
-	const char *id = "";
-	int64_t message = 0;
+	int64_t message = chat->said;
 
+	out[0] = '\0';
 	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
 		const struct tg_card *c = &t->kept.cards[i];
 
-		if (c->chat == t->hand.chat && c->kind == TG_QUOTE && c->message > message &&
-		    c->message < t->hand.message) {
-			id = c->id;
-			message = c->message;
-		}
+		if (c->chat != t->hand.chat || c->message <= message ||
+		    c->message >= t->hand.message || c->kind == TG_RUN)
+			continue;
+		snprintf(out, 48, c->kind == TG_QUESTION ? "%s:%s" : "%s", c->id, c->call);
+		message = c->message;
 	}
-	return id;
 }
 
 static json_t *telegram_hand_request_id(const struct telegram *t)
@@ -161,14 +161,17 @@ static void say_it(struct telegram *t)
 {
 	const struct tg_chat *c = tg_chat(&t->kept, t->hand.chat);
 	struct tg_asking a = {.then = telegram_hand_said, .chat = t->hand.chat};
+	char shown[48];
 
-	if (c)
-		tg_ask(t, &a, "POST",
-		       json_pack("{s:s,s:o,s:s}", "text", t->hand.text, "request_id",
-				 telegram_hand_request_id(t), "shown", quote_seen(t)),
-		       TG_API "/sessions/%s/messages", c->session);
-	else /* the person was unpaired meanwhile */
+	if (!c) { /* unpaired meanwhile */
 		hand_over(t);
+		return;
+	}
+	hand_shown(t, c, shown);
+	tg_ask(t, &a, "POST",
+	       json_pack("{s:s,s:o,s:s}", "text", t->hand.text, "request_id",
+			 telegram_hand_request_id(t), "shown", shown),
+	       TG_API "/sessions/%s/messages", c->session);
 }
 
 /* ---- answers to cards */

@@ -575,14 +575,18 @@ static void sent_well(struct telegram *t, struct tg_chat *l, const struct telegr
 		      const json_t *result)
 {
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
-	int64_t message;
+	int64_t message = json_get_int(result, "message_id", 0);
 
+	if (!c && message > l->said) {
+		l->said = message;
+		t->dirty = true;
+	}
 	if (c && o->last) {
 		drop_card(t, c);
 	} else if (c) {
 		c->free_ms = tg_now(t) + t->core->settings.telegram_edit_ms;
 		c->due_ms = MAX(c->due_ms, c->free_ms);
-		message = json_get_int(result, "message_id", c->message);
+		message = message ? message : c->message;
 		t->dirty |= message != c->message;
 		c->message = message;
 	}

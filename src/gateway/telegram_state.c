@@ -33,7 +33,8 @@ static bool telegram_state_take(const json_t *o, const char *key, char *out, siz
 
 static void take_chat(struct tg_state *s, const json_t *o)
 {
-	struct tg_chat c = {.id = json_get_int(o, "id", 0)}, *place = tg_free_chat(s);
+	struct tg_chat c = {.id = json_get_int(o, "id", 0), .said = json_get_int(o, "said", 0)};
+	struct tg_chat *place = tg_free_chat(s);
 
 	if (place && c.id > 0 && !tg_chat(s, c.id) &&
 	    telegram_state_take(o, "name", c.name, sizeof(c.name)) &&
@@ -134,6 +135,7 @@ void tg_state_write(const struct tg_state *s, struct buf *out)
 		jw_str(&w, "name", c->name);
 		jw_str(&w, "cwd", c->cwd);
 		jw_str(&w, "session", c->session);
+		jw_int(&w, "said", c->said);
 		jw_end(&w);
 	}
 	jw_end(&w);

@@ -24,6 +24,7 @@ struct tg_chat {
 	char name[TG_NAME_MAX]; /* at the time of pairing; for display only */
 	char cwd[4096];         /* folder of the person's conversations; "": none */
 	char session[64];       /* the conversation, begun or to begin with the next message */
+	int64_t said;           /* our newest message that is no card; 0: none */
 	/* Not kept: calls to the chat. */
 	struct list outs; /* calls that wait; the first is in `send` while that is busy */
 	unsigned nouts;

@@ -132,6 +132,10 @@ class Terminal:
         self.send(text + "\r")
         self.see(*seen)
 
+    def answer(self, text, *seen):
+        time.sleep(1.1)  # a person reads it: what came up within a second takes no answer
+        self.say(text, *seen)
+
     def hint(self):
         """Ctrl-C until Ava listens: then it says how to leave."""
         end = time.monotonic() + PATIENCE
@@ -179,7 +183,7 @@ def test_job():
     t.see("• Time: ~3-5 minutes", "• Cost: up to $0.00", "• Tools: ", "Proceed? [Yes/No]")
     check("the quote, then the prompt", t.prompt(), t.text())
     check("nothing runs before the yes", runs() == [], runs())
-    t.say("yes", "🚀 Spawning CodeReviewer subagent (S-", "🔍 [CodeReviewer] Searching ")
+    t.answer("yes", "🚀 Spawning CodeReviewer subagent (S-", "🔍 [CodeReviewer] Searching ")
     t.see("✅ Subagent [CodeReviewer]: Complete (", "$0.00)", "a.c:1")
     check("updates, the end and the result with its citations", True)
     t.say("how is it going?", "No subagent is at work")
@@ -522,7 +526,8 @@ def test_typing():
     t.see("Proceed? [Yes/No]")
     t.say("s", "Do you mean it?")
     check("nothing runs", runs() == [] or all(r["status"] != "running" for r in runs()), t.text())
-    t.say("yes", "It is at work.")
+    t.answer("yes", "It is at work.")
+    check("nor by a yes behind her question", all(r["status"] != "running" for r in runs()), runs())
     check("leaves", t.leave() == 0)
 
 
@@ -559,7 +564,7 @@ def test_margin():
 def test_narrow():
     t = Terminal(columns=40, rows=100)
     t.say("Find where parse_header is decided", "Proceed? [Yes/No]")
-    t.say("yes", "Complete", "a.c:1")
+    t.answer("yes", "Complete", "a.c:1")
     t.say("/help", "not the subagents.")
     t.say("/runs", "complete")
     check("40 columns: lines end between two words",
@@ -580,7 +585,7 @@ def test_narrow():
 def plain_job(name, **env):
     t = Terminal(**env)
     t.say("Find where parse_header is decided", "Proceed? [Yes/No]")
-    t.say("yes", "Complete (", "a.c:1")
+    t.answer("yes", "Complete (", "a.c:1")
     t.hint()
     check(f"{name}: leaves", t.leave() == 0)
     return t

@@ -1,7 +1,7 @@
 // A conversation: what was said, what there is to answer, and the runs that came of it.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { ApiError, get, post } from "../api";
+import { ApiError, get, post, type Proposal, type Run } from "../api";
 import { Markdown } from "../markdown";
 import { address } from "../router";
 import { pending, runList, sessions, theStream } from "../store";
@@ -25,6 +25,20 @@ const parts = (e: Entry, type: "text" | "thinking") => {
 };
 const said = (e: Entry) => (e.message?.role === "user" || e.message?.role === "assistant" ? parts(e, "text") : "");
 const thought = (e: Entry) => (e.message?.role === "assistant" ? parts(e, "thinking") : "");
+
+// The Ask that a line may answer: the newest quote or question, if nobody said anything behind it but
+// Ava her words about it in the same turn, and it was there for a second.
+const READ = 1000; // ms
+function shownLast(quotes: Proposal[], runs: Run[], entries: Entry[]): string {
+  const asks = quotes.map((p) => ({ id: p.proposal_id, at: Date.parse(p.created_at) }));
+  for (const r of runs)
+    if (r.waiting_for) asks.push({ id: `${r.subagent_id}:${r.waiting_for.call_id}`, at: Date.parse(r.waiting_for.asked_at) });
+  const newest = asks.reduce((a, b) => (b.at >= a.at ? b : a), { id: "", at: 0 });
+  const behind = entries.filter((e) => Date.parse(e.timestamp) > newest.at && said(e));
+  const about = newest.id.startsWith("P-") ? 1 : 0;
+  const alone = behind.length <= about && behind.every((e) => e.message?.role === "assistant");
+  return alone && Date.now() - newest.at >= READ ? newest.id : "";
+}
 
 // The newest of a list stays in view, unless the reader looks at what is above: then `below` says that
 // there is more.
@@ -86,7 +100,7 @@ export function SessionView({ id }: { id: string }) {
   const quotes = pending.value.filter((p) => p.session_id === id), runs = runList.value.filter((r) => r.session_id === id);
   const say = async (e: Event) => {
     e.preventDefault();
-    const body = { text: text.value, request_id: crypto.randomUUID(), seen: quotes.at(0)?.proposal_id ?? "" };
+    const body = { text: text.value, request_id: crypto.randomUUID(), shown: shownLast(quotes, runs, entries.value) };
     if (!text.value.trim() || busy.value) return;
     follow();
     if (await send(() => post(`/api/v1/sessions/${id}/messages`, body))) text.value = "";
