@@ -10,10 +10,8 @@
 #include "ava/proposal.h"
 #include "subagent/person.h"
 
-static bool ask_of_proposal(struct proposal *p, struct ask *out)
+void ask_of_quote(struct proposal *p, struct ask *out)
 {
-	if (!p || p->step != STEP_PENDING)
-		return false;
 	*out = (struct ask){
 		.kind = ASK_QUOTE,
 		.session = p->session,
@@ -22,6 +20,13 @@ static bool ask_of_proposal(struct proposal *p, struct ask *out)
 		.proposal = p,
 	};
 	snprintf(out->id, sizeof(out->id), "%s", p->id);
+}
+
+static bool ask_of_proposal(struct proposal *p, struct ask *out)
+{
+	if (!p || p->step != STEP_PENDING)
+		return false;
+	ask_of_quote(p, out);
 	return true;
 }
 

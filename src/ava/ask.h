@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+
 struct core;
+struct jw;
 struct proposal;
 struct question;
 struct run;
@@ -36,5 +39,13 @@ bool ask_find(struct core *c, const char *id, struct ask *out);
 /* All that are open in a conversation (NULL: in all), quotes first, each the oldest first. */
 void ask_each(struct core *c, const char *session, void (*each)(const struct ask *a, void *user),
 	      void *user);
+
+/* A quote in any state. */
+void ask_of_quote(struct proposal *p, struct ask *out);
+
+/* ---- verbs_asks.c */
+/* Binds an answer to what was shown: of a quote its config's. */
+void ask_hash(const struct ask *a, char out[HASH_HEX_LEN + 1]);
+void ask_write(struct jw *w, const char *key, const struct ask *a);
 
 #endif

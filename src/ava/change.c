@@ -11,6 +11,7 @@
 #include "agent/tool.h"
 #include "ava/answer.h"
 #include "ava/state.h"
+#include "ava/verbs.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -56,6 +57,55 @@ bool change_add(struct change *to, const struct change *from)
 	       from->nwithout * sizeof(from->without[0]));
 	to->nwithout += from->nwithout;
 	return true;
+}
+
+/* ---- a change as the keys of a request */
+
+struct change_args {
+	struct change change;
+	const char *const *without;
+	size_t nwithout;
+};
+
+#define CHANGE_ARG(name, kind, field, size)                                                        \
+	{                                                                                          \
+		name, kind, offsetof(struct change_args, change.field), 0, size                    \
+	}
+static const struct arg change_args[] = {
+	CHANGE_ARG("role", ARG_WORD, role, sizeof(((struct change *)0)->role)),
+	CHANGE_ARG("model", ARG_WORD, model, sizeof(((struct change *)0)->model)),
+	CHANGE_ARG("preset", ARG_WORD, preset, sizeof(((struct change *)0)->preset)),
+	CHANGE_ARG("timeout", ARG_MS, time_ms, 0),
+	CHANGE_ARG("max_cost_cents", ARG_CENTS, cost_microusd, 0),
+	CHANGE_ARG("max_tokens", ARG_COUNT, tokens, 0),
+	CHANGE_ARG("max_iterations", ARG_COUNT, iterations, 0),
+	CHANGE_ARG("extended_thinking", ARG_SWITCH, thinking, 0),
+	{"without", ARG_TEXTS, offsetof(struct change_args, without),
+	 .at_n = offsetof(struct change_args, nwithout)},
+	{NULL},
+};
+
+int change_read(const json_t *set, struct change *out, struct arena *mem, struct ava_error *err)
+{
+	struct change_args a = {.change = CHANGE_NONE};
+	struct change *c = &a.change;
+	int rv = json_is_object(set)
+			 ? args_read(change_args, set, &a, mem, err)
+			 : err_set(err, AVA_EINVAL, "set must be an object of what to change");
+
+	if (rv == 0 && a.nwithout > CHANGE_WITHOUT_MAX)
+		rv = err_set(err, AVA_EINVAL, "without must be a list of at most %d tools",
+			     CHANGE_WITHOUT_MAX);
+	for (size_t i = 0; rv == 0 && i < a.nwithout; i++) {
+		const char *tool = a.without[i];
+
+		if (!*tool || strlen(tool) >= sizeof(c->without[0]))
+			rv = err_set(err, AVA_EINVAL, "without has what is no name of a tool");
+		else
+			memcpy(c->without[c->nwithout++], tool, strlen(tool) + 1);
+	}
+	*out = *c;
+	return rv;
 }
 
 /* ---- a change, carried out */

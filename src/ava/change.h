@@ -2,14 +2,18 @@
 #ifndef AVA_CHANGE_H
 #define AVA_CHANGE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "subagent/spec.h"
 
+struct arena;
 struct ava_error;
 struct change;
 struct core;
 
+/* Reads the keys of a request ("max_cost_cents", "without", …). AVA_EINVAL. */
+int change_read(const json_t *set, struct change *out, struct arena *mem, struct ava_error *err);
 /* The quoted spec with the change in it, a new spec of the caller's. `g`: its group, or NULL.
  * AVA_EINVAL with a sentence for an impossible change, AVA_ENOMEM. */
 int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,

@@ -820,54 +820,6 @@ static void verb_proposal(struct verb_call *v)
 		verb_fail(v->reply, err.code, &err);
 }
 
-struct change_args {
-	struct change change;
-	const char *const *without;
-	size_t nwithout;
-};
-
-#define CHANGE_ARG(name, kind, field, size)                                                        \
-	{                                                                                          \
-		name, kind, offsetof(struct change_args, change.field), 0, size                    \
-	}
-static const struct arg change_args[] = {
-	CHANGE_ARG("role", ARG_WORD, role, sizeof(((struct change *)0)->role)),
-	CHANGE_ARG("model", ARG_WORD, model, sizeof(((struct change *)0)->model)),
-	CHANGE_ARG("preset", ARG_WORD, preset, sizeof(((struct change *)0)->preset)),
-	CHANGE_ARG("timeout", ARG_MS, time_ms, 0),
-	CHANGE_ARG("max_cost_cents", ARG_CENTS, cost_microusd, 0),
-	CHANGE_ARG("max_tokens", ARG_COUNT, tokens, 0),
-	CHANGE_ARG("max_iterations", ARG_COUNT, iterations, 0),
-	CHANGE_ARG("extended_thinking", ARG_SWITCH, thinking, 0),
-	{"without", ARG_TEXTS, offsetof(struct change_args, without),
-	 .at_n = offsetof(struct change_args, nwithout)},
-	{NULL},
-};
-
-static int read_change(struct verb_call *v, const json_t *set, struct change *out,
-		       struct ava_error *err)
-{
-	struct change_args a = {.change = CHANGE_NONE};
-	struct change *c = &a.change;
-	int rv = json_is_object(set)
-			 ? args_read(change_args, set, &a, &v->mem, err)
-			 : err_set(err, AVA_EINVAL, "set must be an object of what to change");
-
-	if (rv == 0 && a.nwithout > CHANGE_WITHOUT_MAX)
-		rv = err_set(err, AVA_EINVAL, "without must be a list of at most %d tools",
-			     CHANGE_WITHOUT_MAX);
-	for (size_t i = 0; rv == 0 && i < a.nwithout; i++) {
-		const char *tool = a.without[i];
-
-		if (!*tool || strlen(tool) >= sizeof(c->without[0]))
-			rv = err_set(err, AVA_EINVAL, "without has what is no name of a tool");
-		else
-			memcpy(c->without[c->nwithout++], tool, strlen(tool) + 1);
-	}
-	*out = *c;
-	return rv;
-}
-
 struct answer_args {
 	const char *answer, *by, *hash;
 	const json_t *set;
@@ -906,7 +858,7 @@ static void verb_confirm(struct verb_call *v)
 	if (!verb_args(v, &a))
 		return;
 	if (propose_check_seen(v, a.hash, &err) != 0 ||
-	    (a.set && read_change(v, a.set, &set, &err) != 0))
+	    (a.set && change_read(a.set, &set, &v->mem, &err) != 0))
 		verb_fail(v->reply, err.code, &err);
 	else
 		ops_confirm(v->core, v->id, a.answer, &set, a.by, v->caller->channel, answer_given,

@@ -185,7 +185,7 @@ void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: nul
 
 /* Tables of the rooms; the last row has no path. */
 extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_results[],
-	verbs_about_proposals[], verbs_about_sessions[], verbs_about_delivery[],
+	verbs_about_proposals[], verbs_about_asks[], verbs_about_sessions[], verbs_about_delivery[],
 	verbs_about_claude[], verbs_about_roles[], verbs_about_memories[], verbs_about_changes[],
 	verbs_about_models[], verbs_about_stats[], verbs_about_us[];
 

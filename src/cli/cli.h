@@ -55,6 +55,8 @@ struct command {
 	X(steer)                                                                                   \
 	X(resume)                                                                                  \
 	X(proposals)                                                                               \
+	X(asks)                                                                                    \
+	X(answer)                                                                                  \
 	X(confirm)                                                                                 \
 	X(reject)                                                                                  \
 	X(logs)                                                                                    \

@@ -57,6 +57,12 @@ static const struct opt confirm_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
+static const struct opt answer_opts[] = {
+	OPT("set", 's', LIST, "KEY=VALUE", set,
+	    "of a quote: change this (may be repeated), as `ava confirm` does"),
+	OPT("json", 0, FLAG, NULL, json, "what became of it as one JSON object"),
+};
+
 static const struct opt reject_opts[] = {
 	OPT("reason", 0, STR, "TEXT", reason, "kept in the log"),
 	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
@@ -446,28 +452,39 @@ static int act_ask_quote(const char *id)
 	return rv;
 }
 
-static int confirm_run(int argc, char **argv)
+/* Says o.answer and o.set to a quote. `no`: a no is what was meant, and no failure. */
+static int act_confirm(const char *id, bool no)
 {
 	struct ava_error err = {0};
 	json_t *p = NULL;
 	struct buf body;
-	int code = act_ask_quote(argv[0]);
+	int code;
 
-	if (code != CLI_DONE)
-		return code;
-	code = confirm_body(&body, &err) == 0 ? act_answer(argv[0], "confirm", body.data, &p)
+	buf_init(&body, 1 << 20);
+	code = confirm_body(&body, &err) == 0 ? act_answer(id, "confirm", body.data, &p)
 					      : cli_fail(&err);
 	buf_fini(&body);
 	if (code != CLI_DONE)
 		return code;
 	if (o.json)
 		show_json(stdout, p);
-	if (strcmp(json_str(p, "state"), "confirmed") != 0)
-		code = not_started(argv[0], p);
-	else if (!o.json)
-		show_confirmed(argv[0], p);
+	if (no && strcmp(json_str(p, "state"), "rejected") == 0) {
+		if (!o.json)
+			term_line(stdout, WORDS_REJECTED(id));
+	} else if (strcmp(json_str(p, "state"), "confirmed") != 0) {
+		code = not_started(id, p);
+	} else if (!o.json) {
+		show_confirmed(id, p);
+	}
 	json_decref(p);
 	return code;
+}
+
+static int confirm_run(int argc, char **argv)
+{
+	int code = act_ask_quote(argv[0]);
+
+	return code == CLI_DONE ? act_confirm(argv[0], false) : code;
 }
 
 static int reject_run(int argc, char **argv)
@@ -608,6 +625,51 @@ static int steer_run(int argc, char **argv)
 	return code;
 }
 
+/* ---- answer */
+
+/* Any other Ask than a quote. */
+static int act_say_to(const char *id, const char *text)
+{
+	struct session_id request = id_session(); /* asking twice says it once */
+	struct ava_error err;
+	struct client *c = NULL;
+	json_t *a = NULL;
+	char path[96];
+	int rv = api_open(API_START, &c, &err);
+
+	snprintf(path, sizeof(path), "/asks/%.60s", id);
+	if (rv == 0)
+		rv = api_post(&c, &a, &err, path, "text", text, "request_id", request.text, NULL);
+	client_close(c);
+	if (rv != 0)
+		return cli_fail(&err);
+	if (o.json)
+		show_json(stdout, a);
+	else
+		term_line(stdout, WORDS_HAS_ANSWER(json_str(a, "id")));
+	json_decref(a);
+	return CLI_DONE;
+}
+
+static int answer_run(int argc, char **argv)
+{
+	bool quote = argv[0][0] == 'P' || argv[0][0] == 'p';
+	struct buf text;
+	int code;
+
+	if (argc == 1 && (!quote || o.set.n == 0))
+		return cli_error(CLI_USAGE, "say what to answer: yes, no, or other words");
+	if (!quote && o.set.n > 0)
+		return cli_error(CLI_USAGE, "--set goes with a quote, P-id");
+	buf_init(&text, TEXT_MAX);
+	code = argc > 1 ? cli_words(&text, TEXT_MAX - 1, argc - 1, argv + 1) : CLI_DONE;
+	o.answer = argc > 1 ? text.data : NULL;
+	if (code == CLI_DONE)
+		code = quote ? act_confirm(argv[0], true) : act_say_to(argv[0], text.data);
+	buf_fini(&text);
+	return code;
+}
+
 /* ---- replay */
 
 static void print_side(const char *name, const char *text)
@@ -675,6 +737,13 @@ static int act_replay_run(int argc, char **argv)
 
 const struct command cmd_cancel = COMMAND("cancel", "S-id...|G-id|all", 0, -1, "stop runs for good",
 					  NULL, OPTIONS(cancel_opts), cancel_run);
+const struct command cmd_answer =
+	COMMAND("answer", "ID WORDS", 1, -1, "answer what waits: a quote, or what a run asks",
+		"The words are a yes, a no, or for a quote what to change (see `ava confirm`).\n"
+		"\n"
+		"  ava answer P-19c0de yes, but at most 5 minutes\n"
+		"  ava answer S-7f3a2b no: not in this folder\n",
+		OPTIONS(answer_opts), answer_run);
 const struct command cmd_confirm =
 	COMMAND("confirm", "P-id", 1, 1, "say yes to a quote: start what was quoted",
 		"On a terminal the quote is shown first, and your answer is asked for.\n"

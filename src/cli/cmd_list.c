@@ -42,6 +42,9 @@ static const struct opt ps_opts[] = {
 	LIMIT,
 	JSON("as a JSON array"),
 };
+static const struct opt asks_opts[] = {
+	JSON("as a JSON array"),
+};
 static const struct opt proposals_opts[] = {
 	OPT("all", 'a', FLAG, NULL, all, "answered and expired ones too"),
 	JSON("as a JSON array"),
@@ -184,6 +187,65 @@ static void list_show_one(const json_t *p)
 	time_left(p, left, sizeof(left));
 	term_print(stdout, "%s: %s%s%s%s%s%s\n", json_str(p, "proposal_id"), state,
 		   *left ? ", " : "", left, *left ? " left" : "", *run ? ", " : "", run);
+}
+
+/* Until it expires. */
+static void list_ask_left(const json_t *a, char *out, size_t size)
+{
+	const char *at = json_str(a, "until");
+
+	snprintf(out, size, "%s",
+		 format_seconds(MAX(clock_parse_iso(at, strlen(at)) - clock_wall_ms(), 0)).text);
+}
+
+/* The beginning of its text. */
+static void list_ask_text(const json_t *a, char *out, size_t size)
+{
+	const char *text = json_str(a, "text");
+	size_t len = MIN(strcspn(text, "\n"), utf8_prefix(text, strlen(text), TASK_CHARS));
+
+	snprintf(out, size, "%.*s", (int)len, text);
+}
+
+/* All of what is confirmed, and the words that answer it. */
+static void list_show_ask(const json_t *a)
+{
+	const json_t *choice;
+	const char *text = json_str(a, "text");
+	char left[40];
+	size_t i;
+
+	term_wrapped(stdout, text, strlen(text));
+	putchar('\n');
+	json_array_foreach(json_object_get(a, "choices"), i, choice) term_print(
+		stdout, "  ava answer %s '%s'\n", json_str(a, "id"), json_str(choice, "id"));
+	list_ask_left(a, left, sizeof(left));
+	term_print(stdout, "%s: %s %s, %s left\n", json_str(a, "id"), json_str(a, "kind"),
+		   json_str(a, "state"), left);
+	if (!json_get_bool(a, "whole", true))
+		term_line(stdout, "It is not shown whole: `ava logs` has the call.");
+}
+
+static int asks_run(int argc, char **argv)
+{
+	static const struct column columns[] = {
+		{"ID", COLUMN_TEXT, "id"},
+		{"KIND", COLUMN_TEXT, "kind"},
+		{"LEFT", COLUMN_OWN, .own = list_ask_left, .spare = true},
+		{"WHAT", COLUMN_OWN, .own = list_ask_text},
+	};
+	json_t *a = NULL;
+	int code;
+
+	if (argc == 0)
+		return list("asks", "", "Nothing waits for you.", columns, ARRAY_LEN(columns));
+	code = api_ask(&a, NULL, "/asks/%s", argv[0]);
+	if (code == CLI_DONE && o.json)
+		show_json(stdout, a);
+	else if (code == CLI_DONE)
+		list_show_ask(a);
+	json_decref(a);
+	return code;
 }
 
 static int proposals_run(int argc, char **argv)
@@ -470,6 +532,10 @@ static int wait_run(int argc, char **argv)
 }
 
 const struct command cmd_ps = COMMAND("ps", "", 0, 0, "list runs", NULL, OPTIONS(ps_opts), ps_run);
+const struct command cmd_asks =
+	COMMAND("asks", "[ID]", 0, 1, "list what waits for you, or show one of it whole",
+		"Quotes, questions of runs, and calls that need your yes. `ava answer` answers.\n",
+		OPTIONS(asks_opts), asks_run);
 const struct command cmd_proposals = COMMAND(
 	"proposals", "[P-id]", 0, 1, "list quotes that wait for a yes or no, or show one whole",
 	NULL, OPTIONS(proposals_opts), proposals_run);

@@ -330,6 +330,14 @@ static char *approval_text(const struct turn_call *c)
 	return text;
 }
 
+bool person_cut(const struct question *q)
+{
+	static const char cut[] = "…?";
+	size_t len = strlen(q->text), n = sizeof(cut) - 1;
+
+	return q->approval && len > n && memcmp(q->text + len - n, cut, n) == 0;
+}
+
 /* ---- on_limit: ask. A run that has used up its money, tokens or replies asks before it
  * ends with what it has; a yes gives it as much again. The new limit is an amendment
  * of the spec in messages.jsonl, in one commit with the answer: the next start reads

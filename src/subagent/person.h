@@ -38,6 +38,8 @@ bool person_heard(const struct run *r, const char *request_id, struct person_hea
 const struct question *person_question(const struct run *r);
 /* The core of an answer, *len bytes: "large" of "the large one, please." */
 const char *person_bare(const char *text, size_t *len);
+/* The question shows the arguments of the call not whole. */
+bool person_cut(const struct question *q);
 /* The choice that `text` means, by its words or its number; the caller frees it. NULL: none, or
  * no memory. */
 char *person_choice(const struct question *q, const char *text);

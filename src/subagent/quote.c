@@ -378,6 +378,19 @@ static void add_more(struct buf *out, const char *before, size_t hidden, const c
 		buf_addf(out, WORDS_QUOTE_MORE(before, format_count(hidden).text, id));
 }
 
+/* Each line with a mark before it; terminals break longer ones further in (cli/term.c). */
+static void quote_add_rows(struct buf *out, const char *s, size_t len)
+{
+	for (size_t n; len > 0; s += n, len -= n) {
+		const char *end = memchr(s, '\n', len);
+
+		n = end ? (size_t)(end - s) : len;
+		buf_adds(out, WORDS_QUOTE_ROW);
+		buf_add(out, s, n);
+		n += end != NULL;
+	}
+}
+
 bool quote_hides(const struct op_spawn *s, size_t n)
 {
 	return (s->context && *s->context) || s->output_schema ||
@@ -705,8 +718,7 @@ static void unpaid_text(struct buf *out, struct run_spec *const *specs, unsigned
 		}
 }
 
-/* The one tool without which no run has all three rights; NULL: there is no such one. */
-static const char *way_out(struct run_spec *const *specs, unsigned n)
+const char *quote_split(struct run_spec *const *specs, unsigned n)
 {
 	const char *found = NULL;
 
@@ -751,7 +763,7 @@ static bool has_rows(const char *task)
  * has a mark, so that no text passes for a row of the quote. */
 static void words_text(struct buf *out, struct run_spec *const *specs, unsigned n, const char *id)
 {
-	size_t context = 0, schema = 0, hidden, len;
+	size_t context = 0, schema = 0, hidden;
 	struct buf cut;
 
 	buf_init(&cut, SHOWN_BYTES);
@@ -768,15 +780,7 @@ static void words_text(struct buf *out, struct run_spec *const *specs, unsigned 
 			buf_addf(out, WORDS_QUOTE_TASK_OF(i + 1));
 		else
 			buf_adds(out, WORDS_QUOTE_TASK);
-		/* Each line with a mark before it; terminals break longer ones further in
-		 * (cli/term.c). */
-		for (size_t at = 0; at < cut.len; at += len) {
-			const char *end = memchr(cut.data + at, '\n', cut.len - at);
-
-			len = end ? (size_t)(end + 1 - cut.data) - at : cut.len - at;
-			buf_adds(out, WORDS_QUOTE_ROW);
-			buf_add(out, cut.data + at, len - (end != NULL));
-		}
+		quote_add_rows(out, cut.data ? cut.data : "", cut.len);
 		add_more(out, "\n  ", hidden, id);
 	}
 	if (context + schema > 0) {
@@ -789,6 +793,37 @@ static void words_text(struct buf *out, struct run_spec *const *specs, unsigned 
 		buf_addf(out, WORDS_QUOTE_LOOK(id));
 	}
 	buf_fini(&cut);
+}
+
+/* `number`: of the run in its group; 0: it is alone. */
+static void add_whole(struct buf *out, const char *head, unsigned number, const char *text)
+{
+	struct buf rows;
+
+	if (!*text)
+		return;
+	buf_init(&rows, SHOWN_BYTES);
+	quote_render(&rows, text, strlen(text), true);
+	buf_addf(out, number ? "\n• %s of run %u:" : "\n• %s:", head, number);
+	quote_add_rows(out, rows.data ? rows.data : "", rows.len);
+	buf_fini(&rows);
+}
+
+int quote_rest(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct run_spec *s = specs[i];
+		unsigned number = n > 1 ? i + 1 : 0;
+
+		if (quote_hides_task(s))
+			add_whole(out, "Task", number, s->task);
+		if (chars_hidden(s->rationale, s->group.id[0] ? 0 : SENTENCE_CHARS) > 0)
+			add_whole(out, "Why", number, s->rationale);
+		add_whole(out, "Context", number, s->context);
+		if (schema_chars(s) > 0)
+			add_whole(out, "Output schema", number, s->agent.output_schema);
+	}
+	return buf_check(out);
 }
 
 /* Models, each once, of which their server told, or its counts show, that they see no tools. */
@@ -890,7 +925,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	buf_adds(out, "\n" WORDS_PROCEED);
 	if (!spec_asks_all_three(specs, n))
 		buf_adds(out, WORDS_PROCEED_YES);
-	else if ((split = way_out(specs, n)) != NULL)
+	else if ((split = quote_split(specs, n)) != NULL)
 		buf_addf(out, WORDS_PROCEED_SPLIT(split));
 	else
 		buf_adds(out, WORDS_PROCEED_ALL);

@@ -49,6 +49,10 @@ int quote_encode(struct buf *out, const struct quotes *q, struct run_spec *const
  * that it replaces, in words; NULL: it replaces none. */
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
 	       const char *id, const char *changed);
+/* The words that quote_text leaves out or cuts, whole: the rest of what is confirmed. */
+int quote_rest(struct buf *out, struct run_spec *const *specs, unsigned n);
+/* The one tool without which no run has all three rights; NULL: there is no such one. */
+const char *quote_split(struct run_spec *const *specs, unsigned n);
 /* Does a quote leave out words of this request, of one of n runs (0: one alone)? A model may have
  * put into them what it has seen. quote_hides_task: of the task of a spec. */
 bool quote_hides(const struct op_spawn *s, size_t n);

@@ -1,0 +1,407 @@
+/* The verbs about what waits for a person: list, look, answer (doc/ASKS.md). An answer goes to the
+ * owner of the Ask, which commits it; whoever comes second hears what became of it.
+ *
+ * What can fail: no such Ask, one that is not what was shown any more (409, with the Ask as it is
+ * now), and what its owner says of the answer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/answer.h"
+#include "ava/ask.h"
+#include "ava/change.h"
+#include "ava/proposal.h"
+#include "ava/verbs.h"
+#include "base/error.h"
+#include "base/words.h"
+#include "subagent/person.h"
+#include "subagent/quote.h"
+#include "subagent/rights.h"
+
+#define TEXT_MAX 8192 /* bytes of an answer */
+#define ID_MAX   200
+
+static const char *const ask_kinds[] = {
+	[ASK_QUOTE] = "quote", [ASK_QUESTION] = "question", [ASK_APPROVAL] = "approval",
+	[ASK_LIMIT] = "limit", [ASK_QUOTA] = "quota",
+};
+
+/* ---- an Ask as JSON */
+
+/* The quote with what it leaves out, whole, before its last line. */
+static void ask_write_quote_text(struct jw *w, const struct proposal *p)
+{
+	const char *last = strstr(p->message, "\n" WORDS_PROCEED), *at = last;
+	struct buf text;
+
+	for (; at; at = strstr(at + 1, "\n" WORDS_PROCEED))
+		last = at;
+	buf_init(&text, 32u << 20);
+	buf_add(&text, p->message, last ? (size_t)(last - p->message) : strlen(p->message));
+	if (p->step == STEP_PENDING)
+		(void)quote_rest(&text, p->specs, p->n);
+	buf_adds(&text, last ? last : "");
+	jw_strn(w, "text", text.data ? text.data : "", text.len);
+	jw_bool(w, "whole", p->step == STEP_PENDING && buf_check(&text) == 0);
+	buf_fini(&text);
+}
+
+static void ask_write_choice(struct jw *w, const char *id, const char *label, const char *effect)
+{
+	jw_object(w, NULL);
+	jw_str(w, "id", id);
+	jw_str(w, "label", label);
+	jw_str(w, "effect", effect);
+	jw_end(w);
+}
+
+static void ask_write_quote_choices(struct jw *w, const struct proposal *p)
+{
+	bool all = spec_asks_all_three(p->specs, p->n);
+	const char *split = all ? quote_split(p->specs, p->n) : NULL;
+	char id[96], label[96];
+
+	if (split) {
+		snprintf(id, sizeof(id), "yes, without %s", split);
+		snprintf(label, sizeof(label), WORDS_YES ", without %s", split);
+		ask_write_choice(w, id, label, "starts it without that tool");
+	}
+	if (all)
+		ask_write_choice(w, "yes, all three", WORDS_YES_ALL_THREE,
+				 "starts it with all three rights");
+	else
+		ask_write_choice(w, "yes", WORDS_YES, "starts it as quoted");
+	ask_write_choice(w, "no", WORDS_NO, "starts nothing");
+}
+
+static void ask_write_choices(struct jw *w, const struct ask *a)
+{
+	const char *choices = a->question ? a->question->choices : NULL;
+	json_t *list = choices ? json_parse(choices, strlen(choices), NULL) : NULL;
+	const json_t *one;
+	size_t i;
+
+	jw_array(w, "choices");
+	json_array_foreach(list, i, one) if (json_is_string(one))
+		ask_write_choice(w, json_string_value(one), json_string_value(one),
+				 a->kind == ASK_QUOTA ? "" : "is its answer");
+	if (a->kind == ASK_QUOTE && a->proposal->step == STEP_PENDING) {
+		ask_write_quote_choices(w, a->proposal);
+	} else if (a->kind == ASK_APPROVAL || a->kind == ASK_LIMIT) {
+		ask_write_choice(w, "yes", WORDS_YES,
+				 a->kind == ASK_LIMIT ? "it may use as much again"
+						      : "the call runs, once");
+		ask_write_choice(w, "no", WORDS_NO,
+				 a->kind == ASK_LIMIT ? "it ends with what it has"
+						      : "the call does not run");
+	}
+	jw_end(w);
+	json_decref(list);
+}
+
+static void ask_open_field(struct jw *w, const char *name, const char *type)
+{
+	jw_object(w, NULL);
+	jw_str(w, "name", name);
+	jw_str(w, "type", type);
+}
+
+/* `max` 0: none is known. */
+static void ask_write_count(struct jw *w, const char *name, int64_t now, int64_t min, int64_t max)
+{
+	ask_open_field(w, name, "integer");
+	jw_int(w, "now", now);
+	jw_int(w, "min", min);
+	if (max > 0)
+		jw_int(w, "max", max);
+	jw_end(w);
+}
+
+static void ask_write_word(struct jw *w, const char *name, const char *now)
+{
+	ask_open_field(w, name, "string");
+	jw_str(w, "now", now);
+	jw_end(w);
+}
+
+/* What `set` may change. Of a group: money and time are those of all its runs. */
+static void ask_write_fields(struct jw *w, const struct ask *a)
+{
+	const struct proposal *p = a->proposal;
+	const struct run_spec *s = p && p->step == STEP_PENDING ? p->specs[0] : NULL;
+	bool group = s && s->group.id[0];
+	const struct agent_limits *l = s ? &s->agent.limits : NULL;
+	int64_t cost = group ? s->group.cost_microusd : s ? l->cost_microusd : 0;
+	int64_t time = group ? s->group.time_ms : s ? l->time_ms : 0;
+
+	jw_array(w, "fields");
+	if (s) {
+		ask_open_field(w, "max_cost_cents", "number");
+		verb_cost(w, "now", cost);
+		jw_int(w, "min", 0);
+		jw_end(w);
+		ask_open_field(w, "timeout", "number");
+		if (time > 0)
+			jw_int(w, "now", time / 1000);
+		jw_int(w, "min", 1);
+		jw_int(w, "max", 604800);
+		jw_end(w);
+		ask_write_count(w, "max_tokens", l->tokens, 1, 0);
+		ask_write_count(w, "max_iterations", l->iterations, 1, 100000);
+		ask_write_word(w, "model", s->model->id);
+		ask_write_word(w, "role", s->role->name);
+		ask_open_field(w, "preset", "string");
+		jw_str(w, "now", s->preset);
+		jw_array(w, "choices");
+		jw_str(w, NULL, "quick");
+		jw_str(w, NULL, "standard");
+		jw_str(w, NULL, "deep");
+		jw_end(w);
+		jw_end(w);
+		ask_open_field(w, "extended_thinking", "boolean");
+		jw_bool(w, "now", s->thinking);
+		jw_end(w);
+		ask_open_field(w, "without", "list");
+		jw_array(w, "choices");
+		for (unsigned i = 0; i < s->agent.ntools; i++)
+			if (!(s->tools[i]->flags & TOOL_ENDS))
+				jw_str(w, NULL, s->tools[i]->name);
+		jw_end(w);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+void ask_hash(const struct ask *a, char out[HASH_HEX_LEN + 1])
+{
+	const struct question *q = a->question;
+	struct hash_sha256 h;
+
+	if (a->proposal) {
+		snprintf(out, HASH_HEX_LEN + 1, "%s", a->proposal->hash);
+		return;
+	}
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, a->id, strlen(a->id) + 1);
+	hash_sha256_add(&h, q->text, strlen(q->text) + 1);
+	if (q->choices)
+		hash_sha256_add(&h, q->choices, strlen(q->choices));
+	hash_sha256_with(&h, q->call_hash, strlen(q->call_hash), out);
+}
+
+void ask_write(struct jw *w, const char *key, const struct ask *a)
+{
+	const struct proposal *p = a->proposal;
+	char hash[HASH_HEX_LEN + 1];
+
+	ask_hash(a, hash);
+	jw_object(w, key);
+	jw_str(w, "id", a->id);
+	jw_str(w, "kind", ask_kinds[a->kind]);
+	jw_str(w, "hash", hash);
+	jw_str(w, "session", a->session);
+	jw_str(w, "run", p ? p->run : a->run->id.text);
+	if (p) {
+		jw_int(w, "number", p->number);
+		ask_write_quote_text(w, p);
+	} else {
+		jw_str(w, "text", a->question->text);
+		jw_bool(w, "whole", !person_cut(a->question));
+	}
+	ask_write_choices(w, a);
+	ask_write_fields(w, a);
+	verb_time(w, "since", a->since_ms);
+	verb_time(w, "until", a->until_ms);
+	jw_str(w, "state", p && p->step != STEP_PENDING ? proposal_state(p) : "open");
+	if (p && p->step == STEP_REPLACED)
+		jw_str(w, "replaced_by", p->replaced_by);
+	jw_end(w);
+}
+
+/* ---- the verbs */
+
+static void verb_one_ask(const struct ask *a, void *user)
+{
+	ask_write(user, NULL, a);
+}
+
+static const struct arg asks_args[] = {{"session", ARG_TEXT, 0}, {NULL}};
+
+static void verb_asks(struct verb_call *v)
+{
+	const char *session = NULL;
+	struct verb_answer a;
+
+	if (!verb_begin_args(&a, v, &session))
+		return;
+	jw_object(&a.w, NULL);
+	jw_array(&a.w, "asks");
+	ask_each(v->core, session, verb_one_ask, &a.w);
+	verb_send(&a, 200);
+}
+
+/* An open one, or a quote that was answered. */
+static bool verb_find_ask(struct core *c, const char *id, struct ask *out, struct ava_error *err)
+{
+	struct proposal *p = *id == 'P' ? proposal_find(c, id, err) : NULL;
+
+	if (ask_find(c, id, out))
+		return true;
+	if (p) {
+		ask_of_quote(p, out);
+		return true;
+	}
+	if (*id != 'P')
+		err_set(err, AVA_ENOENT,
+			"nothing of the name %.60s waits for an answer (any more): `ava asks` "
+			"lists what does",
+			id);
+	return false;
+}
+
+static void verb_ask(struct verb_call *v)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+	struct ask ask;
+
+	if (!verb_args(v, NULL))
+		return;
+	if (!verb_find_ask(v->core, v->id, &ask, &err)) {
+		verb_fail(v->reply, err.code, &err);
+		return;
+	}
+	verb_begin(&a, v->reply, 0, NULL);
+	ask_write(&a.w, NULL, &ask);
+	verb_send(&a, 200);
+}
+
+struct asks_said {
+	const char *choice, *text, *hash, *request_id, *by;
+	const json_t *set;
+};
+#define AT(field) offsetof(struct asks_said, field)
+static const struct arg asks_said_args[] = {
+	{"choice", ARG_SAID, AT(choice), .most = TEXT_MAX},
+	{"text", ARG_SAID, AT(text), .most = TEXT_MAX},
+	{"set", ARG_ANY, AT(set)},
+	{"hash", ARG_SAID, AT(hash), .most = HASH_HEX_LEN},
+	{"request_id", ARG_SAID, AT(request_id), .most = ID_MAX},
+	{"by", ARG_SAID, AT(by), .most = ID_MAX},
+	{NULL},
+};
+
+/* The Ask is not what was shown any more. */
+static void verb_ask_stale(struct verb_reply *reply, const struct ask *ask)
+{
+	struct verb_answer a;
+	char text[120];
+
+	verb_begin(&a, reply, 0, NULL);
+	snprintf(text, sizeof(text), "%s is no longer what was shown: look at it again", ask->id);
+	jw_object(&a.w, NULL);
+	jw_object(&a.w, "error");
+	jw_str(&a.w, "code", err_word(AVA_EBUSY));
+	jw_str(&a.w, "message", text);
+	jw_end(&a.w);
+	ask_write(&a.w, "ask", ask);
+	verb_send(&a, 409);
+}
+
+static void verb_ask_decided(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
+			     void *user)
+{
+	struct verb_answer a;
+	struct ask ask;
+
+	(void)repeated;
+	if (!verb_begin(&a, user, rv, err))
+		return;
+	ask_of_quote(p, &ask);
+	ask_write(&a.w, NULL, &ask);
+	verb_send(&a, 200);
+}
+
+/* A run that has its answer waits no more, so that only its name is left. */
+static void verb_ask_passed(int rv, const struct op_steered *s, const struct ava_error *err,
+			    void *user)
+{
+	struct verb_answer a;
+	char id[ASK_ID_LEN];
+
+	if (!verb_begin(&a, user, rv, err))
+		return;
+	snprintf(id, sizeof(id), "%s:%s", s->run, s->call_id);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "id", id);
+	jw_str(&a.w, "run", s->run);
+	jw_str(&a.w, "state", "answered");
+	jw_end(&a.w);
+	verb_send(&a, 200);
+}
+
+/* A question of a run: also one that is open no more, where the same request hears the same. */
+static void verb_ask_run(struct verb_call *v, const char *id, const struct asks_said *said)
+{
+	const char *call = strchr(id, ':');
+	char run[24];
+	struct op_steer s = {
+		.run = run,
+		.text = said->text ? said->text : said->choice,
+		.call_id = call + 1,
+		.request_id = said->request_id,
+		.by = said->by,
+		.origin = v->caller->channel,
+	};
+
+	snprintf(run, sizeof(run), "%.*s", (int)(call - id), id);
+	ops_steer(v->core, &s, verb_ask_passed, v->reply);
+}
+
+static void verb_answer(struct verb_call *v)
+{
+	struct asks_said said = {.by = v->caller->user};
+	struct change set = CHANGE_NONE;
+	struct ava_error err = {0};
+	char hash[HASH_HEX_LEN + 1];
+	struct ask ask;
+	bool open;
+
+	if (!verb_args(v, &said))
+		return;
+	if (v->caller->model)
+		err_set(&err, AVA_EDENIED, "only a person answers what waits for them");
+	else if ((said.choice != NULL) + (said.text != NULL) > 1 ||
+		 (!said.choice && !said.text && !said.set))
+		err_set(&err, AVA_EINVAL, "answer with choice or text, or with set");
+	else if (said.set && *v->id != 'P')
+		err_set(&err, AVA_EINVAL, "only a quote has something to set");
+	else if (said.set)
+		(void)change_read(said.set, &set, &v->mem, &err);
+	if (err.code != 0) {
+		verb_fail(v->reply, err.code, &err);
+		return;
+	}
+	open = verb_find_ask(v->core, v->id, &ask, &err);
+	if (open && said.hash) {
+		ask_hash(&ask, hash);
+		if (strcmp(hash, said.hash) != 0) {
+			verb_ask_stale(v->reply, &ask);
+			return;
+		}
+	}
+	if (*v->id == 'S' && (open || strchr(v->id, ':')))
+		verb_ask_run(v, open ? ask.id : v->id, &said);
+	else if (!open)
+		verb_fail(v->reply, err.code, &err);
+	else
+		ops_confirm(v->core, ask.id, said.text ? said.text : said.choice, &set, said.by,
+			    v->caller->channel, verb_ask_decided, v->reply);
+}
+
+const struct verb verbs_about_asks[] = {
+	{"GET", "/api/v1/asks", verb_asks, asks_args, false},
+	{"GET", "/api/v1/asks/{id}", verb_ask, NULL, false},
+	{"POST", "/api/v1/asks/{id}", verb_answer, asks_said_args, true},
+	{NULL},
+};
