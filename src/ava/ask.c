@@ -1,5 +1,5 @@
-/* What waits for a person, found at its owners: proposals (ava/proposals.c) and questions of runs
- * (subagent/person.c).
+/* What waits for a person, found at its owners: proposals (ava/proposals.c), questions of runs
+ * (subagent/person.c) and what conversations ask about the memory (ava/talk_memory.c).
  *
  * Nothing is kept here, so nothing can disagree with them. */
 #include "ava/ask.h"
@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "ava/proposal.h"
+#include "ava/talk.h"
+#include "base/clock.h"
 #include "subagent/person.h"
 
 void ask_of_quote(struct proposal *p, struct ask *out)
@@ -51,6 +53,23 @@ static bool ask_of_run(const struct run *r, struct ask *out)
 	return true;
 }
 
+static bool ask_of_talk(struct talk *t, struct ask *out)
+{
+	const struct talk_ask *a = t->ask;
+
+	if (!a || !a->said || clock_wall_ms() >= a->until_ms)
+		return false;
+	*out = (struct ask){
+		.kind = a->forget ? ASK_FORGET : ASK_NOTE,
+		.session = t->session->id,
+		.since_ms = a->since_ms,
+		.until_ms = a->until_ms,
+		.talk = t,
+	};
+	snprintf(out->id, sizeof(out->id), "%s", a->id);
+	return true;
+}
+
 bool ask_find(struct core *c, const char *id, struct ask *out)
 {
 	const char *call = strchr(id, ':');
@@ -58,6 +77,11 @@ bool ask_find(struct core *c, const char *id, struct ask *out)
 
 	if (*id == 'P')
 		return ask_of_proposal(strmap_get(&c->proposals, id), out);
+	if (*id == 'M')
+		LIST_EACH (&c->talks, n, tmp)
+			if (ask_of_talk(LIST_ENTRY(n, struct talk, node), out) &&
+			    strcmp(out->id, id) == 0)
+				return true;
 	if (*id != 'S')
 		return false;
 	snprintf(run, sizeof(run), "%.*s", (int)strcspn(id, ":"), id);
@@ -76,6 +100,10 @@ void ask_each(struct core *c, const char *session, void (*each)(const struct ask
 			each(&a, user);
 	LIST_EACH (&c->sup.live, n, tmp)
 		if (ask_of_run(LIST_ENTRY(n, struct run, node), &a) &&
+		    (!session || strcmp(a.session, session) == 0))
+			each(&a, user);
+	LIST_EACH (&c->talks, n, tmp)
+		if (ask_of_talk(LIST_ENTRY(n, struct talk, node), &a) &&
 		    (!session || strcmp(a.session, session) == 0))
 			each(&a, user);
 }

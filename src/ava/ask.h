@@ -1,11 +1,13 @@
-/* What waits for a person (doc/ASKS.md), whoever owns it: a quote, the question of a run. A struct
- * ask is a view of its owner, made at each look and good until the loop turns. */
+/* What waits for a person (doc/ASKS.md), whoever owns it: a quote, the question of a run, a row of
+ * the memory. A struct ask is a view of its owner, made at each look and good until the loop
+ * turns. */
 #ifndef AVA_ASK_H
 #define AVA_ASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ava/sessions.h"
 #include "base/hash.h"
 
 struct core;
@@ -13,8 +15,7 @@ struct jw;
 struct proposal;
 struct question;
 struct run;
-
-#define ASK_ID_LEN 48
+struct talk;
 
 enum ask_kind {
 	ASK_QUOTE,    /* P-19c0de */
@@ -22,6 +23,8 @@ enum ask_kind {
 	ASK_APPROVAL, /* a run's call that needs a yes */
 	ASK_LIMIT,    /* of a run, that may be raised */
 	ASK_QUOTA,    /* of a parked run */
+	ASK_NOTE,     /* a row of the memory: M-79ce18 */
+	ASK_FORGET,
 };
 
 struct ask {
@@ -30,8 +33,9 @@ struct ask {
 	const char *session;
 	int64_t since_ms, until_ms; /* wall */
 	struct proposal *proposal;  /* of a quote */
-	const struct run *run;      /* of the others */
+	const struct run *run;      /* of what a run asks */
 	const struct question *question;
+	struct talk *talk; /* of a question about the memory, which is talk->ask */
 };
 
 /* The open Ask of that id; "S-7f3a2b" means what that run asks now. false: none is open. */

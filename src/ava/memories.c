@@ -125,8 +125,7 @@ static void change_done(struct memory_op *op)
 	change_answer(ch);
 }
 
-/* Refuses text with secrets in it. */
-static int memories_check_text(const struct core *c, const char *text, struct ava_error *err)
+int memories_check(const struct core *c, const char *text, struct ava_error *err)
 {
 	struct buf clean;
 	int n = 0;
@@ -150,9 +149,9 @@ void memories_change(struct core *c, struct memory_op *op)
 	struct change_of_memory *ch = calloc(1, sizeof(*ch));
 
 	if (op->rv == 0)
-		op->rv = ch ? memories_check_text(c, op->row.text, &op->err) : AVA_ENOMEM;
+		op->rv = ch ? memories_check(c, op->row.text, &op->err) : AVA_ENOMEM;
 	if (op->rv == 0)
-		op->rv = memories_check_text(c, op->row.tags, &op->err);
+		op->rv = memories_check(c, op->row.tags, &op->err);
 	if (op->rv != 0) {
 		free(ch);
 		op->done(op);

@@ -23,6 +23,8 @@ void memories_close(struct core *c);
  * disk, or with the error, perhaps before this returns. Errors of memory_ask, and AVA_EDENIED: it
  * holds a key. */
 void memories_change(struct core *c, struct memory_op *op);
+/* May the text be kept? AVA_EDENIED: it holds a key. NULL is fine. */
+int memories_check(const struct core *c, const char *text, struct ava_error *err);
 /* StateRead of a row that Ava was told. */
 void memories_read(struct core *c, struct draft *d, const char *id, const char *session,
 		   const char *user);

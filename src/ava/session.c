@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "agent/prompt.h"
-#include "ava/ask.h"
 #include "ava/delivery.h"
 #include "ava/proposal.h"
 #include "ava/session_file.h"
@@ -43,7 +42,8 @@ static bool is_at_work(const struct talk *t)
 
 static bool at_rest(const struct talk *t)
 {
-	return !is_at_work(t) && list_empty(&t->watches);
+	return !is_at_work(t) && list_empty(&t->watches) &&
+	       (!t->ask || t->ask->until_ms <= clock_wall_ms());
 }
 
 void session_leave(struct talk *t)

@@ -43,6 +43,8 @@ struct op_session_new {
 int ops_session_new(struct core *c, const struct op_session_new *n, struct op_session *out,
 		    struct ava_error *err);
 
+#define ASK_ID_LEN 48 /* of an Ask (ava/ask.h), with its NUL */
+
 struct op_say {
 	const char *text, *user_id;
 	const char *origin;     /* the door the words came by; NULL: unknown */

@@ -614,7 +614,7 @@ static void talk_pump(struct talk *t)
 	LIST_EACH (&t->inputs, n, tmp) {
 		struct input *in = LIST_ENTRY(n, struct input, node);
 
-		if (in->kind == INPUT_SAID && !in->looked && (t->spent = talk_answer(t, in)))
+		if (in->kind == INPUT_SAID && !in->looked && talk_answer(t, in))
 			return;
 	}
 	if (!talk_recall(t))
@@ -650,8 +650,9 @@ static void write_entry(struct talk *t, struct draft *d, const struct turn *turn
 	buf_fini(&b);
 }
 
-/* AssistantMessage: Ava's words to the person. */
-static void write_words(struct talk *t, struct draft *d, const char *text, size_t len)
+/* AssistantMessage: words to the person. `ask`: the Ask that they are; "": Ava's own words. */
+static void write_words(struct talk *t, struct draft *d, const char *text, size_t len,
+			const char *ask)
 {
 	struct session *s = t->session;
 	const struct redact *redact = s->core->redact;
@@ -667,9 +668,24 @@ static void write_words(struct talk *t, struct draft *d, const char *text, size_
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_preview(&w, "text", text, len, SAID_MAX_CHARS);
+	if (ask[0])
+		jw_str(&w, "ask", ask);
 	jw_end(&w);
 	core_event(s->core, d, EVENT_AssistantMessage, s->id, s->user, &b);
 	buf_fini(&clean);
+}
+
+/* The turn ends: asks what memory_write has to ask, behind all that Ava said. */
+static void say_ask(struct talk *t, struct draft *d)
+{
+	struct talk_ask *a = t->ask;
+
+	if (!a || a->said)
+		return;
+	write_words(t, d, a->question, strlen(a->question), a->id);
+	a->said = true;
+	a->since_ms = clock_wall_ms();
+	a->until_ms = a->since_ms + t->session->core->settings.proposal_expiry_s * 1000;
 }
 
 static void talk_slot_want(struct agent *a)
@@ -691,11 +707,13 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 	if (said || (turn->wire_len > 0 && !turn->odd)) /* a reply of thinking alone has no entry */
 		write_entry(t, d, turn, NULL);
 	if (said)
-		write_words(t, d, turn->text, turn->text_len);
+		write_words(t, d, turn->text, turn->text_len, "");
 	if (t->run.call.doubt) { /* about the model, for the person alone */
-		write_words(t, d, t->run.call.doubt, strlen(t->run.call.doubt));
+		write_words(t, d, t->run.call.doubt, strlen(t->run.call.doubt), "");
 		t->run.call.doubt = NULL;
 	}
+	if (last)
+		say_ask(t, d);
 	talk_mark_turn(t, d, !last, turn->ncalls);
 	return world_io.save_reply(a, turn, wait);
 }
@@ -802,6 +820,7 @@ static void talk_save_end(struct agent *a, const struct agent_end *e)
 	ending_close(r, d, e->stop_reason);
 	if (e->status != AVA_SUCCESS)
 		write_failure(t, d, e);
+	say_ask(t, d);
 	talk_mark_turn(t, d, false, 0);
 	commit_flush(r, JOURNAL_NOW, turn_saved);
 }
@@ -956,6 +975,7 @@ void talk_free(struct talk *t)
 	run_fini(&t->run);
 	talk_note_told(t);
 	talk_recall_free(t->recall);
+	talk_ask_drop(t);
 	buf_fini(&t->prompt);
 	free(t);
 }

@@ -6,7 +6,6 @@
 #define AVA_TALK_H
 
 #include "agent/prompt.h"
-#include "ava/ask.h"
 #include "ava/sessions.h"
 #include "ava/state.h"
 #include "subagent/session_entry.h"
@@ -64,6 +63,16 @@ struct session {
 	struct talk *talk;             /* NULL: not in memory */
 };
 
+/* Whether to note or to forget a row, as memory_write asks the person (talk_memory.c). */
+struct talk_ask {
+	char id[24];
+	bool forget;
+	bool said;                  /* it stands behind Ava's words: they may answer */
+	int64_t since_ms, until_ms; /* wall, once it is said */
+	char *question;             /* as they read it; owned */
+	char *text, *row, *kind;    /* text; the row's id, "" none; kind, "" as it was; owned */
+};
+
 struct talk_watch { /* a subagent of the conversation at work */
 	struct run_wait wait;
 	struct list node; /* in talk.watches */
@@ -87,7 +96,9 @@ struct talk {
 	bool begun;                 /* the machine has had a turn in this process */
 	bool busy;                  /* a turn is under way */
 	bool answering;             /* a person's words are carried out as an answer first */
-	bool spent;    /* the person's last words were an answer to a quote or run, not to Ava */
+	struct talk_ask *ask;       /* the newest question about the memory; NULL: none is open */
+	char answered[24];          /* the one that was answered last, and how; "": none */
+	bool answered_yes;
 	unsigned seen; /* rights of what she has read (subagent/rights.h); sticks */
 	struct os_task pump;
 	struct os_timer *again;        /* tries again to begin a turn */
@@ -163,7 +174,11 @@ bool talk_recall(struct talk *t);
 const struct buf *talk_recalled(const struct talk *t);
 void talk_recall_told(struct talk *t, struct draft *d); /* StateRead of the told rows */
 void talk_recall_free(struct talk_recall *k);
-void talk_note_start(struct tool_call *c); /* start of the tool memory_write */
+void talk_note_start(struct tool_call *c); /* memory_write */
+/* Carries out the answer to t->ask, which is open no more: `done` once, when the memory has it. */
+typedef void (*talk_ask_fn)(int rv, const struct ava_error *err, void *user);
+void talk_ask_answer(struct talk *t, bool yes, talk_ask_fn done, void *user);
+void talk_ask_drop(struct talk *t);
 
 /* ---- talk_tools.c: Ava's tools, naming the roles visible from `cwd`. talk_tools returns 0: out of
  * memory. */

@@ -109,6 +109,21 @@ static void talk_answer_passed(int rv, const struct op_steered *s, const struct 
 	talk_answer_end(a);
 }
 
+static void talk_answer_noted(int rv, const struct ava_error *err, void *user)
+{
+	struct op_answer *a = user;
+
+	if (a->in && rv != 0)
+		talk_note(a->in->talk, "", FAILED "%.300s", err->text);
+	talk_answer_end(a);
+}
+
+/* The line is a yes or a no, and nothing else. */
+static bool talk_answer_yes_or_no(const struct answer_line *said)
+{
+	return said->verb != ANSWER_NONE && change_none(&said->change) && !said->change.all_three;
+}
+
 /* The answer that a run's question takes from the line, *owned*; NULL: the line is none. A yes or
  * no; a choice by its words or number; of a call that needs a yes a no with its reason. "Stop"
  * means the run itself, and is said to Ava. */
@@ -116,8 +131,7 @@ static char *talk_answer_words(const struct ask *a, const char *line,
 			       const struct answer_line *said)
 {
 	const struct question *q = a->question;
-	bool yes_or_no = said->verb != ANSWER_NONE && change_none(&said->change) &&
-			 !said->change.all_three && !said->stops;
+	bool yes_or_no = talk_answer_yes_or_no(said) && !said->stops;
 	char *chosen = q->choices ? person_choice(q, said->pick[0] ? said->pick : line) : NULL,
 	     *text = NULL;
 
@@ -146,6 +160,12 @@ static bool talk_answer_to(struct talk *t, struct input *in, const struct ask *a
 		if (a)
 			proposal_said(c, ask->id, said, t->session->user, in->origin,
 				      talk_answer_decided, a);
+		return a != NULL;
+	}
+	if (ask->talk) {
+		a = talk_answer_yes_or_no(said) ? talk_answer_begin(t, in) : NULL;
+		if (a)
+			talk_ask_answer(ask->talk, said->verb == ANSWER_YES, talk_answer_noted, a);
 		return a != NULL;
 	}
 	words = talk_answer_words(ask, in->text, said);
@@ -215,7 +235,7 @@ static void talk_answer_list(const struct ask *a, void *user)
 					 (int)utf8_prefix(task, strlen(task), 80), task);
 	else
 		w->n += (size_t)snprintf(w->out + w->n, NOTE_BYTES - w->n, "%s asks",
-					 a->run->id.text);
+					 a->run ? a->run->id.text : a->id);
 }
 
 /* The line reads like an answer, and is none: Ava is told, where anything waits. */
@@ -252,7 +272,11 @@ bool talk_answer(struct talk *t, struct input *in)
 	found = found && strcmp(ask.session, t->session->id) == 0 && ask.since_ms <= in->said_ms;
 	if (found && talk_answer_to(t, in, &ask, &said))
 		return true;
+	/* A question about the memory that is gone with a stop is told as one that was named. */
 	if (is && !said.stops)
-		talk_answer_undone(t, named && !found ? said.pick : "");
+		talk_answer_undone(t, found                 ? ""
+				      : named               ? said.pick
+				      : in->shown[0] == 'M' ? in->shown
+							    : "");
 	return false;
 }

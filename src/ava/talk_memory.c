@@ -8,12 +8,13 @@
  *
  * Writing (memory_write): only words of the person are kept. The runtime looks for the text in what
  * they said in this conversation, in its file: whole sentences, or the rest of one that begins with
- * "remember that". Or their newest words are a plain yes, and the last line that Ava said before it
- * asked just that ("Shall I remember: …?"); a yes to a quote or to a run is spent. Text of a page,
- * a file or a result stands in neither, so no model can be talked into remembering it as theirs.
- * Forgetting is bound in the same way: their newest words ask for it, or say yes to a question that
- * has the row's whole text. Otherwise a row gives way only to its correction, a text that shares
- * half of its words. */
+ * "remember that". Text of a page, a file or a result does not stand there, so no model can be
+ * talked into remembering it as theirs. Forgetting is bound in the same way: their newest words ask
+ * for it. Otherwise a row gives way only to its correction, a text that shares half of its words.
+ *
+ * What is not bound so is asked: the runtime puts the question behind Ava's words, with the whole
+ * text of the row, and a yes to that Ask carries it out, once. A conversation has one such question
+ * at a time, in memory alone: after a stop it is gone, and takes no answer. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +23,14 @@
 
 #include "agent/prompt.h"
 #include "agent/tool.h"
-#include "ava/answer.h"
+#include "ava/ask.h"
 #include "ava/memories.h"
 #include "ava/talk.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/sys.h"
+#include "base/words.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
@@ -164,10 +167,8 @@ void talk_recall_free(struct talk_recall *k)
 /* ---- what was said, as the file of the conversation has it */
 
 struct words {
-	bool said;         /* the text in question stands in the person's words */
-	char *newest;      /* the person's last words; owned */
-	char *asked;       /* the last line that Ava said before `newest`; owned */
-	size_t from, upto; /* the part of the file with Ava's words before `newest` */
+	bool said;    /* the text in question stands in the person's words */
+	char *newest; /* the person's last words; owned */
 };
 
 /* The letter at *at in lower case, with marks made plain; *at moves behind it. A run of blanks is
@@ -321,38 +322,16 @@ static bool stands_in(const char *said, const char *text)
 	return false;
 }
 
-/* The text that a line of Ava's asks to remember, or to `forget`; NULL: the line does not ask. */
-static const char *asks_about(const char *line, bool forget)
-{
-	return behind_any(line + strspn(line, " \t*_>"),
-			  forget ? "Shall I forget that|Shall I forget|Soll ich vergessen|Dois-je "
-				   "oublier|¿Debo olvidar|Devo dimenticare"
-				 : "Shall I remember that|Shall I remember|Soll ich mir "
-				   "merken|Dois-je retenir|¿Debo recordar|Devo ricordare");
-}
-
-/* The line asks to remember `text`, whole and alone. */
-static bool asks_just(const char *line, const char *text)
-{
-	const char *at = asks_about(line, false), *end = text + strlen(text);
-
-	while (end > text && strchr(" \t\r\n.!?,;", end[-1]))
-		end--;
-	return at && end > text && talk_memory_stands_at(&at, text, end) &&
-	       at[strspn(at, " .!?\"'*`_")] == '\0' && strchr(at, '?');
-}
-
-/* Looks for `text` in the text blocks of a message of `role`, and keeps their text in *newest;
- * true: found. */
-static bool any_text(const char *line, size_t len, const char *role, const char *text,
-		     char **newest)
+/* Looks for `text` in the text blocks of a message of the person's, and keeps their text in
+ * *newest; true: found. */
+static bool any_text(const char *line, size_t len, const char *text, char **newest)
 {
 	json_t *o = json_parse(line, len, NULL), *block;
 	const json_t *message = json_object_get(o, "message");
 	bool found = false;
 	size_t i;
 
-	if (strcmp(json_str(message, "role"), role) != 0)
+	if (strcmp(json_str(message, "role"), "user") != 0)
 		message = NULL;
 	json_array_foreach(json_object_get(message, "content"), i, block)
 	{
@@ -360,7 +339,7 @@ static bool any_text(const char *line, size_t len, const char *role, const char 
 
 		if (said && text)
 			found = found || stands_in(said, text);
-		if (said && newest) {
+		if (said) {
 			free(*newest);
 			*newest = strdup(said);
 		}
@@ -372,43 +351,20 @@ static bool any_text(const char *line, size_t len, const char *role, const char 
 static void hear_words(struct words *w, const char *file, size_t size, const char *text)
 {
 	static const char user[] = "\"source\":\"ava\"";
-	size_t at = 0, begin = 0, before = 0, len;
+	size_t at = 0, len;
 	const char *line;
 
 	while (jsonl_next(file, size, &at, &line, &len) == 1) {
-		size_t here = begin;
 		char *newest = NULL;
 		bool said = memmem(line, len, user, sizeof(user) - 1) &&
-			    any_text(line, len, "user", text, &newest);
+			    any_text(line, len, text, &newest);
 
-		begin = at;
 		if (!newest)
 			continue; /* not the person's words, whatever arguments of a call say */
 		free(w->newest);
 		w->newest = newest;
 		w->said = w->said || said;
-		w->from = before;
-		w->upto = here;
-		before = at;
 	}
-}
-
-/* Finds the last line that Ava said before the person's newest words. */
-static void hear_asked(struct words *w, const char *file)
-{
-	size_t at = w->from, len;
-	const char *line;
-	char *said = NULL, *last;
-
-	while (jsonl_next(file, w->upto, &at, &line, &len) == 1)
-		if (memmem(line, len, "assistant", strlen("assistant")))
-			(void)any_text(line, len, "assistant", NULL, &said);
-	for (len = said ? strlen(said) : 0; len > 0 && isspace((unsigned char)said[len - 1]);)
-		said[--len] = '\0';
-	last = said ? strrchr(said, '\n') : NULL;
-	w->asked = last ? strdup(last + 1) : said;
-	if (last)
-		free(said);
 }
 
 static bool talk_memory_any_of(const char *said, size_t len, const char *words)
@@ -462,53 +418,18 @@ struct note_job {
 	struct os_work work;
 	struct tool_call *call;
 	const char *text, *forget, *replaces, *kind;
-	const char *how; /* "said" or "confirmed" */
-	char *asked;     /* owned; the question of a yes, which must have the row's text */
 	bool may_forget; /* the person asked to forget the row of `forget` or `replaces` */
-	bool spent;      /* the person's newest words answered something else */
+	bool ask;        /* the person has to be asked */
 	int root_fd, rv;
 	char path[LOGBOOK_PATH];
 	struct ava_error err;
 };
 
-static int check_note(struct note_job *j, const struct words *w)
-{
-	struct answer_line said;
-	bool yes = !j->spent && w->asked && w->newest && answer_read(w->newest, &said) &&
-		   said.verb == ANSWER_YES && change_none(&said.change);
-	const char *id = j->forget ? j->forget : j->replaces, *asked;
-
-	j->may_forget = id && w->newest && asks_to_forget(w->newest, id);
-	if (j->forget) {
-		/* The memory compares the row's text with the question that was answered yes. */
-		asked = !j->may_forget && yes ? asks_about(w->asked, true) : NULL;
-		j->asked = asked ? strdup(asked) : NULL;
-		return j->may_forget || j->asked
-			       ? 0
-			       : err_set(&j->err, AVA_EDENIED,
-					 "nothing was forgotten: only the person's own words ask "
-					 "for that. Ask them, with its whole text, in the last "
-					 "line that you say: \"Shall I forget: ...?\"; a yes to "
-					 "that alone counts");
-	}
-	if (w->said) {
-		j->how = "said";
-		return 0;
-	}
-	j->how = "confirmed";
-	return yes && asks_just(w->asked, j->text)
-		       ? 0
-		       : err_set(&j->err, AVA_EDENIED,
-				 "nothing was noted: text must be the person's own words, whole "
-				 "sentences exactly as they said them here. For other words ask "
-				 "in the last line that you say, \"Shall I remember: <text>?\", "
-				 "and call this with them after a yes to that alone");
-}
-
 /* Pool thread. */
 static void note_check(struct os_work *work)
 {
 	struct note_job *j = work->priv;
+	const char *id = j->forget ? j->forget : j->replaces;
 	struct words w = {0};
 	char *file = NULL;
 	size_t len = 0;
@@ -516,11 +437,10 @@ static void note_check(struct os_work *work)
 	j->rv = sys_read_file(j->root_fd, j->path, SESSION_MAX, &file, &len, &j->err);
 	if (j->rv == 0) {
 		hear_words(&w, file, len, j->text);
-		hear_asked(&w, file);
-		j->rv = check_note(j, &w);
+		j->may_forget = id && w.newest && asks_to_forget(w.newest, id);
+		j->ask = j->forget ? !j->may_forget : !w.said;
 	}
 	free(w.newest);
-	free(w.asked);
 	free(file);
 }
 
@@ -567,40 +487,239 @@ static void noted(struct memory_op *op)
 	memory_op_free(op);
 }
 
+/* ---- what the person is asked */
+
+void talk_ask_drop(struct talk *t)
+{
+	struct talk_ask *a = t->ask;
+
+	t->ask = NULL;
+	if (!a)
+		return;
+	free(a->question);
+	free(a->text);
+	free(a->row);
+	free(a->kind);
+	free(a);
+}
+
+/* The text on one line. */
+static void talk_ask_text(struct buf *out, const char *text)
+{
+	size_t from = out->len;
+
+	buf_adds(out, text);
+	for (size_t i = from; i < out->len; i++)
+		if ((unsigned char)out->data[i] < 0x20)
+			out->data[i] = ' ';
+}
+
+static bool talk_ask_taken(const char *id, void *user)
+{
+	struct ask a;
+
+	return ask_find(user, id, &a);
+}
+
+/* Makes the question of the call; the one before it is asked no more. `row`: the one that is to be
+ * forgotten, or gives way; NULL: none. AVA_EDENIED: the text holds a key. */
+static int talk_ask_new(struct talk *t, const json_t *args, const struct memory_row *row,
+			struct ava_error *err)
+{
+	const char *text = json_get_str(args, "text"), *kind = json_get_str(args, "kind");
+	struct talk_ask *a = calloc(1, sizeof(*a));
+	struct buf q;
+	int rv = text ? memories_check(t->session->core, text, err) : 0;
+
+	talk_ask_drop(t);
+	if (rv != 0 || !a) {
+		free(a);
+		return rv ? rv : AVA_ENOMEM;
+	}
+	id_short('M', talk_ask_taken, t->session->core, a->id);
+	a->forget = !text;
+	buf_init(&q, 1u << 20);
+	buf_adds(&q, text ? "Shall I remember: " : "Shall I forget: ");
+	talk_ask_text(&q, text ? text : row->text);
+	buf_addc(&q, '?');
+	if (text && row) {
+		buf_adds(&q, " It takes the place of: ");
+		talk_ask_text(&q, row->text);
+	}
+	buf_addf(&q, WORDS_PROCEED_YES " (%s)", a->id);
+	a->question = buf_take(&q, NULL);
+	a->text = strdup(text ? text : row->text);
+	a->row = strdup(row ? row->id : "");
+	a->kind = strdup(kind ? kind : row ? "" : "person");
+	t->ask = a;
+	if (a->question && a->text && a->row && a->kind)
+		return 0;
+	talk_ask_drop(t);
+	return AVA_ENOMEM;
+}
+
+/* Answers the call: the person is asked when her turn ends. */
+static void note_asks(struct tool_call *c, const struct memory_row *row)
+{
+	struct talk *t = talk_of(c->env->user);
+	struct ava_error err = {0};
+	int rv = talk_ask_new(t, c->args, row, &err);
+	struct jw w;
+
+	if (rv == 0) {
+		jw_init(&w, &c->out);
+		jw_object(&w, NULL);
+		jw_str(&w, "id", t->ask->id);
+		jw_str(&w, "outcome", "asked");
+		jw_str(&w, "question", t->ask->question);
+		jw_str(&w, "what_now",
+		       t->ask->forget ? "nothing was forgotten. The runtime asks the person "
+					"behind your words; do not ask yourself"
+				      : "nothing was noted: text was not the person's own words. "
+					"The runtime asks them behind your words; do not ask "
+					"yourself");
+		jw_end(&w);
+	}
+	note_answer(c, rv, err.text);
+}
+
+static void note_found(struct memory_op *op)
+{
+	struct tool_call *c = op->user;
+
+	if (op->rv == 0 && op->nrows == 0)
+		op->rv = err_set(&op->err, AVA_ENOENT,
+				 "there is no memory %.30s: memory_search has ids", op->row.id);
+	if (op->rv == 0)
+		note_asks(c, &op->rows[0]);
+	else
+		note_answer(c, op->rv, op->err.text);
+	memory_op_free(op);
+}
+
+/* An answer on its way to the memory. */
+struct talk_ask_answering {
+	struct core *core;
+	char session[40], id[24];
+	bool forget;
+	talk_ask_fn done;
+	void *user;
+};
+
+static void talk_ask_answered(struct memory_op *op)
+{
+	struct talk_ask_answering *a = op->user;
+	const struct session *s = strmap_get(&a->core->session_by_id, a->session);
+
+	if (op->rv == AVA_ENOENT && a->forget)
+		op->rv = 0; /* the row is gone already */
+	if (s && s->talk && op->rv == 0)
+		talk_note(s->talk, "", "The person said yes to %s: it is %s.", a->id,
+			  a->forget ? "forgotten" : "noted");
+	a->done(op->rv, op->rv ? &op->err : NULL, a->user);
+	free(a);
+	memory_op_free(op);
+}
+
+void talk_ask_answer(struct talk *t, bool yes, talk_ask_fn done, void *user)
+{
+	const struct session *s = t->session;
+	const struct talk_ask *ask = t->ask;
+	struct talk_ask_answering *a = yes ? calloc(1, sizeof(*a)) : NULL;
+	struct memory_op *op =
+		a ? memory_op_new(ask->forget ? MEMORY_REMOVE : MEMORY_WRITE, talk_ask_answered, a)
+		  : NULL;
+	const char **ids = op ? arena_get(&op->mem, sizeof(*ids)) : NULL;
+	struct ava_error err = {0};
+
+	snprintf(t->answered, sizeof(t->answered), "%s", ask->id);
+	t->answered_yes = yes;
+	if (!yes) {
+		talk_note(t, "", "The person said no to %s: nothing was %s.", ask->id,
+			  ask->forget ? "forgotten" : "noted");
+		talk_ask_drop(t);
+		done(0, NULL, user);
+		return;
+	}
+	if (!ids) {
+		free(a);
+		memory_op_free(op);
+		err_set(&err, AVA_ENOMEM, "out of memory");
+		done(AVA_ENOMEM, &err, user);
+		return;
+	}
+	*a = (struct talk_ask_answering){
+		.core = s->core, .forget = ask->forget, .done = done, .user = user};
+	snprintf(a->session, sizeof(a->session), "%s", s->id);
+	snprintf(a->id, sizeof(a->id), "%s", ask->id);
+	ids[0] = memory_op_copy(op, ask->row);
+	op->row.user = memory_op_copy(op, s->user);
+	op->row.session = memory_op_copy(op, s->id);
+	if (ask->forget) {
+		op->ids = ids;
+		op->nids = 1;
+		op->words = memory_op_copy(op, ask->text);
+	} else {
+		op->row.id = ask->row[0] ? ids[0] : NULL;
+		op->row.text = memory_op_copy(op, ask->text);
+		op->row.kind = ask->kind[0] ? memory_op_copy(op, ask->kind) : NULL;
+		op->row.how = "confirmed";
+		if (!ask->row[0])
+			op->row.cwd =
+				strcmp(ask->kind, "project") == 0 ? memory_op_copy(op, s->cwd) : "";
+	}
+	talk_ask_drop(t); /* a second yes finds nothing */
+	memories_change(s->core, op);
+}
+
+/* ---- the call */
+
 static void note_checked(struct os_work *work)
 {
 	struct note_job *j = work->priv;
 	struct tool_call *c = j->call;
 	const struct session *s = talk_of(c->env->user)->session;
-	struct memory_op *op =
-		j->rv == 0 ? memory_op_new(j->forget ? MEMORY_REMOVE : MEMORY_WRITE, noted, c)
-			   : NULL;
-	const char **ids = op && j->forget ? arena_get(&op->mem, sizeof(*ids)) : NULL;
+	const char *id = j->forget ? j->forget : j->replaces;
+	bool find = j->rv == 0 && j->ask && id;
+	struct memory_op *op = NULL;
+	const char **ids;
 
-	if (!op || (j->forget && !ids)) {
-		memory_op_free(op);
-		note_answer(c, j->rv ? j->rv : AVA_ENOMEM, j->err.text);
-		free(j->asked);
+	if (j->rv == 0 && j->ask && !id) {
+		note_asks(c, NULL);
 		free(j);
 		return;
 	}
-	if (ids)
-		ids[0] = j->forget; /* borrowed from the arguments, which outlive the operation */
-	op->ids = ids;
-	op->nids = ids != NULL;
-	op->row.id = j->replaces;
-	op->corrects = j->replaces && !j->may_forget;
-	op->row.text = j->text;
-	op->row.kind = j->kind;
-	op->row.how = j->how;
+	if (j->rv == 0)
+		op = find ? memory_op_new(MEMORY_FIND, note_found, c)
+			  : memory_op_new(j->forget ? MEMORY_REMOVE : MEMORY_WRITE, noted, c);
+	ids = op ? arena_get(&op->mem, sizeof(*ids)) : NULL;
+	if (!ids) {
+		memory_op_free(op);
+		note_answer(c, j->rv ? j->rv : AVA_ENOMEM, j->err.text);
+		free(j);
+		return;
+	}
 	op->row.user = memory_op_copy(op, s->user);
 	op->row.session = memory_op_copy(op, s->id);
-	if (!j->replaces)
-		op->row.cwd = strcmp(j->kind, "project") == 0 ? memory_op_copy(op, s->cwd) : "";
-	op->words = j->asked ? memory_op_copy(op, j->asked) : NULL;
-	memories_change(s->core, op);
-	free(j->asked);
+	op->row.id = find ? id : j->replaces; /* of the arguments, which outlive the operation */
+	op->limit = 1;
+	if (!find) {
+		ids[0] = j->forget;
+		op->ids = j->forget ? ids : NULL;
+		op->nids = j->forget != NULL;
+		op->corrects = j->replaces && !j->may_forget;
+		op->row.text = j->text;
+		op->row.kind = j->kind;
+		op->row.how = "said";
+		if (!j->replaces)
+			op->row.cwd =
+				strcmp(j->kind, "project") == 0 ? memory_op_copy(op, s->cwd) : "";
+	}
 	free(j);
+	if (find)
+		memory_ask(s->core->sup.memory, op);
+	else
+		memories_change(s->core, op);
 }
 
 void talk_note_start(struct tool_call *c)
@@ -613,7 +732,6 @@ void talk_note_start(struct tool_call *c)
 		return;
 	}
 	j->call = c;
-	j->spent = talk_of(c->env->user)->spent;
 	j->text = json_get_str(c->args, "text");
 	j->forget = json_get_str(c->args, "forget");
 	j->replaces = json_get_str(c->args, "replaces");

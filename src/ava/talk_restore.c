@@ -398,7 +398,6 @@ int talk_restore(struct talk *t, struct ava_error *err)
 
 	list_init(&m.notes);
 	buf_init(&body, TALK_FILE_MAX);
-	t->spent = true; /* a yes before the stop may have been used already */
 	rv = talk_restore_read_messages(&m, &body, &info, err);
 	if (rv == 0)
 		rv = read_entries(&m, t->session, err);

@@ -11,6 +11,7 @@
 #include "ava/ask.h"
 #include "ava/change.h"
 #include "ava/proposal.h"
+#include "ava/talk.h"
 #include "ava/verbs.h"
 #include "base/error.h"
 #include "base/words.h"
@@ -22,8 +23,9 @@
 #define ID_MAX   200
 
 static const char *const ask_kinds[] = {
-	[ASK_QUOTE] = "quote", [ASK_QUESTION] = "question", [ASK_APPROVAL] = "approval",
-	[ASK_LIMIT] = "limit", [ASK_QUOTA] = "quota",
+	[ASK_QUOTE] = "quote",   [ASK_QUESTION] = "question", [ASK_APPROVAL] = "approval",
+	[ASK_LIMIT] = "limit",   [ASK_QUOTA] = "quota",       [ASK_NOTE] = "note",
+	[ASK_FORGET] = "forget",
 };
 
 /* ---- an Ask as JSON */
@@ -76,6 +78,14 @@ static void ask_write_quote_choices(struct jw *w, const struct proposal *p)
 
 static void ask_write_choices(struct jw *w, const struct ask *a)
 {
+	static const struct {
+		const char *yes, *no;
+	} effects[] = {
+		[ASK_APPROVAL] = {"the call runs, once", "the call does not run"},
+		[ASK_LIMIT] = {"it may use as much again", "it ends with what it has"},
+		[ASK_NOTE] = {"it is noted", "it is not noted"},
+		[ASK_FORGET] = {"it is forgotten", "it stays"},
+	};
 	const char *choices = a->question ? a->question->choices : NULL;
 	json_t *list = choices ? json_parse(choices, strlen(choices), NULL) : NULL;
 	const json_t *one;
@@ -87,13 +97,9 @@ static void ask_write_choices(struct jw *w, const struct ask *a)
 				 a->kind == ASK_QUOTA ? "" : "is its answer");
 	if (a->kind == ASK_QUOTE && a->proposal->step == STEP_PENDING) {
 		ask_write_quote_choices(w, a->proposal);
-	} else if (a->kind == ASK_APPROVAL || a->kind == ASK_LIMIT) {
-		ask_write_choice(w, "yes", WORDS_YES,
-				 a->kind == ASK_LIMIT ? "it may use as much again"
-						      : "the call runs, once");
-		ask_write_choice(w, "no", WORDS_NO,
-				 a->kind == ASK_LIMIT ? "it ends with what it has"
-						      : "the call does not run");
+	} else if (effects[a->kind].yes) {
+		ask_write_choice(w, "yes", WORDS_YES, effects[a->kind].yes);
+		ask_write_choice(w, "no", WORDS_NO, effects[a->kind].no);
 	}
 	jw_end(w);
 	json_decref(list);
@@ -183,6 +189,10 @@ void ask_hash(const struct ask *a, char out[HASH_HEX_LEN + 1])
 	}
 	hash_sha256_init(&h);
 	hash_sha256_add(&h, a->id, strlen(a->id) + 1);
+	if (!q) {
+		hash_sha256_with(&h, a->talk->ask->question, strlen(a->talk->ask->question), out);
+		return;
+	}
 	hash_sha256_add(&h, q->text, strlen(q->text) + 1);
 	if (q->choices)
 		hash_sha256_add(&h, q->choices, strlen(q->choices));
@@ -192,6 +202,7 @@ void ask_hash(const struct ask *a, char out[HASH_HEX_LEN + 1])
 void ask_write(struct jw *w, const char *key, const struct ask *a)
 {
 	const struct proposal *p = a->proposal;
+	const struct question *q = a->question;
 	char hash[HASH_HEX_LEN + 1];
 
 	ask_hash(a, hash);
@@ -200,13 +211,13 @@ void ask_write(struct jw *w, const char *key, const struct ask *a)
 	jw_str(w, "kind", ask_kinds[a->kind]);
 	jw_str(w, "hash", hash);
 	jw_str(w, "session", a->session);
-	jw_str(w, "run", p ? p->run : a->run->id.text);
+	jw_str(w, "run", p ? p->run : a->run ? a->run->id.text : "");
 	if (p) {
 		jw_int(w, "number", p->number);
 		ask_write_quote_text(w, p);
 	} else {
-		jw_str(w, "text", a->question->text);
-		jw_bool(w, "whole", !person_cut(a->question));
+		jw_str(w, "text", q ? q->text : a->talk->ask->question);
+		jw_bool(w, "whole", !q || !person_cut(q));
 	}
 	ask_write_choices(w, a);
 	ask_write_fields(w, a);
@@ -322,22 +333,115 @@ static void verb_ask_decided(int rv, struct proposal *p, bool repeated, const st
 	verb_send(&a, 200);
 }
 
+static void verb_ask_answered(struct verb_reply *reply, const char *id, const char *run)
+{
+	struct verb_answer a;
+
+	verb_begin(&a, reply, 0, NULL);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "id", id);
+	jw_str(&a.w, "run", run);
+	jw_str(&a.w, "state", "answered");
+	jw_end(&a.w);
+	verb_send(&a, 200);
+}
+
 /* A run that has its answer waits no more, so that only its name is left. */
 static void verb_ask_passed(int rv, const struct op_steered *s, const struct ava_error *err,
 			    void *user)
 {
-	struct verb_answer a;
 	char id[ASK_ID_LEN];
 
-	if (!verb_begin(&a, user, rv, err))
+	if (rv != 0) {
+		verb_fail(user, rv, err);
 		return;
+	}
 	snprintf(id, sizeof(id), "%s:%s", s->run, s->call_id);
-	jw_object(&a.w, NULL);
-	jw_str(&a.w, "id", id);
-	jw_str(&a.w, "run", s->run);
-	jw_str(&a.w, "state", "answered");
-	jw_end(&a.w);
-	verb_send(&a, 200);
+	verb_ask_answered(user, id, s->run);
+}
+
+/* An answer of this call's to a question about the memory. */
+struct verb_ask_noting {
+	struct verb_reply *reply;
+	char id[ASK_ID_LEN];
+};
+
+static void verb_ask_noted(int rv, const struct ava_error *err, void *user)
+{
+	struct verb_ask_noting *n = user;
+
+	if (rv == 0)
+		verb_ask_answered(n->reply, n->id, "");
+	else
+		verb_fail(n->reply, rv, err);
+	free(n);
+}
+
+static void verb_ask_logged(int rv, void *user)
+{
+	(void)rv; /* the memory's own event tells what came of it */
+	(void)user;
+}
+
+/* The answer's words, in the log of the conversation: nothing else tells by which door it came. */
+static void verb_ask_log(struct verb_call *v, const struct session *s, const char *words)
+{
+	struct draft *d = draft_new(&v->core->book);
+	struct buf b;
+	struct jw w;
+
+	if (!d)
+		return;
+	buf_init(&b, 65536);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "text", words);
+	jw_str(&w, "origin", v->caller->channel);
+	jw_end(&w);
+	core_event(v->core, d, EVENT_UserMessage, s->id, s->user, &b);
+	(void)draft_commit(d, JOURNAL_RIDE, verb_ask_logged, NULL, NULL);
+}
+
+static void verb_ask_memory(struct verb_call *v, const struct ask *ask,
+			    const struct asks_said *said)
+{
+	const char *words = said->text ? said->text : said->choice ? said->choice : "";
+	struct ava_error err = {0};
+	struct verb_ask_noting *n;
+	struct answer_line a;
+
+	if (!answer_read(words, &a) || a.verb == ANSWER_NONE || !change_none(&a.change) ||
+	    (a.pick[0] && strcmp(a.pick, ask->id) != 0)) {
+		err_set(&err, AVA_EINVAL, "answer yes or no");
+		verb_fail(v->reply, AVA_EINVAL, &err);
+		return;
+	}
+	n = calloc(1, sizeof(*n));
+	if (!n) {
+		verb_fail(v->reply, AVA_ENOMEM, NULL);
+		return;
+	}
+	n->reply = v->reply;
+	snprintf(n->id, sizeof(n->id), "%s", ask->id);
+	verb_ask_log(v, ask->talk->session, words);
+	talk_ask_answer(ask->talk, a.verb == ANSWER_YES, verb_ask_noted, n);
+}
+
+/* The question about the memory that was answered last, with the same answer. */
+static bool verb_ask_again(struct verb_call *v, const struct asks_said *said)
+{
+	const char *words = said->text ? said->text : said->choice ? said->choice : "";
+	struct answer_line a;
+
+	if (*v->id != 'M' || !answer_read(words, &a) || a.verb == ANSWER_NONE)
+		return false;
+	LIST_EACH (&v->core->talks, n, tmp) {
+		const struct talk *t = LIST_ENTRY(n, struct talk, node);
+
+		if (strcmp(t->answered, v->id) == 0)
+			return t->answered_yes == (a.verb == ANSWER_YES);
+	}
+	return false;
 }
 
 /* A question of a run: also one that is open no more, where the same request hears the same. */
@@ -392,8 +496,12 @@ static void verb_answer(struct verb_call *v)
 	}
 	if (*v->id == 'S' && (open || strchr(v->id, ':')))
 		verb_ask_run(v, open ? ask.id : v->id, &said);
+	else if (!open && verb_ask_again(v, &said))
+		verb_ask_answered(v->reply, v->id, "");
 	else if (!open)
 		verb_fail(v->reply, err.code, &err);
+	else if (ask.talk)
+		verb_ask_memory(v, &ask, &said);
 	else
 		ops_confirm(v->core, ask.id, said.text ? said.text : said.choice, &set, said.by,
 			    v->caller->channel, verb_ask_decided, v->reply);

@@ -407,6 +407,7 @@ static void show_ava(struct acp_session *s, const json_t *c)
 		acp_show_words(s, ++s->messages, text, 0, len);
 	if (cut)
 		sayf(s, WORDS_CUT);
+	snprintf(s->shown, sizeof(s->shown), "%s", json_str(c, "ask"));
 	buf_reset(had);
 	t->shown = 0;
 	t->cut = false;

@@ -190,6 +190,8 @@ static void show_hers(struct chat *c, const json_t *content)
 	speech_whole(&c->speech, stdout, text, strlen(text));
 	if (json_get_bool(content, "cut", false) && c->speech.text.len == 0)
 		chat_note(WORDS_CUT);
+	if (json_str(content, "ask")[0] != '\0')
+		chat_is_last(c, json_str(content, "ask"));
 }
 
 static void chat_show_notice(struct chat *c, const json_t *item)

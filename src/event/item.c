@@ -89,6 +89,7 @@ static bool item_said(struct item_draft *d)
 	d->it->kind = ITEM_said;
 	d->it->by_ava = !person && item_is_ava(d);
 	d->text = item_str(d, "text");
+	snprintf(d->it->ask, sizeof(d->it->ask), "%s", item_str(d, "ask"));
 	jw_str(d->detail, "by", person ? "person" : item_is_ava(d) ? "ava" : "run");
 	item_tell(d, "origin", "origin");
 	snprintf(d->title, sizeof(d->title), "%s",

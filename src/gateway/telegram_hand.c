@@ -140,7 +140,7 @@ static void hand_shown(const struct telegram *t, const struct tg_chat *chat, cha
 {
 	int64_t message = chat->said;
 
-	out[0] = '\0';
+	snprintf(out, 48, "%s", message < t->hand.message ? chat->ask : "");
 	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
 		const struct tg_card *c = &t->kept.cards[i];
 

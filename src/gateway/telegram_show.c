@@ -579,6 +579,8 @@ static void sent_well(struct telegram *t, struct tg_chat *l, const struct telegr
 
 	if (!c && message > l->said) {
 		l->said = message;
+		snprintf(l->ask, sizeof(l->ask), "%s",
+			 o->lsn > 0 && o->lsn == l->telling ? json_str(l->notice, "ask") : "");
 		t->dirty = true;
 	}
 	if (c && o->last) {

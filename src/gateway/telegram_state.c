@@ -41,6 +41,8 @@ static void take_chat(struct tg_state *s, const json_t *o)
 	    telegram_state_take(o, "cwd", c.cwd, sizeof(c.cwd)) &&
 	    telegram_state_take(o, "session", c.session, sizeof(c.session)))
 		*place = c;
+	if (place)
+		snprintf(place->ask, sizeof(place->ask), "%s", json_str(o, "ask"));
 }
 
 static void take_card(struct tg_state *s, size_t i, const json_t *o)
@@ -136,6 +138,7 @@ void tg_state_write(const struct tg_state *s, struct buf *out)
 		jw_str(&w, "cwd", c->cwd);
 		jw_str(&w, "session", c->session);
 		jw_int(&w, "said", c->said);
+		jw_str(&w, "ask", c->ask);
 		jw_end(&w);
 	}
 	jw_end(&w);

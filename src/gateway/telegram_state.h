@@ -25,6 +25,7 @@ struct tg_chat {
 	char cwd[4096];         /* folder of the person's conversations; "": none */
 	char session[64];       /* the conversation, begun or to begin with the next message */
 	int64_t said;           /* our newest message that is no card; 0: none */
+	char ask[48];           /* the Ask that it is; "": none */
 	/* Not kept: calls to the chat. */
 	struct list outs; /* calls that wait; the first is in `send` while that is busy */
 	unsigned nouts;

@@ -741,22 +741,20 @@ static int do_write(struct store *store, struct memory_op *op)
 	return rv;
 }
 
-/* The words of a question, if any, begin with the row's text; its id may follow. */
+/* op->words, if any, must be the row's text still: the one that a person said yes to. */
 static int store_remove_one(struct store *store, struct memory_op *op, const char *id)
 {
 	int64_t seq = 0;
 	int rv = NUMBER(store, &seq, 0,
-			"SELECT CASE WHEN ?3 = '' OR (instr(lower(?3), lower(text)) = 1 "
-			"AND length(?3) <= length(text) + 24) THEN seq ELSE -1 END FROM memory "
+			"SELECT CASE WHEN ?3 = '' OR text = ?3 THEN seq ELSE -1 END FROM memory "
 			"WHERE user = ?1 AND id = ?2",
 			"ttt", op->row.user, id, op->words);
 
 	if (rv == 0 && seq < 0)
 		return err_set(&op->err, AVA_EDENIED,
-			       "nothing was forgotten: the person was asked about something else. "
-			       "Ask \"Shall I forget: ...?\" with the whole text of %.30s",
+			       "nothing was forgotten: %.30s is not what it was when it was asked "
+			       "about",
 			       id);
-
 	if (rv == 0 && seq == 0)
 		return err_set(&op->err, AVA_ENOENT,
 			       "there is no memory %.30s: nothing was removed (`ava memory list` "

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ava/ask.h"
 #include "ava/proposal.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"

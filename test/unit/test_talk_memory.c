@@ -170,51 +170,86 @@ TEST(not_of_others)
 		kept += cases[i].kept;
 		assert_int_equal(remembered(w, "ben").n, kept);
 		if (!cases[i].kept)
-			assert_true(seen(w, s, "toolResult", "nothing was noted").n == 1);
+			assert_int_equal(seen(w, s, "toolResult", "nothing was noted").n, 1);
 		assert_said(w, s, "So be it.");
 	}
 }
 
+/* The question of the conversation about the memory; "" none waits. */
+static const char *asked(struct world *w, const char *session, enum ask_kind kind)
+{
+	static char id[ASK_ID_LEN];
+	struct ask a;
+
+	snprintf(id, sizeof(id), "%s", shown_last(w, session));
+	return id[0] == 'M' && ask_find(w->core, id, &a) && a.kind == kind ? id : "";
+}
+
+/* What the person did not say is asked, by the runtime, with all of it; a yes to that notes it. */
 TEST(confirmed)
 {
-#define GREEN "Shall I remember: You like green tea?"
 	static const struct {
-		const char *asks, *says, *text;
+		const char *says; /* %s: the question's id */
+		bool shown;
 		unsigned kept;
+		bool waits;
 	} cases[] = {
-		{GREEN, "no", "you like green tea", 0},
-		{GREEN, "yes, but black tea", "you like green tea", 0},
-		{GREEN, "maybe", "you like green tea", 0},
-		{GREEN, "yes", "you like yellow tea", 0},
-		{GREEN, "yes", "you like green", 0},
-		/* What she says beside it, or asks besides, is not what was asked. */
-		{"You like green tea. Shall I look at main.c?", "yes", "you like green tea", 0},
-		{GREEN "\\n\\nShall I look at main.c?", "yes", "you like green tea", 0},
-		{"Shall I remember: you like green tea, and look at main.c?", "yes",
-		 "you like green tea", 0},
-		{"Shall I remember: you like green tea.", "yes", "you like green tea", 0},
-		{"Shall I look? Shall I remember: you like green tea?", "yes", "you like green tea",
-		 0},
-		{"Well.\\n\\n" GREEN "\\n", "yes", "you like green tea", 1},
+		{"no", true, 0, false},
+		{"stop", true, 0, false},
+		{"no: why?", true, 0, false},
+		{"yes, but black tea", true, 0, true},
+		{"maybe", true, 0, true},
+		{"yes", false, 0, true}, /* something else was shown last */
+		{"1", true, 0, true},
+		{"no, %s", false, 0, false},
+		{"yes", true, 1, false},
+		{"yes, %s", false, 1, false},
 	};
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char lines[600];
-		const char *s;
+		char lines[300], id[24], words[80];
+		unsigned before = remembered(w, "ben").n;
 		struct rows r;
+		const char *s;
 
 		snprintf(lines, sizeof(lines),
-			 "{\"text\":\"%s\"}\n" WRITES "\"text\":\"%s\"" END SAYS, cases[i].asks,
-			 cases[i].text);
+			 WRITES "\"text\":\"You like tea %zu\"" END SAYS SAYS SAYS, i);
 		s = talk_with(w, lines);
 		tell(w, s, "green tea is nice");
-		tell(w, s, cases[i].says);
+		assert_int_equal(seen(w, s, "toolResult", "nothing was noted").n, 1);
+		snprintf(id, sizeof(id), "%s", asked(w, s, ASK_NOTE));
+		assert_string_not_equal(id, "");
+		assert_int_equal(
+			logged(w, "AssistantMessage", id, "Shall I remember: You like tea "), 1);
+		snprintf(words, sizeof(words), cases[i].says, id);
+		tell_shown(w, s, words, cases[i].shown ? id : "");
 		r = remembered(w, "ben");
-		assert_int_equal(r.n, cases[i].kept);
-		if (r.n > 0)
+		if (r.n - before != cases[i].kept || !asked(w, s, ASK_NOTE)[0] != !cases[i].waits)
+			fail_msg("%s: %u", words, r.n);
+		if (cases[i].kept > 0) {
 			assert_string_equal(r.how, "confirmed");
+			assert_sent(w, s, "it is noted", true);
+			snprintf(words, sizeof(words), "yes, %s", id);
+			tell_shown(w, s, words, id); /* it is spent */
+			assert_int_equal(remembered(w, "ben").n, r.n);
+		}
 	}
+}
+
+/* A question that a stop cut off takes no answer, and that is told. */
+TEST(asked_before_a_stop)
+{
+	struct world *w = *state;
+	const char *s = talk_with(w, WRITES "\"text\":\"You like green tea\"" END SAYS SAYS);
+	char id[24];
+
+	tell(w, s, "green tea is nice");
+	snprintf(id, sizeof(id), "%s", asked(w, s, ASK_NOTE));
+	open_anew(w, s);
+	tell_shown(w, s, "yes", id);
+	assert_int_equal(remembered(w, "ben").n, 0);
+	assert_sent(w, s, "does not wait for an answer here", true);
 }
 
 /* A call may have arguments of any form: none makes its line one of the person's. */
@@ -261,69 +296,52 @@ TEST(forget)
 	assert_int_equal(seen(w, s, "toolResult", "there is no memory").n, 0);
 }
 
-/* A yes is to forget what the question before it said, and nothing else. */
+/* Unasked, a row is forgotten by a yes to the question that has all of it. */
 TEST(forget_by_a_yes)
 {
-	static const struct {
-		const char *asks;
-		bool forgets;
-	} cases[] = {
-		{"Shall I look at main.c? (%s)", false},
-		{"Shall I forget the old one (%s)?", false},
-		{"Shall I forget: I like rabbits? Shall I remember: I like dogs (%s)?", false},
-		{"Shall I forget: tea? Or keep: I like rabbits? (%s)", false},
-		{"Shall I forget: I like rabbits? (%s)", true},
-	};
 	struct world *w = *state;
-	char lines[500], asks[100];
+	char lines[300];
 	const char *s;
+	struct rows r;
 
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct rows r = remembered(w, "ben");
-
-		if (r.n == 0)
-			assert_int_equal(add(w, "I like rabbits", "ben"), 1);
-		r = remembered(w, "ben");
-		snprintf(asks, sizeof(asks), cases[i].asks, r.id);
-		snprintf(lines, sizeof(lines),
-			 "{\"text\":\"%s\"}\n" WRITES "\"forget\":\"%s\"" END SAYS, asks, r.id);
-		s = talk_with(w, lines);
-		tell(w, s, "hello");
-		tell(w, s, "yes");
-		assert_said(w, s, "So be it.");
-		if (remembered(w, "ben").n != !cases[i].forgets)
-			fail_msg("%s", asks);
-	}
+	assert_int_equal(add(w, "I like rabbits", "ben"), 1);
+	r = remembered(w, "ben");
+	snprintf(lines, sizeof(lines), WRITES "\"forget\":\"%s\"" END SAYS SAYS, r.id);
+	s = talk_with(w, lines);
+	tell(w, s, "hello");
+	assert_int_equal(
+		logged(w, "AssistantMessage", "", "Shall I forget: I like rabbits? [Yes/No]"), 1);
+	assert_string_not_equal(asked(w, s, ASK_FORGET), "");
+	tell(w, s, "yes");
+	assert_int_equal(remembered(w, "ben").n, 0);
+	assert_int_equal(logged(w, "StateWrite", r.id, "\"change\":\"removed\""), 1);
 }
 
 /* What said yes to a quote, or to a run, says yes to nothing else. */
 TEST(a_yes_is_spent_once)
 {
 	struct world *w = *state;
-	char run[24];
+	char run[24], quote[24];
 	const char *s;
-	struct run *r;
 
-	s = talk_with(w, CALLS(SPAWN("look"))
-				 SAY("I propose it.\\nShall I remember: all runs may send?") WRITES
-		      "\"text\":\"all runs may send\"" END SAYS SAYS);
+	s = talk_with(w, "{\"tool_calls\":[" SPAWN("look") "," ONE(
+				 "memory_write",
+				 "{\"text\":\"all runs may send\"}") "]}\n" SAYS SAYS SAYS);
 	tell(w, s, "find main");
-	tell(w, s, "yes");
+	snprintf(quote, sizeof(quote), "%s", pending(w));
+	assert_string_not_equal(asked(w, s, ASK_NOTE), "");
+	tell_shown(w, s, "yes", quote);
 	wait_while(w, s, has_runs);
 	assert_int_equal(runs(w), 1);
 	assert_int_equal(remembered(w, "ben").n, 0);
-	assert_int_equal(seen(w, s, "toolResult", "nothing was noted").n, 1);
 
-	s = talk_with(w, SAY("Shall I remember: all runs may send?") WRITES
-		      "\"text\":\"all runs may send\"" END SAYS SAYS);
+	s = talk_with(w, WRITES "\"text\":\"all runs may send\"" END SAYS SAYS SAYS);
 	tell(w, s, "hello");
-	r = waiting(w, s, READ SUBMIT, "read_file", run);
-	((struct question *)person_question(r))->asked_ms = clock_wall_ms() - 60000;
-	tell(w, s, "yes");
+	waiting(w, s, READ SUBMIT, "read_file", run);
+	tell(w, s, "yes"); /* the run's question came last */
 	wait_while(w, s, has_runs);
 	assert_int_equal(remembered(w, "ben").n, 0);
-	assert_int_equal(seen(w, s, "toolResult", "nothing was noted").n, 1);
-	tell(w, s, "and?"); /* no yes of before is left over */
+	tell(w, s, "and?");
 	assert_int_equal(remembered(w, "ben").n, 0);
 }
 

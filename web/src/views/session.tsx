@@ -26,11 +26,32 @@ const parts = (e: Entry, type: "text" | "thinking") => {
 const said = (e: Entry) => (e.message?.role === "user" || e.message?.role === "assistant" ? parts(e, "text") : "");
 const thought = (e: Entry) => (e.message?.role === "assistant" ? parts(e, "thinking") : "");
 
+// Whether to note or forget a row of the memory.
+interface Ask { id: string; kind: string; hash: string; text: string; since: string }
+function MemoryAsk({ ask, again }: { ask: Ask; again: () => void }) {
+  const { problem, busy, send } = useSend();
+  const say = async (choice: string) => {
+    await send(() => post(`/api/v1/asks/${ask.id}`, { choice, hash: ask.hash, by: "web" }), "Answered.");
+    again();
+  };
+  return (
+    <div class="card panel" data-ask={ask.id}>
+      <p>{ask.text}</p>
+      <div class="row">
+        <button class="primary" disabled={busy.value} onClick={() => say("yes")}>Yes</button>
+        <button disabled={busy.value} onClick={() => say("no")}>No</button>
+      </div>
+      <Problem text={problem.value} />
+    </div>
+  );
+}
+
 // The Ask that a line may answer: the newest quote or question, if nobody said anything behind it but
 // Ava her words about it in the same turn, and it was there for a second.
 const READ = 1000; // ms
-function shownLast(quotes: Proposal[], runs: Run[], entries: Entry[]): string {
+function shownLast(quotes: Proposal[], runs: Run[], rows: Ask[], entries: Entry[]): string {
   const asks = quotes.map((p) => ({ id: p.proposal_id, at: Date.parse(p.created_at) }));
+  for (const a of rows) asks.push({ id: a.id, at: Date.parse(a.since) });
   for (const r of runs)
     if (r.waiting_for) asks.push({ id: `${r.subagent_id}:${r.waiting_for.call_id}`, at: Date.parse(r.waiting_for.asked_at) });
   const newest = asks.reduce((a, b) => (b.at >= a.at ? b : a), { id: "", at: 0 });
@@ -74,11 +95,13 @@ function useNewest(n: number) {
 }
 
 export function SessionView({ id }: { id: string }) {
-  const entries = useSignal<Entry[]>([]), odd = useSignal(""), text = draft(`say ${id}`), missing = useSignal("");
+  const entries = useSignal<Entry[]>([]), rows = useSignal<Ask[]>([]), odd = useSignal(""), text = draft(`say ${id}`), missing = useSignal("");
   const { problem, busy, send } = useSend(), { list, below, follow } = useNewest(entries.value.length);
   const s = sessions.value.find((x) => x.session_id === id);
   const load = async () => {
     const file = await get<{ entries: Entry[]; unreadable?: number; unreadable_first?: string }>(`/api/v1/sessions/${id}/messages`);
+    const all = await get<{ asks: Ask[] }>(`/api/v1/asks?session=${id}`);
+    rows.value = all.asks.filter((a) => a.kind === "note" || a.kind === "forget");
     entries.value = file.entries;
     odd.value = file.unreadable ? unreadable(file.unreadable, file.unreadable_first ?? "") : "";
   };
@@ -100,7 +123,7 @@ export function SessionView({ id }: { id: string }) {
   const quotes = pending.value.filter((p) => p.session_id === id), runs = runList.value.filter((r) => r.session_id === id);
   const say = async (e: Event) => {
     e.preventDefault();
-    const body = { text: text.value, request_id: crypto.randomUUID(), shown: shownLast(quotes, runs, entries.value) };
+    const body = { text: text.value, request_id: crypto.randomUUID(), shown: shownLast(quotes, runs, rows.value, entries.value) };
     if (!text.value.trim() || busy.value) return;
     follow();
     if (await send(() => post(`/api/v1/sessions/${id}/messages`, body))) text.value = "";
@@ -125,6 +148,7 @@ export function SessionView({ id }: { id: string }) {
               ) : null;
             })}
           </ol>
+          {rows.value.map((a) => <MemoryAsk key={a.id} ask={a} again={() => void load().catch(() => {})} />)}
           {s?.status === "busy" ? <p class="soft">{s.trouble ? `${s.trouble}. ` : ""}Ava is {s.doing ? s.doing[0]!.toLowerCase() + s.doing.slice(1) : "at work"}</p> : null}
           {below.value ? <button class="below" onClick={follow}>New below ↓</button> : null}
           <form class="row" onSubmit={say}>
