@@ -195,25 +195,6 @@ void offline_body_fini(struct offline_body *b)
 	free(b->calls);
 }
 
-bool offline_noted(const struct offline_body *b, char id[24])
-{
-	bool found = false;
-
-	for (unsigned i = 0; i < b->ncalls; i++) {
-		const struct offline_call *c = &b->calls[i];
-		json_t *o = strcmp(c->name, "memory_write") == 0 && c->result && !c->is_error
-				    ? json_parse(c->result, strlen(c->result), NULL)
-				    : NULL;
-
-		if (o) {
-			snprintf(id, 24, "%s", json_str(o, "id"));
-			found = strcmp(json_str(o, "outcome"), "forgotten") != 0;
-		}
-		json_decref(o);
-	}
-	return found;
-}
-
 const json_t *offline_tool(const struct offline_body *b, const char *name)
 {
 	const json_t *tools = json_object_get(b->root, "tools"), *tool, *takes;

@@ -41,8 +41,6 @@ struct offline_body {
  * in any case. */
 int offline_body_read(struct offline_body *b, const char *body, size_t len, struct ava_error *err);
 void offline_body_fini(struct offline_body *b);
-/* The id of the last memory that memory_write noted and has not forgotten; false: none. */
-bool offline_noted(const struct offline_body *b, char id[24]);
 /* The schema of an offered tool's arguments; NULL: it is not offered. */
 const json_t *offline_tool(const struct offline_body *b, const char *name);
 

@@ -198,7 +198,7 @@ def play_slow(name):
     e.call("session/resume", sessionId=s, cwd=CWD)
     between.on = True
     e.prompt(s, "hello again")
-    check(f"{name}: the answer comes behind what Ava says", "Hello" in e.said() and e.lines.empty(), e.updates)
+    check(f"{name}: the answer comes behind what Ava says", "For conversation" in e.said() and e.lines.empty(), e.updates)
     check(f"{name}: and once", e.said().count("(offline model)") == 1, e.updates)
 
 

@@ -19,9 +19,8 @@ from api import PATIENCE, ROOT, ask, check, script, until
 
 HOW = "explain how the kettle works and which code uses it"
 REVIEW = "review src/teapot.c for memory bugs"
-LOOKS = ("read_file", "search_codebase", "search_and_read", "list_files")
-KINDS = ("proposes", "starts", "rejects", "changes", "cancels", "steers", "allows", "denies",
-         "asks", "looks", "says")
+KINDS = ("proposes", "starts", "rejects", "changes", "cancels", "allows", "denies", "asks",
+         "says")
 
 
 def wait(what, see, patience=PATIENCE):
@@ -89,7 +88,10 @@ def begin(state, folder):
         if state == "quotes":
             talk.say(REVIEW)
     elif state == "group":
-        talk.say(f"do these two in parallel: {HOW}; {REVIEW}")
+        ask("POST", "/groups", {"runs": [{"role": role, "task": task} for role, task in TWO],
+                                "session_id": talk.id, "cwd": os.path.join(folder, "src"),
+                                "confirm": "always"})
+        talk.say("hello")  # she speaks, and has asked nothing else
     elif state == "running":
         at_work(talk, TWO[:1], SLOW)
     elif state == "running2":
@@ -129,7 +131,7 @@ def alternatives(expect):
     for part in re.split(r" or (?=(?:%s)\b)" % "|".join(KINDS), expect):
         kind, _, rest = part.strip().partition(" ")
         regex = None
-        if kind in ("says", "looks") and rest:
+        if kind == "says" and rest:
             if not (rest[0] == rest[-1] == "/" and len(rest) > 2):
                 raise ValueError(f"no expression: {part}")
             regex, rest = re.compile(rest[1:-1], re.I | re.S), ""
@@ -199,13 +201,8 @@ class Seen:
 
     def check(self, kind, o, regex):
         wrong = []
-        if kind in ("asks", "says", "looks"):
+        if kind in ("asks", "says"):
             wrong += self.nothing()
-            looked = [c["name"] for c in self.calls if c["name"] in LOOKS]
-            if kind == "looks" and not looked:
-                wrong.append("she did not look")
-            if kind == "says" and looked:
-                wrong.append(f"she looked with {looked}")
             if kind == "asks":
                 names = [f"{p['number']}" for p in self.was.values() if p["state"] == "pending"]
                 names = names if len(names) > 1 else []
@@ -250,14 +247,6 @@ class Seen:
         elif kind == "cancels":
             if self.stopped != self.which(o, range(1, len(self.order) + 1)):
                 wrong += self.nothing() or ["nothing was cancelled"]
-        elif kind == "steers":
-            told = [c["arguments"] for c in self.calls if c["name"] == "steer_subagent"]
-            want = [self.order[n - 1] for n in self.which(o, range(1, len(self.order) + 1))]
-            if sorted(t["subagent_id"] for t in told) != sorted(want):
-                wrong += self.nothing() + [f"steered {told}"]
-            for word in filter(None, o.get("has", "").split(",")):
-                if not all(word.lower() in t["message"].lower() for t in told):
-                    wrong.append(f"not passed on: {word}")
         elif kind in ("allows", "denies"):
             name = os.path.join(ROOT, "logs/subagents", self.order[-1] + ".jsonl")
             with open(name, encoding="utf-8") as f:

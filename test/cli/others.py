@@ -36,7 +36,7 @@ def write(path, data):
 def talk():
     """A conversation of its own: its file, its id, what stands in it, the id of its last entry."""
     before = set(files())
-    ava("chat", input="what does kettle return?\n", cwd=T + "/project")
+    ava("chat", input="list\n", cwd=T + "/project")
     path, = set(files()) - before
     with open(path, "rb") as f:
         data = f.read()

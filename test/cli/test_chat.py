@@ -186,7 +186,7 @@ def test_job():
     t.answer("yes", "🚀 Spawning CodeReviewer subagent (S-", "🔍 [CodeReviewer] Searching ")
     t.see("✅ Subagent [CodeReviewer]: Complete (", "$0.00)", "a.c:1")
     check("updates, the end and the result with its citations", True)
-    t.say("how is it going?", "No subagent is at work")
+    t.say("list", "No subagent is at work")
     check("the prompt comes back", t.prompt(), t.text())
     check("each text is shown once", t.text().count("From S-") == 1, t.text())
     check("one run was started", len(runs()) == 1, runs())
@@ -215,11 +215,11 @@ def test_job():
 def test_continue():
     t = Terminal("-c")
     check("-c goes on with the newest of this folder",
-          "You: how is it going?" in t.text() and "No subagent is at work" in t.text(), t.text())
+          "You: list" in t.text() and "No subagent is at work" in t.text(), t.text())
     t.send("\x1b[A")
     check("the history has lines of earlier times", t.prompt("/status"), t.text())
     t.send("\x15")
-    t.say("hello again", "I can propose a subagent")
+    t.say("hello again", "I propose subagents")
     check("/quit leaves", t.leave("/quit\r") == 0)
     header = session_entries()[0]
     check("all in one conversation", said()[0].startswith("Find where") and
@@ -496,15 +496,15 @@ def test_resize():
 
 def test_two():
     one = Terminal()
-    one.say("hello from one", "I can propose a subagent")
+    one.say("hello from one", "I propose subagents")
     one.prompt()
     check("what was shown is acknowledged", until(lambda: one.read(0.1) or unseen() == []))
     two = Terminal("-c")
     check("a second terminal sees what was said", "You: hello from one" in two.text(), two.text())
     check("and is not told it anew", "while you were away" not in two.text(), two.text())
     two.say("hello from two")
-    two.wait(lambda: two.text().count("I can propose a subagent") == 2)
-    one.see("You, elsewhere: hello from two", "I can propose a subagent")
+    two.wait(lambda: two.text().count("I propose subagents") == 2)
+    one.see("You, elsewhere: hello from two", "I propose subagents")
     check("both have the answer, and what was typed in one stands there once",
           one.prompt() and two.prompt() and two.text().count("hello from two") == 1, two.text())
     check("both leave", one.leave() == 0 and two.leave() == 0)

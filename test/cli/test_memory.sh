@@ -6,7 +6,10 @@
 
 mkdir "$T/src"
 cd "$T/src" || exit 99
-say() { printf '%s\n' "$@" | run "$AVA"; }
+# ava_says REPLY...: what the model of the next conversation says. say WORDS...: a conversation.
+ava_says() { printf '%s\n' "$@" >"$T/ava.jsonl"; }
+say() { printf '%s\n' "$@" | run "$AVA" --model "offline:$T/ava.jsonl"; }
+call() { printf '{"tool_calls":[{"name":"%s","args":{"%s":"%s"}}]}' "$1" "$2" "$3"; }
 ids() { "$AVA" memory list --json "$@" | jq -r '.[].id'; }
 in_file() { cat "$AVA_DATA_ROOT"/memory.db* | grep -aqiF "$1"; }
 
@@ -57,13 +60,16 @@ run "$AVA" memory add --kind rumour x
 exits 'an unknown kind is a usage error' 2
 
 # --- in a conversation
-say 'Please remember that my cat is called Minka.' 'what do you know about my cat?'
+well='{"text":"Well."}'
+ava_says "$(call memory_write text 'my cat is called Minka')" "$well"
+say 'Please remember that my cat is called Minka.'
 contains 'what is noted is shown' 'Noted: my cat is called Minka (M-' "$OUT"
-contains 'and known' 'You told me' "$OUT"
 cat=$("$AVA" memory search minka --json | jq -r '.[0].id')
 check 'it is killed' kill_daemon
-say 'what do you know about me?'
-contains 'the next conversation knows it, after a kill -9' 'my cat is called Minka' "$OUT"
+ava_says "$(call memory_search query cat)" "$well"
+say 'what do you know about my cat?'
+check 'the next conversation is told it, after a kill -9' sh -c \
+	'grep -h "told you in earlier" "$AVA_DATA_ROOT"/sessions/*/*.messages.jsonl | grep -q Minka'
 day=$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl)
 equal 'its events name it once' 1 "$(printf '%s\n' "$day" | grep '"StateWrite"' | grep -c "$cat")"
 check 'and that it was read' sh -c 'grep -h StateRead "$1"/logs/ava/*.jsonl | grep -q "$2"' - \
@@ -71,6 +77,7 @@ check 'and that it was read' sh -c 'grep -h StateRead "$1"/logs/ava/*.jsonl | gr
 equal 'without the words' 0 "$(printf '%s\n' "$day" | grep -c '"State.*Minka')"
 in_file minka
 result $? 'the words stand in the file'
+ava_says "$(call memory_write forget "$cat")" "$well"
 say 'forget what I told you about my cat'
 contains 'forgotten is said' "Forgotten ($cat)" "$OUT"
 refuse 'and gone from the file, index and all' in_file minka
@@ -96,8 +103,9 @@ printf 'rubbish, rubbish' | dd of="$AVA_DATA_ROOT/memory.db" conv=notrunc 2>/dev
 run "$AVA" memory
 exits 'a damaged file is an error' 1
 contains 'that says what to do' 'ava memory reset' "$ERR"
+ava_says "$well"
 say 'what can you do?'
-contains 'the conversation goes on' 'I am Ava' "$OUT"
+contains 'the conversation goes on' 'Well.' "$OUT"
 run "$AVA" memory reset
 exits 'it is set aside' 0
 check 'and kept' test -s "$AVA_DATA_ROOT/memory.db.broken"

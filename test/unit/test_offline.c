@@ -174,13 +174,6 @@ static const struct tool tool_search = {
 		  "\"maximum\":500}},"
 		  "\"required\":[\"pattern\"],\"additionalProperties\":false}",
 };
-static const struct tool tool_plain = {
-	.name = "search_and_read",
-	.description = "Find lines, plainly.",
-	.schema = "{\"type\":\"object\",\"properties\":{\"pattern\":{\"type\":\"string\"}},"
-		  "\"required\":[\"pattern\"],"
-		  "\"additionalProperties\":false}",
-};
 static const struct tool tool_read = {
 	.name = "read_file",
 	.description = "Read lines.",
@@ -480,23 +473,19 @@ static const struct {
 } found[] = {
 	{"Where is the pool drained?",
 	 {{"src/pool.c", 32}},
-	 {"pool_drain is defined at src/pool.c:32", "Connections in use are waited for"}},
+	 {"pool_drain is defined at src/pool.c:32"}},
 	{"Which function refuses a data root on NFS?", {{0}}, {"refuse_nfs is defined"}},
 	{"where is `stat` defined", {{0}}, {"stat is defined at src/place.c:17"}},
 	{"find main", {{0}}, {"main is defined at src/main.c:3"}}, /* and not command_main */
 	{"How are retries of requests limited?",
 	 {{"src/retry.py", 4}},
-	 {"retry_request is defined at src/retry.py:4", "Waits twice as long after each failure."}},
+	 {"retry_request is defined at src/retry.py:4"}},
 	{"List all uses of pool_drain",
 	 {{"src/main.c", 8}, {"src/pool.h", 8}, {"src/pool.c", 32}, {"test/test_pool.c", 5}},
 	 {0}},
-	{"Explain src/pool.c",
-	 {{"src/pool.c", 12}},
-	 {"The pool: connections are kept open between requests."}},
-	{"Review this code for bugs", /* gets, strcpy, malloc that is not checked, a note */
-	 {{"src/main.c", 7}, {"src/pool.c", 19}, {"src/pool.c", 18}, {"src/pool.c", 34}},
-	 {"gets() cannot be told how long the buffer is"}},
-	{"Review src/long.c", {{"src/long.c", 1}}, {"this function is 104 lines long"}},
+	{"Explain src/pool.c", {{"src/pool.c", 12}}, {"pool_new is defined"}},
+	{"Review src/pool.c for bugs", {{"src/pool.c", 12}}, {"pool_new is defined"}},
+	{"Review this code", {{0}}, {"no words that could be searched for"}},
 };
 
 TEST(found)
@@ -515,8 +504,7 @@ TEST(found)
 					 json_get_str(s.result, "summary"));
 		assert_false(summary_has(&s, "maintain"));
 		assert_false(summary_has(&s, "defined at doc/README.md"));
-		assert_false(cites(&s, "src/pool.c", 14)); /* malloc, checked */
-		assert_int_equal(has_caveat(&s, "known patterns"),
+		assert_int_equal(has_caveat(&s, "Nothing was judged"),
 				 strncmp(found[i].task, "Review", 6) == 0);
 		sim_free(&s);
 	}
@@ -537,7 +525,6 @@ TEST(searches_in_one_turn)
 /* ---- nothing to find, nothing to find it with, told to stop, bad tools */
 
 static const struct tool *const only[] = {&tool_submit};
-static const struct tool *const plain[] = {&tool_plain, &tool_submit};
 static const struct tool *const reader[] = {&tool_read, &tool_submit};
 static const struct tool *const no_submit[] = {&tool_read, &tool_search};
 
@@ -548,13 +535,12 @@ static const struct {
 	bool nothing;     /* is found */
 	const char *caveat;
 } odds[] = {
-	{"one refinement", SIM("Where are qwertzuiop gizmos frobnicated?"), 3, -1, true,
+	{"nothing is found", SIM("Where are qwertzuiop gizmos frobnicated?"), 2, -1, true,
 	 "no proof"},
 	{"no tools", SIM(POOL, .tools = only, .ntools = 1), 1, 0, true,
 	 "search_codebase and read_file are missing"},
-	{"a plain search", SIM(POOL, .tools = plain, .ntools = 2), -1, 0, false, ""},
 	{"no search", SIM("Explain src/pool.c", .tools = reader, .ntools = 2), -1, -1, false, ""},
-	{"every tool fails", SIM(POOL, .fail_all = true), -1, -1, true, "tool calls failed"},
+	{"every tool fails", SIM(POOL, .fail_all = true), -1, -1, true, "Tool calls that failed"},
 	{"forced at once", SIM(POOL, .force_at = 1), 1, 0, true, ""},
 	{"forced: what the searches found", SIM(POOL, .force_at = 2), 2, 0, false, ""},
 	{"a limit is near",
@@ -629,7 +615,7 @@ TEST(hostile)
 
 		print_message("%s\n", hostile[i].name);
 		sim_run(&s);
-		assert_int_equal(s.turns, 3); /* searched, then read or searched again */
+		assert_true(s.turns == 2 || s.turns == 3); /* searched, and read */
 		assert_true(confidence(&s) <= 0.9);
 		sim_free(&s);
 	}

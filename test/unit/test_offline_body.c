@@ -88,7 +88,12 @@ TEST(memory)
 		"\"name\":\"search_codebase\",\"input\":{}}]},{\"role\":\"user\",\"content\":[{"
 		"\"type\":\"tool_result\","
 		"\"tool_use_id\":\"a\",\"content\":\"a.c:1:int pool(void)\"}]}]}";
-	static const char *const bodies[] = {body, more};
+	static const char talk[] =
+		"{\"tools\":[{\"name\":\"spawn_subagent\"}],\"messages\":[{\"role\":\"user\","
+		"\"content\":[{\"type\":\"text\",\"text\":\"[ava] S-7f3a2b has ended. Its result "
+		"follows\\n{\\\"subagent_id\\\":\\\"S-7f3a2b\\\",\\\"citations\\\":"
+		"[{\\\"path\\\":\\\"a\\\"}]}\\n[ava] End\\nfind main\"}]}]}";
+	static const char *const bodies[] = {body, more, talk};
 
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
 		FAULT_LOOP(k, {

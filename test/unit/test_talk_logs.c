@@ -177,36 +177,4 @@ TEST(a_wide_event)
 	assert_has(ask(w, "{\"subagent_id\":\"" RUN "\"}"), RUN " Custom {\"leftOut\":\"");
 }
 
-/* ---- the offline model */
-
-TEST(what_did_it_do)
-{
-	struct world *w = *state;
-	const char *id = begin(w, NULL);
-
-	tell(w, id, ASK);
-	tell(w, id, "yes");
-	wait_while(w, id, has_runs);
-	tell(w, id, "What did it do?");
-	assert_said(w, id, "has ended: complete");
-	assert_said(w, id, "It called search_codebase (");
-	assert_said(w, id, "No failure stands in it.");
-}
-
-TEST(why_did_it_fail)
-{
-	struct world *w = *state;
-	const char *id;
-
-	make_log(w);
-	id = begin(w, NULL);
-	tell(w, id, "Why did " RUN " fail?");
-	assert_said(w, id, RUN " has ended: failed, the model was silent");
-	assert_said(w, id, "It called read_file (1)");
-	assert_said(w, id, "- read_file not_found: no a.c");
-	assert_said(w, id, "- Error timeout: Kettle was silent");
-	tell(w, id, "why did S-123456 fail?");
-	assert_said(w, id, "That did not work");
-}
-
 UNIT_GROUP(.before = set_up, .after = tear_down);

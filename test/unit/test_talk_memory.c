@@ -427,27 +427,6 @@ TEST(replaces)
 	}
 }
 
-TEST(in_plain_words)
-{
-	struct world *w = *state;
-	const char *s = talk_with(w, NULL);
-
-	tell(w, s, "Could you remember that I prefer short answers, please?");
-	assert_said(w, s, "I'll remember that.");
-	assert_string_equal(remembered(w, "ben").text, "I prefer short answers");
-	s = talk_with(w, NULL);
-	tell(w, s, "what do you know about me?");
-	assert_said(w, s, "- I prefer short answers");
-	tell(w, s, "remember: my cat is called Minka");
-	tell(w, s, "forget that");
-	assert_said(w, s, "I have forgotten it.");
-	assert_string_equal(remembered(w, "ben").text, "I prefer short answers");
-	tell(w, s, "forget that"); /* once is enough */
-	assert_int_equal(remembered(w, "ben").n, 1);
-	tell(w, s, "what do you know about my cat?");
-	assert_said(w, s, "I remember nothing about that.");
-}
-
 /* ---- what a conversation begins with */
 
 TEST(recalled_once)
