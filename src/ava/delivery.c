@@ -32,8 +32,18 @@
 #define TURN_EVENTS 256        /* events read in one turn of the loop */
 #define AGAIN_MS    1000
 
-/* Names by bit. */
-static const char *const channel_names[DELIVERY_NCHANNELS] = {"terminal", "notify", "telegram"};
+/* By bit. */
+static const struct {
+	const char *name;
+	bool talk; /* the bound is a conversation's */
+	unsigned max;
+	const char *who; /* for whom too many wait */
+} delivery_channels[DELIVERY_NCHANNELS] = {
+	{"terminal", true, DELIVERY_SESSION_MAX, "this conversation"},
+	{"notify", false, DELIVERY_NOTIFY_MAX, "the command"},
+	{"telegram", true, DELIVERY_SESSION_MAX, "this conversation"},
+	{"otel", false, DELIVERY_OTEL_MAX, "the collector"},
+};
 
 /* ---- an Item as a notice: which are told later, to whom, and how many of a kind in a summary */
 
@@ -74,7 +84,7 @@ static void notice_free(struct notice *it)
 
 /* ---- the list */
 
-static void insert_item(struct delivery *d, struct notice *it)
+void delivery_insert(struct delivery *d, struct notice *it)
 {
 	struct list *at = d->notices.prev;
 
@@ -98,8 +108,9 @@ static struct notice *find_item(struct delivery *d, uint64_t lsn)
 void delivery_settle(struct delivery *d, struct notice *it, unsigned channels)
 {
 	it->open &= ~channels;
-	if ((channels & DELIVERY_NOTIFY) && d->notify)
-		notify_forget(d, it);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if ((channels & 1u << k) && d->channels[k] && d->channels[k]->item == it)
+			d->channels[k]->item = NULL;
 	if (it->open)
 		return;
 	d->nnotices--;
@@ -145,21 +156,20 @@ static int notice_make(struct delivery *d, const char *line, size_t len, struct 
 	return rv;
 }
 
-static bool is_for(const struct notice *it, const char *session, unsigned channel)
+static bool is_for(const struct notice *it, const char *session, unsigned channels)
 {
-	return (it->open & channel) && (!session || strcmp(it->item.session, session) == 0);
+	return (it->open & channels) && (!session || strcmp(it->item.session, session) == 0);
 }
 
-/* `oldest` may be NULL. */
-static unsigned delivery_count(const struct delivery *d, const char *session, unsigned channel,
-			       struct notice **oldest)
+unsigned delivery_count(const struct delivery *d, const char *session, unsigned channels,
+			struct notice **oldest)
 {
 	unsigned n = 0;
 
 	LIST_EACH (&d->notices, at, tmp) {
 		struct notice *it = LIST_ENTRY(at, struct notice, node);
 
-		if (is_for(it, session, channel) && n++ == 0 && oldest)
+		if (is_for(it, session, channels) && n++ == 0 && oldest)
 			*oldest = it;
 	}
 	return n;
@@ -174,7 +184,7 @@ static void put_open(struct jw *w, uint64_t lsn, unsigned open, unsigned attempt
 	jw_array(w, "channels");
 	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
 		if (open & 1u << k)
-			jw_str(w, NULL, channel_names[k]);
+			jw_str(w, NULL, delivery_channels[k].name);
 	jw_end(w);
 	jw_int(w, "attempts", attempts);
 	jw_end(w);
@@ -198,15 +208,16 @@ static void put_state(struct delivery *d, struct draft *dr)
 	jw_object(&w, NULL);
 	jw_int(&w, "version", 1);
 	jw_int(&w, "lsn", (int64_t)upto);
-	jw_bool(&w, "notify", d->notify != NULL);
-	if (d->pushed > 0)
-		jw_int(&w, "pushed", (int64_t)d->pushed);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if (d->channels[k])
+			jw_bool(&w, delivery_channels[k].name, true);
 	jw_array(&w, "open");
 	LIST_EACH (&d->notices, n, tmp) {
 		const struct notice *it = LIST_ENTRY(n, struct notice, node);
 
-		if (it->open & ~it->closing)
-			put_open(&w, it->item.lsn, it->open & ~it->closing, it->attempts);
+		if ((it->open & ~it->closing) && it->item.lsn > 0)
+			put_open(&w, it->item.lsn, it->open & ~it->closing,
+				 it->tries[delivery_bit(DELIVERY_NOTIFY)].attempts);
 	}
 	ops_events_late(d->core, d->cursor, upto, put_late, &w);
 	jw_end(&w);
@@ -230,8 +241,8 @@ int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *us
 
 /* ---- bounds */
 
-void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel,
-		      const struct notice *it, const char *reason)
+void delivery_tell(struct delivery *d, struct draft *dr, unsigned channel, const struct notice *it,
+		   int64_t left_out, const char *reason)
 {
 	struct buf b;
 	struct jw w;
@@ -239,11 +250,15 @@ void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel,
 	buf_init(&b, 65536);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
-	jw_str(&w, "customType", "delivery.gave_up");
+	jw_str(&w, "customType", left_out > 0 ? "delivery.left_out" : "delivery.gave_up");
 	jw_object(&w, "data");
-	jw_str(&w, "channel", channel_names[__builtin_ctz(channel)]);
+	jw_str(&w, "channel", delivery_channels[delivery_bit(channel)].name);
 	jw_int(&w, "lsn", (int64_t)it->item.lsn);
-	jw_int(&w, "attempts", it->attempts);
+	if (it->item.run[0])
+		jw_str(&w, "subagentId", it->item.run);
+	jw_int(&w, "attempts", it->tries[delivery_bit(channel)].attempts);
+	if (left_out > 0)
+		jw_int(&w, "rejectedSpans", left_out);
 	jw_str(&w, "reason", reason);
 	jw_end(&w);
 	jw_end(&w);
@@ -259,49 +274,53 @@ static void dropped(int rv, void *user)
 }
 
 /* Gives up the oldest notice; the commit is not waited for. */
-static void drop_oldest(struct delivery *d, unsigned channel, struct notice *it, const char *why)
+static void drop_oldest(struct delivery *d, unsigned channel, struct notice *it, const char *who)
 {
+	char why[60];
 	struct draft *dr;
 
+	snprintf(why, sizeof(why), "too many wait for %s", who);
 	it->closing |= channel;
 	dr = delivery_draft(d);
 	if (dr)
-		delivery_gave_up(d, dr, channel, it, why);
+		delivery_tell(d, dr, channel, it, 0, why);
 	(void)delivery_commit(dr, dropped, d->core);
+	if (d->channels[delivery_bit(channel)])
+		d->channels[delivery_bit(channel)]->given_up++;
 	delivery_settle(d, it, channel);
 }
 
 static void keep_bounds(struct delivery *d, const struct notice *fresh)
 {
-	static const unsigned talks[] = {DELIVERY_TERMINAL, DELIVERY_TELEGRAM};
 	struct notice *oldest = NULL;
 
-	for (size_t i = 0; i < ARRAY_LEN(talks); i++)
-		if ((fresh->open & talks[i]) && delivery_count(d, fresh->item.session, talks[i],
-							       &oldest) > DELIVERY_SESSION_MAX)
-			drop_oldest(d, talks[i], oldest, "too many wait for this conversation");
-	if (d->notify && delivery_count(d, NULL, DELIVERY_NOTIFY, &oldest) > DELIVERY_NOTIFY_MAX)
-		drop_oldest(d, DELIVERY_NOTIFY, oldest, "too many wait for the command");
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if ((fresh->open & 1u << k) &&
+		    delivery_count(d, delivery_channels[k].talk ? fresh->item.session : NULL,
+				   1u << k, &oldest) > delivery_channels[k].max)
+			drop_oldest(d, 1u << k, oldest, delivery_channels[k].who);
 	while (d->nnotices > DELIVERY_MAX) {
 		oldest = LIST_FIRST(&d->notices, struct notice, node);
-		drop_oldest(d, oldest->open & ~(oldest->open - 1), oldest, "too many wait");
+		drop_oldest(d, oldest->open & ~(oldest->open - 1), oldest, "all");
 	}
 }
 
 /* ---- taking in */
 
-/* `notify`: a command was set when the event came. */
-static unsigned wanted_by(const struct delivery *d, const struct notice *it, bool notify)
+/* `set`: of the channels that are called, those that were set when the event came. */
+static unsigned wanted_by(const struct delivery *d, const struct notice *it, unsigned set)
 {
 	bool known = it->item.session[0] && strmap_get(&d->core->session_by_id, it->item.session);
 	bool chat =
 		strncmp(it->item.user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
 	unsigned chats = known && chat ? DELIVERY_TELEGRAM : 0;
+	bool ended = (it->item.kind == ITEM_result || it->item.kind == ITEM_failed) &&
+		     id_is_run(it->item.run);
 
 	if (delivery_wish_of(&it->item)->chats_only)
 		return chats;
-	return (known ? DELIVERY_TERMINAL : 0) | chats |
-	       (d->notify && notify ? DELIVERY_NOTIFY : 0);
+	set &= d->called & (DELIVERY_NOTIFY | (ended ? DELIVERY_OTEL : 0));
+	return (known ? DELIVERY_TERMINAL : 0) | chats | set;
 }
 
 static void delivery_take(struct delivery *d, const struct op_event *e)
@@ -311,14 +330,14 @@ static void delivery_take(struct delivery *d, const struct op_event *e)
 	d->seen = MAX(d->seen, e->lsn);
 	if (notice_make(d, e->line, e->line_len, &it) != 0)
 		return;
-	it->open = wanted_by(d, it, true);
+	it->open = wanted_by(d, it, ~0u);
 	if (!it->open || find_item(d, it->item.lsn)) {
 		notice_free(it);
 		return;
 	}
 	if (it->item.lsn < d->seen)
 		it->cover = d->seen + 1;
-	insert_item(d, it);
+	delivery_insert(d, it);
 	if ((it->open & DELIVERY_TELEGRAM) && d->watch)
 		d->watch(d->watch_user);
 	keep_bounds(d, it);
@@ -353,8 +372,9 @@ static void delivery_pump(struct os_task *t)
 
 	if (take_some(d))
 		os_timer_set(d->again, 0);
-	if (d->notify)
-		notify_pump(d);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if (d->channels[k])
+			channel_pump(d->channels[k]);
 }
 
 static void delivery_again(void *user)
@@ -571,7 +591,7 @@ bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char
 	it->closing |= DELIVERY_TELEGRAM | (reason ? 0 : DELIVERY_TERMINAL);
 	put_state(c->delivery, dr);
 	if (reason)
-		delivery_gave_up(c->delivery, dr, DELIVERY_TELEGRAM, it, reason);
+		delivery_tell(c->delivery, dr, DELIVERY_TELEGRAM, it, 0, reason);
 	return true;
 }
 
@@ -580,7 +600,7 @@ void delivery_shown(struct core *c, uint64_t lsn, bool written)
 	struct notice *it = find_item(c->delivery, lsn);
 
 	if (it && written)
-		delivery_settle(c->delivery, it, it->closing & ~DELIVERY_NOTIFY);
+		delivery_settle(c->delivery, it, it->closing & ~c->delivery->called);
 	else if (it)
 		it->closing &= ~(DELIVERY_TELEGRAM | DELIVERY_TERMINAL);
 }
@@ -656,7 +676,8 @@ struct delivery_reading {
 	json_t *state; /* NULL: there is none, or it cannot be read */
 	uint64_t lsn;  /* all notices up to this lsn are settled, but those in `state` */
 	int64_t from_ms;
-	bool notify, no_memory;
+	unsigned set; /* channels that were called */
+	bool no_memory;
 };
 
 static unsigned channels_of(const json_t *open, int64_t *attempts)
@@ -670,7 +691,7 @@ static unsigned channels_of(const json_t *open, int64_t *attempts)
 	{
 		for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
 			if (json_is_string(v) &&
-			    strcmp(json_string_value(v), channel_names[k]) == 0)
+			    strcmp(json_string_value(v), delivery_channels[k].name) == 0)
 				bits |= 1u << k;
 	}
 	return bits;
@@ -706,11 +727,12 @@ static void take_logged(struct delivery_reading *r, const struct ava_log_event *
 		notice_free(it);
 		return;
 	}
-	wanted = wanted_by(d, it, r->notify);
+	wanted = wanted_by(d, it, r->set);
 	it->open = it->item.lsn > r->lsn ? wanted : wanted & still_open(r, it->item.lsn, &attempts);
-	it->attempts = (unsigned)MIN(MAX(attempts, INT64_C(0)), INT64_C(1000000));
+	it->tries[delivery_bit(DELIVERY_NOTIFY)].attempts =
+		(unsigned)MIN(MAX(attempts, INT64_C(0)), INT64_C(1000000));
 	if (it->open)
-		insert_item(d, it);
+		delivery_insert(d, it);
 	else
 		notice_free(it);
 }
@@ -744,7 +766,7 @@ static void read_logs(struct delivery_reading *r)
 static int delivery_read_state(struct delivery *d, struct ava_error *err)
 {
 	struct delivery_reading r = {
-		.d = d, .notify = true, .from_ms = clock_wall_ms() - DELIVERY_AGE_MS};
+		.d = d, .set = ~0u, .from_ms = clock_wall_ms() - DELIVERY_AGE_MS};
 	struct ava_error why = {0};
 	char *text = NULL;
 	size_t len = 0;
@@ -760,8 +782,9 @@ static int delivery_read_state(struct delivery *d, struct ava_error *err)
 	}
 	if (json_get_int(r.state, "lsn", -1) >= 0) {
 		r.lsn = d->settled = (uint64_t)json_get_int(r.state, "lsn", 0);
-		r.notify = json_get_bool(r.state, "notify", false);
-		d->pushed = (uint64_t)json_get_int(r.state, "pushed", 0);
+		for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+			if (!json_get_bool(r.state, delivery_channels[k].name, false))
+				r.set &= ~(1u << k);
 	} else {
 		core_log(d->core, STATE " cannot be read, what it settled may be told again: %s",
 			 why.text[0] ? why.text : "it has no lsn");
@@ -774,10 +797,9 @@ static int delivery_read_state(struct delivery *d, struct ava_error *err)
 
 /* ---- life */
 
-int delivery_open(struct core *c, const char *notify, struct ava_error *err)
+int delivery_open(struct core *c, struct ava_error *err)
 {
 	struct delivery *d = calloc(1, sizeof(*d));
-	int rv;
 
 	if (!d)
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -790,11 +812,14 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 	if (!d->again)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	d->cursor = ops_events_open(c, NULL, UINT64_MAX, delivery_wake, d, err);
-	if (!d->cursor)
-		return err->code;
-	rv = notify ? notify_open(d, notify, err) : 0;
-	if (rv == 0)
-		rv = delivery_read_state(d, err);
+	return d->cursor ? 0 : err->code;
+}
+
+int delivery_begin(struct core *c, struct ava_error *err)
+{
+	struct delivery *d = c->delivery;
+	int rv = delivery_read_state(d, err);
+
 	if (rv != 0)
 		return rv;
 	if (d->nnotices > DELIVERY_MAX)
@@ -812,7 +837,7 @@ bool delivery_idle(const struct core *c)
 {
 	const struct delivery *d = c->delivery;
 
-	return !d || !d->notify || delivery_count(d, NULL, DELIVERY_NOTIFY, NULL) == 0;
+	return !d || delivery_count(d, NULL, d->called, NULL) == 0;
 }
 
 void delivery_quiesce(struct core *c)
@@ -827,8 +852,9 @@ void delivery_quiesce(struct core *c)
 	if (d->cursor)
 		ops_events_close(d->cursor);
 	d->cursor = NULL;
-	if (d->notify)
-		notify_stop(d);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if (d->channels[k])
+			channel_stop(d->channels[k]);
 }
 
 void delivery_close(struct core *c)
@@ -840,8 +866,9 @@ void delivery_close(struct core *c)
 	delivery_quiesce(c);
 	while (!list_empty(&d->notices))
 		notice_free(LIST_FIRST(&d->notices, struct notice, node));
-	if (d->notify)
-		notify_close(d);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if (d->channels[k])
+			channel_free(d->channels[k]);
 	os_timer_free(d->again);
 	free(d);
 	c->delivery = NULL;

@@ -31,12 +31,15 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 	     op_acked_fn done, void *user);
 
 /* ---- for the runtime itself */
-/* Reads open notices and goes on. After sessions_open, before any event that could be a notice.
- * `notify`: words of the command, each with its NUL, then an empty one; NULL: none. */
-int delivery_open(struct core *c, const char *notify, struct ava_error *err);
-/* No notice waits for the command. */
+/* Opens delivery, then its channels, then reads open notices and goes on. After sessions_open,
+ * before any event that could be a notice. */
+int delivery_open(struct core *c, struct ava_error *err);
+int delivery_begin(struct core *c, struct ava_error *err);
+/* Words of the command, each with its NUL, then an empty one; NULL or "": none. */
+int notify_open(struct core *c, const char *command, struct ava_error *err);
+/* No notice waits for a channel that is called. */
 bool delivery_idle(const struct core *c);
-/* Calls no command any more and ends the one at work; while the journal is open. */
+/* Calls no channel any more and ends the calls at work; while the journal is open. */
 void delivery_quiesce(struct core *c);
 void delivery_close(struct core *c); /* after the journal is closed */
 
@@ -57,19 +60,22 @@ bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char
 /* `written`: the commit of delivery_showing's draft is on disk. */
 void delivery_shown(struct core *c, uint64_t lsn, bool written);
 
-/* ---- inside of delivery: delivery.c, notify.c (the command) */
+/* ---- inside of delivery: delivery.c, channel.c, and the channels notify.c and otel.c */
 
 #define DELIVERY_TERMINAL  1u
 #define DELIVERY_NOTIFY    2u
 #define DELIVERY_TELEGRAM  4u
-#define DELIVERY_NCHANNELS 3
+#define DELIVERY_OTEL      8u
+#define DELIVERY_NCHANNELS 4
 
 #define DELIVERY_SESSION_MAX 200 /* open notices of one conversation */
 #define DELIVERY_NOTIFY_MAX  1000
+#define DELIVERY_OTEL_MAX    2000
 #define DELIVERY_MAX         5000
 #define DELIVERY_AGE_MS      (30 * 86400000LL)
 
-/* An Item (event/item.h) that some channel has not acknowledged. */
+/* An Item (event/item.h) that some channel has not acknowledged, or a trace that a person asked to
+ * push: that has no lsn, and is forgotten when the runtime stops. */
 struct notice {
 	struct list node; /* in delivery.notices, by lsn */
 	struct item item;
@@ -79,10 +85,13 @@ struct notice {
 	 * behind events with a greater lsn was not given yet, one greater than those. */
 	uint64_t cover;
 	char *json; /* the Item; owned */
-	unsigned attempts;
-	int64_t due_ms; /* monotonic: earliest next attempt */
+	struct notice_try {
+		unsigned attempts;
+		int64_t due_ms;      /* monotonic: earliest next attempt */
+	} tries[DELIVERY_NCHANNELS]; /* of channels that are called */
 };
 
+struct channel;
 struct delivery {
 	struct core *core;
 	struct list notices; /* not acknowledged by some channel */
@@ -92,29 +101,74 @@ struct delivery {
 	struct os_timer *again; /* reads further events, or opens the cursor again */
 	uint64_t seen;          /* greatest lsn of an event read */
 	uint64_t settled; /* the last process settled all notices up to it that are not open */
-	uint64_t pushed;  /* traces of runs that ended up to this lsn are finished (ava/otel.c) */
-	struct notify *notify; /* NULL: no command is set */
+	struct channel *channels[DELIVERY_NCHANNELS]; /* NULL: not called, or not set */
+	unsigned called;                              /* channels that are */
 	void (*watch)(void *user);
 	void *watch_user;
 };
 
+static inline unsigned delivery_bit(unsigned channel)
+{
+	return (unsigned)__builtin_ctz(channel);
+}
+
 /* ---- delivery.c */
+void delivery_insert(struct delivery *d, struct notice *it); /* *taken* */
+/* How many notices are open for one of `channels`; `session` NULL: of any. `oldest` may be NULL. */
+unsigned delivery_count(const struct delivery *d, const char *session, unsigned channels,
+			struct notice **oldest);
 /* Closes these channels of a notice; frees it when none is open. */
 void delivery_settle(struct delivery *d, struct notice *it, unsigned channels);
 /* A draft that writes the state, without channels in item.closing; NULL: no memory. */
 struct draft *delivery_draft(struct delivery *d);
 /* Commits a draft or NULL. 0: `done` follows, once, unless the runtime stops first. */
 int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *user);
-/* Adds the event that a channel gave a notice up. */
-void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel,
-		      const struct notice *it, const char *reason);
+/* Adds the event that a channel gave a notice up, or took it but for `left_out` spans (0: gave it
+ * up). */
+void delivery_tell(struct delivery *d, struct draft *dr, unsigned channel, const struct notice *it,
+		   int64_t left_out, const char *reason);
 
-/* ---- notify.c */
-int notify_open(struct delivery *d, const char *command, struct ava_error *err);
-void notify_pump(struct delivery *d); /* call when a notice may be due */
-void notify_forget(struct delivery *d,
-		   const struct notice *it); /* the notice is about to be freed */
-void notify_stop(struct delivery *d);
-void notify_close(struct delivery *d);
+/* ---- channel.c */
+struct channel_kind {
+	unsigned channel;
+	/* Calls for ch->item, which may be settled and NULL before the end; channel_done follows
+	 * once, unless it is stopped. */
+	void (*send)(struct channel *ch);
+	void (*stop)(struct channel *ch); /* ends the call at work */
+	void (*free)(struct channel *ch);
+};
+enum channel_end {
+	CHANNEL_TAKEN,
+	CHANNEL_LATER, /* when due_ms of the notice and rest_ms of the channel have come */
+	CHANNEL_GIVEN_UP,
+};
+
+/* Embedded in a channel that is called, all zero at first. */
+struct channel {
+	struct delivery *d;
+	const struct channel_kind *kind;
+	struct os_timer *timer;
+	unsigned attempts_max; /* 0: attempts are not on disk before the call */
+	int64_t rest_ms;       /* monotonic: no call before */
+	bool stopped, busy;    /* busy: `item` is between pick and its end */
+	bool end_waits;        /* its end must be written again: the disk refused it */
+	struct notice *item;   /* NULL: settled meanwhile: answered, or dropped */
+	enum channel_end end;
+	char reason[800];         /* the failure of the last call; "": it succeeded */
+	int64_t left_out;         /* spans that a taken notice lost */
+	uint64_t taken, given_up; /* notices, in this process */
+};
+
+/* On error the channel is registered all the same: delivery_close frees it. AVA_ENOMEM. */
+int channel_init(struct channel *ch, struct delivery *d, const struct channel_kind *kind);
+void channel_pump(struct channel *ch); /* call when a notice may be due */
+void channel_done(struct channel *ch, enum channel_end end);
+void channel_stop(struct channel *ch);
+void channel_free(struct channel *ch);
+
+static inline struct notice_try *channel_try(struct channel *ch)
+{
+	return &ch->item->tries[delivery_bit(ch->kind->channel)];
+}
 
 #endif

@@ -32,7 +32,6 @@
 enum part_stage {
 	PART_BOOT = 1, /* opened before LogOpen is written */
 	PART_RUNS,     /* opened before runs that a stop left are taken up */
-	PART_LAST,     /* opened after every part is restored */
 };
 
 /* The steps of a part's life; NULL: not needed. */
@@ -57,7 +56,13 @@ static int part_open_pages(struct core *c, const struct core_options *o, struct 
 
 static int part_open_delivery(struct core *c, const struct core_options *o, struct ava_error *err)
 {
-	return delivery_open(c, o->notify && *o->notify ? o->notify : NULL, err);
+	int rv = delivery_open(c, err);
+
+	if (rv == 0)
+		rv = notify_open(c, o->notify, err);
+	if (rv == 0)
+		rv = otel_open(c, o->otel, o->otel_headers, err);
+	return rv == 0 ? delivery_begin(c, err) : rv;
 }
 
 static bool part_runs_idle(const struct core *c)
@@ -106,7 +111,6 @@ static const struct life_part parts[] = {
 	 .quiesce = delivery_quiesce,
 	 .close = delivery_close},
 	{.quiesce = claude_close},
-	{.stage = PART_LAST, .open_as = otel_open, .idle = otel_idle, .quiesce = otel_close},
 	{.stage = PART_BOOT, .open = seals_open, .close = seals_free},
 };
 
@@ -435,8 +439,6 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		write_boot(c);
 		rv = core_take_up(c, o, err);
 	}
-	if (rv == 0)
-		rv = parts_open(c, o, PART_LAST, err);
 	if (rv == 0)
 		*out = c;
 	else

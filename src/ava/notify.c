@@ -1,13 +1,7 @@
-/* The channel of notify.exec: one command for each notice, one at a time.
+/* The channel of notify.exec: one command for each notice, told which attempt it is.
  *
- *   pick ─► its attempt on disk ─► the command ─┬─ ended with 0 ─► settled on disk
- *    ▲                                          └─ failed ─► later, or given up
- *    └──────────────────────────────────────────────────────────────┘
- *
- * The attempt that is counted before says after a crash that it may have been called:
- * it is called again, and told that this is another attempt. What can fail: the
- * command, in every way (tried again, then given up); the disk (the same step
- * again later). */
+ * What can fail: the command, in every way (it is called again later, then the notice is given
+ * up). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +15,10 @@
 #include "codec/utf8.h"
 #include "exec/child.h"
 
-#define WORDS_MAX     32
-#define OUTPUT_MAX    65536
-#define OUTPUT_KEPT   300
-#define RETRY_MAX_MS  600000
-#define DISK_RETRY_MS 5000
+#define WORDS_MAX    32
+#define OUTPUT_MAX   65536
+#define OUTPUT_KEPT  300
+#define RETRY_MAX_MS 600000
 
 /* The whole environment of the command: no keys. */
 static const char *const passed[] = {
@@ -45,62 +38,18 @@ static const char *const passed[] = {
 };
 
 struct notify {
-	struct delivery *d;
-	char *words; /* the text that `argv` points into */
+	struct channel ch;
+	char *words; /* argv points into it */
 	const char *argv[WORDS_MAX + 1];
 	char *env[ARRAY_LEN(passed) + 1]; /* owned */
-	struct os_timer *timer;
 	struct exec_child *child;
-	bool stopped, busy;  /* busy: `item` is between pick and its end */
-	bool end_waits;      /* write_end must run again: the disk refused it */
-	struct notice *item; /* NULL: settled meanwhile: answered, or dropped */
-	char reason[600];    /* the failure of the last call; "": it succeeded */
 };
-
-/* ---- the end of a notice */
-
-static void end_written(int rv, void *user)
-{
-	struct notify *n = user;
-
-	if (n->stopped)
-		return;
-	n->end_waits = rv != 0;
-	if (rv != 0) { /* the timer repeats this step */
-		os_timer_set(n->timer, DISK_RETRY_MS);
-		return;
-	}
-	if (n->item)
-		delivery_settle(n->d, n->item, DELIVERY_NOTIFY);
-	n->busy = false;
-	n->item = NULL;
-	notify_pump(n->d);
-}
-
-/* Settles the notice, or, with a reason, gives it up. */
-static void write_end(struct notify *n)
-{
-	struct draft *dr;
-	int rv;
-
-	if (!n->item) {
-		end_written(0, n);
-		return;
-	}
-	n->item->closing |= DELIVERY_NOTIFY;
-	dr = delivery_draft(n->d);
-	if (dr && n->reason[0])
-		delivery_gave_up(n->d, dr, DELIVERY_NOTIFY, n->item, n->reason);
-	rv = delivery_commit(dr, end_written, n);
-	if (rv != 0)
-		end_written(rv, n);
-}
 
 /* ---- the outcome of a call */
 
 static int64_t notify_pause_ms(const struct notify *n, unsigned attempts)
 {
-	int64_t ms = n->d->core->settings.notify_retry_s * 1000;
+	int64_t ms = n->ch.d->core->settings.notify_retry_s * 1000;
 
 	for (unsigned i = 1; i < attempts && ms < RETRY_MAX_MS; i++)
 		ms *= 4;
@@ -109,31 +58,27 @@ static int64_t notify_pause_ms(const struct notify *n, unsigned attempts)
 
 static void notify_failed(struct notify *n)
 {
-	struct core *c = n->d->core;
-	struct notice *it = n->item;
+	struct core *c = n->ch.d->core;
+	enum channel_end end = CHANNEL_LATER;
+	struct notice_try *t;
 
-	if (!it) {
-		write_end(n);
-		return;
+	if (n->ch.item) {
+		t = channel_try(&n->ch);
+		core_log(c, "notify.exec, attempt %u for #%llu: %s", t->attempts,
+			 (unsigned long long)n->ch.item->item.lsn, n->ch.reason);
+		t->due_ms = os_now_ms(c->loop) + notify_pause_ms(n, t->attempts);
+		if (t->attempts >= n->ch.attempts_max)
+			end = CHANNEL_GIVEN_UP;
 	}
-	core_log(c, "notify.exec, attempt %u for #%llu: %s", it->attempts,
-		 (unsigned long long)it->item.lsn, n->reason);
-	if (it->attempts >= (unsigned)c->settings.notify_attempts) {
-		write_end(n);
-		return;
-	}
-	it->due_ms = os_now_ms(c->loop) + notify_pause_ms(n, it->attempts);
-	n->busy = false;
-	n->item = NULL;
-	notify_pump(n->d);
+	channel_done(&n->ch, end);
 }
 
 /* Adds the first line of the output, fit for a terminal and without secrets. */
 static void notify_add_output(struct notify *n, const struct exec_end *end)
 {
-	size_t len = strlen(n->reason), line = 0;
+	size_t len = strlen(n->ch.reason), line = 0;
 	struct buf clean, shown;
-	const struct redact *redact = n->d->core->redact;
+	const struct redact *redact = n->ch.d->core->redact;
 
 	while (line < end->output_len && end->output[line] != '\n' && end->output[line])
 		line++;
@@ -143,7 +88,7 @@ static void notify_add_output(struct notify *n, const struct exec_end *end)
 	    (redact ? redact_text(redact, &clean, end->output, line)
 		    : buf_add(&clean, end->output, line)) >= 0 &&
 	    utf8_terminal(&shown, clean.data ? clean.data : "", clean.len, false) == 0)
-		snprintf(n->reason + len, sizeof(n->reason) - len, ": %.*s",
+		snprintf(n->ch.reason + len, sizeof(n->ch.reason) - len, ": %.*s",
 			 (int)utf8_prefix(shown.data ? shown.data : "", shown.len, 200),
 			 shown.data ? shown.data : "");
 	buf_fini(&clean);
@@ -155,25 +100,27 @@ static void notify_ended(const struct exec_end *end, void *user)
 	struct notify *n = user;
 
 	n->child = NULL;
-	n->reason[0] = 0;
+	n->ch.reason[0] = 0;
 	switch (end->how) {
 	case EXEC_EXITED:
 		if (end->code == 0) {
-			write_end(n);
+			channel_done(&n->ch, CHANNEL_TAKEN);
 			return;
 		}
-		snprintf(n->reason, sizeof(n->reason), "it ended with %d", end->code);
+		snprintf(n->ch.reason, sizeof(n->ch.reason), "it ended with %d", end->code);
 		break;
 	case EXEC_SIGNALLED:
-		snprintf(n->reason, sizeof(n->reason), "it was ended by signal %d", end->code);
+		snprintf(n->ch.reason, sizeof(n->ch.reason), "it was ended by signal %d",
+			 end->code);
 		break;
 	case EXEC_TIMEOUT:
-		snprintf(n->reason, sizeof(n->reason), "it took more than %lld s",
-			 (long long)n->d->core->settings.notify_timeout_s);
+		snprintf(n->ch.reason, sizeof(n->ch.reason), "it took more than %lld s",
+			 (long long)n->ch.d->core->settings.notify_timeout_s);
 		break;
 	case EXEC_STOPPED: /* cannot be: the command is killed */
 	case EXEC_OUTPUT:
-		snprintf(n->reason, sizeof(n->reason), "it wrote more than %d bytes", OUTPUT_MAX);
+		snprintf(n->ch.reason, sizeof(n->ch.reason), "it wrote more than %d bytes",
+			 OUTPUT_MAX);
 		break;
 	}
 	notify_add_output(n, end);
@@ -182,14 +129,14 @@ static void notify_ended(const struct exec_end *end, void *user)
 
 /* ---- the call */
 
-static void notify_call(struct notify *n)
+static void notify_send(struct channel *ch)
 {
-	struct notice *it = n->item;
+	struct notify *n = CONTAINER_OF(ch, struct notify, ch);
 	struct ava_error err = {0};
 	struct exec_options o = {
 		.argv = n->argv,
 		.env = (const char *const *)n->env,
-		.timeout_ms = n->d->core->settings.notify_timeout_s * 1000,
+		.timeout_ms = n->ch.d->core->settings.notify_timeout_s * 1000,
 		.output_max = OUTPUT_MAX,
 		.keep = OUTPUT_KEPT,
 	};
@@ -197,99 +144,23 @@ static void notify_call(struct notify *n)
 	int rv;
 
 	buf_init(&b, 1u << 19);
-	buf_addf(&b, "{\"version\":1,\"channel\":\"notify\",\"attempt\":%u,%s\n", it->attempts,
-		 it->json + 1);
+	buf_addf(&b, "{\"version\":1,\"channel\":\"notify\",\"attempt\":%u,%s\n",
+		 channel_try(ch)->attempts, ch->item->json + 1);
 	rv = buf_check(&b);
 	o.input = b.data;
 	o.input_len = b.len;
 	if (rv == 0)
-		rv = exec_start(&n->child, n->d->core->loop, &o, notify_ended, n, &err);
+		rv = exec_start(&n->child, n->ch.d->core->loop, &o, notify_ended, n, &err);
 	else
 		err_set(&err, rv, "out of memory");
 	buf_fini(&b);
 	if (rv != 0) {
-		snprintf(n->reason, sizeof(n->reason), "%s", err.text);
+		snprintf(n->ch.reason, sizeof(n->ch.reason), "%s", err.text);
 		notify_failed(n);
 	}
 }
 
-static void send_written(int rv, void *user)
-{
-	struct notify *n = user;
-
-	if (n->stopped)
-		return;
-	if (rv == 0 && n->item) {
-		notify_call(n);
-		return;
-	}
-	if (n->item)
-		n->item->attempts--;
-	n->busy = false;
-	n->item = NULL;
-	if (rv == 0)
-		notify_pump(n->d);
-	else
-		os_timer_set(n->timer, DISK_RETRY_MS);
-}
-
-static void notify_begin(struct notify *n, struct notice *it)
-{
-	int rv;
-
-	n->busy = true;
-	n->item = it;
-	if (it->attempts >= (unsigned)n->d->core->settings.notify_attempts) {
-		snprintf(n->reason, sizeof(n->reason), "the runtime stopped in its last attempt");
-		write_end(n);
-		return;
-	}
-	it->attempts++;
-	rv = delivery_commit(delivery_draft(n->d), send_written, n);
-	if (rv != 0)
-		send_written(rv, n);
-}
-
-void notify_pump(struct delivery *d)
-{
-	struct notify *n = d->notify;
-	int64_t now = os_now_ms(d->core->loop), next = INT64_MAX;
-
-	if (n->busy || n->stopped)
-		return;
-	LIST_EACH (&d->notices, at, tmp) {
-		struct notice *it = LIST_ENTRY(at, struct notice, node);
-
-		if (!(it->open & DELIVERY_NOTIFY))
-			continue;
-		if (it->due_ms <= now) {
-			notify_begin(n, it);
-			return;
-		}
-		next = MIN(next, it->due_ms);
-	}
-	if (next != INT64_MAX)
-		os_timer_set(n->timer, next - now);
-}
-
-void notify_forget(struct delivery *d, const struct notice *it)
-{
-	if (d->notify->item == it)
-		d->notify->item = NULL;
-}
-
 /* ---- life */
-
-/* Repeats an end that the disk refused, or calls for a notice whose time has come. */
-static void notify_again(void *user)
-{
-	struct notify *n = user;
-
-	if (n->end_waits)
-		write_end(n);
-	else
-		notify_pump(n->d);
-}
 
 static int notify_make_env(struct notify *n)
 {
@@ -324,40 +195,37 @@ static int make_argv(struct notify *n, const char *command)
 	return 0;
 }
 
-int notify_open(struct delivery *d, const char *command, struct ava_error *err)
+static void notify_stop(struct channel *ch)
 {
-	struct notify *n = calloc(1, sizeof(*n));
+	struct notify *n = CONTAINER_OF(ch, struct notify, ch);
 
-	if (!n)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	d->notify = n;
-	n->d = d;
-	n->timer = os_timer_new(d->core->loop, notify_again, n);
-	if (!n->timer || make_argv(n, command) != 0 || notify_make_env(n) != 0)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	return 0;
-}
-
-void notify_stop(struct delivery *d)
-{
-	struct notify *n = d->notify;
-
-	n->stopped = true;
-	if (n->timer)
-		os_timer_stop(n->timer);
 	if (n->child)
 		exec_kill(n->child);
 	n->child = NULL;
 }
 
-void notify_close(struct delivery *d)
+static void notify_free(struct channel *ch)
 {
-	struct notify *n = d->notify;
+	struct notify *n = CONTAINER_OF(ch, struct notify, ch);
 
-	os_timer_free(n->timer);
 	for (size_t i = 0; i < ARRAY_LEN(n->env); i++)
 		free(n->env[i]);
 	free(n->words);
 	free(n);
-	d->notify = NULL;
+}
+
+int notify_open(struct core *c, const char *command, struct ava_error *err)
+{
+	static const struct channel_kind kind = {DELIVERY_NOTIFY, notify_send, notify_stop,
+						 notify_free};
+	struct notify *n;
+
+	if (!command || !*command)
+		return 0;
+	n = calloc(1, sizeof(*n));
+	if (!n || channel_init(&n->ch, c->delivery, &kind) != 0 || make_argv(n, command) != 0 ||
+	    notify_make_env(n) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	n->ch.attempts_max = (unsigned)c->settings.notify_attempts;
+	return 0;
 }

@@ -1,20 +1,12 @@
-/* One trace at a time, in the order in which the runs ended:
+/* The channel of otel.endpoint: traces of ended runs, by parts, to a collector of OpenTelemetry. A
+ * part that waits is kept, and the trace behind it read again. While the collector is away the
+ * whole channel rests. What was sent and not yet noted is sent again: ids of spans are hashes, so
+ * that a collector sees the same spans.
  *
- *   pick ─► read (pool) ─► part ─► send ─┬─ taken ─► the next part, or `pushed`
- *    ▲                      ▲            ├─ later ─► wait ─► the same part again
- *    │                      └────────────┤           too old ─► `given up`
- *    └───────── delivery.json ◄──────────┴─ refused ─► `given up`
- *
- * The queue is the journal: a cursor over its events, and in delivery.json the lsn of
- * the last end that is done with. Nothing grows while the collector is away, no run
- * waits for it, and a restart goes on where it was. What was sent and not yet noted is
- * sent again: ids of spans are hashes, so that a collector sees the same spans.
- *
- * What can fail: the collector in every way; the files of a run (pruned, damaged:
- * given up); memory and the pool (later). */
+ * What can fail: the collector in every way; the files of a run (pruned, damaged: given up); memory
+ * and the pool (later). */
 #include "ava/otel.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ava/core.h"
 #include "ava/delivery.h"
 #include "ava/job.h"
 #include "ava/state.h"
@@ -39,7 +30,7 @@
 #define PATH          "/v1/traces"
 #define HEADER_MAX    4096
 #define ANSWER_MAX    65536 /* bytes of an answer that are read */
-#define MESSAGE_CHARS 160
+#define MESSAGE_CHARS 160   /* of the collector; a reason has room for it in any script */
 
 /* ---- the collector: POST /v1/traces, as in the specification of OTLP/HTTP. 200 is a success;
  * spans left out by partialSuccess are reported and not sent again. 429, 502, 503, 504 and a failed
@@ -55,19 +46,11 @@ struct otel_sender {
 	unsigned nheaders;
 	struct http_call call;
 	struct buf answer;
-	bool busy;
 	void (*done)(const struct otel_answer *a, void *user);
 	void *user;
 };
 
 /* ---- headers and address */
-
-static int hex_of(char c)
-{
-	return isdigit((unsigned char)c)    ? c - '0'
-	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
-					    : -1;
-}
 
 /* Decodes in place; false: a byte that no header value may have. */
 static bool otel_decode(char *s)
@@ -76,8 +59,8 @@ static bool otel_decode(char *s)
 
 	for (; *s != '\0'; s++, to++) {
 		*to = *s;
-		if (*s == '%' && hex_of(s[1]) >= 0 && hex_of(s[2]) >= 0) {
-			*to = (char)(hex_of(s[1]) << 4 | hex_of(s[2]));
+		if (*s == '%' && isxdigit((unsigned char)s[1]) && isxdigit((unsigned char)s[2])) {
+			*to = (char)strtol((char[]){s[1], s[2], '\0'}, NULL, 16);
 			s += 2;
 		}
 		if ((unsigned char)*to < ' ' || *to == 127)
@@ -89,10 +72,8 @@ static bool otel_decode(char *s)
 
 static bool is_name(const char *s)
 {
-	for (const char *at = s; *at != '\0'; at++)
-		if (!isalnum((unsigned char)*at) && strchr("!#$%&'*+-.^_`|~", *at) == NULL)
-			return false;
-	return *s != '\0';
+	return *s != '\0' && s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+					 "0123456789!#$%&'*+-.^_`|~")] == '\0';
 }
 
 static char *otel_trim(char *s)
@@ -182,17 +163,13 @@ void otel_base(const char *endpoint, char *base, size_t size)
 /* Adds the collector's message, which is a stranger's text, for people only. */
 static void otel_add_message(struct otel_answer *out, const char *text)
 {
-	size_t used = strlen(out->reason), room = sizeof(out->reason) - used;
-	size_t len = text != NULL && utf8_valid(text, strlen(text))
-			     ? utf8_prefix(text, strlen(text), MESSAGE_CHARS)
-			     : 0;
+	char *at = out->reason + strlen(out->reason);
+	size_t len = text != NULL ? strlen(text) : 0;
 
-	if (len + 3 > room)
-		len = utf8_prefix(text, len, (room - 3) / 4);
-	if (len == 0)
-		return;
-	snprintf(out->reason + used, room, ": %.*s", (int)len, text);
-	for (char *at = out->reason + used; *at != '\0'; at++)
+	if (len > 0 && utf8_valid(text, len))
+		snprintf(at, sizeof(out->reason) - (size_t)(at - out->reason), ": %.*s",
+			 (int)utf8_prefix(text, len, MESSAGE_CHARS), text);
+	for (; *at != '\0'; at++)
 		if ((unsigned char)*at < ' ' || *at == 127)
 			*at = ' ';
 }
@@ -255,8 +232,7 @@ void otel_sender_free(struct otel_sender *s)
 {
 	if (s == NULL)
 		return;
-	if (s->busy)
-		http_call_stop(&s->call);
+	http_call_stop(&s->call);
 	http_pool_free(s->pool);
 	http_client_free(s->client);
 	for (unsigned i = 0; i < s->nheaders; i++) {
@@ -298,14 +274,6 @@ struct otel_sender *otel_sender_new(struct os_loop *loop, const char *endpoint, 
 	return NULL;
 }
 
-static bool otel_on_data(struct http_call *c, const char *bytes, size_t n)
-{
-	struct otel_sender *s = c->user;
-
-	(void)buf_add(&s->answer, bytes, MIN(n, ANSWER_MAX - s->answer.len));
-	return false; /* stop: a slow endless answer must not hold the call */
-}
-
 static void otel_on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
 	struct otel_sender *s = c->user;
@@ -316,8 +284,7 @@ static void otel_on_done(struct http_call *c, int rv, const struct ava_error *er
 			   http_call_header(c, "date"), clock_wall_ms(), s->answer.data,
 			   s->answer.len, &a);
 	else
-		snprintf(a.reason, sizeof(a.reason), "%.290s", err->text);
-	s->busy = false;
+		snprintf(a.reason, sizeof(a.reason), "%s", err->text);
 	s->done(&a, s->user);
 }
 
@@ -336,169 +303,96 @@ int otel_send(struct otel_sender *s, struct buf *body,
 		.nheaders = s->nheaders,
 		.body = *body,
 		.timers = s->timers,
-		.data = otel_on_data,
+		.answer = &s->answer,
 		.done = otel_on_done,
 		.user = s,
 	};
 	rv = http_call_start(s->pool, &s->call, err);
-	if (rv != 0)
-		return rv;
-	s->busy = true;
-	buf_init(body, body->max);
-	return 0;
+	if (rv == 0)
+		buf_init(body, body->max);
+	return rv;
 }
 
-#define LOG_MAX     ((off_t)256 << 20) /* bytes of a run's log that is pushed */
-#define BODY_MAX    (16u << 20)        /* bytes of a request's body; collectors take 20 MB */
-#define ASKED_MAX   64
-#define EVENTS_TURN 200   /* events looked at in one turn of the loop */
-#define BUSY_MS     200   /* pause while the pool, the files or memory are lacking */
-#define PAUSE_MS    60000 /* pause between two attempts, unless the collector asks for more */
-#define LEAST_MS    100
-#define ASKED_MS    600000
+/* ---- the channel */
+
+#define LOG_MAX   ((off_t)256 << 20) /* bytes of a run's log that is pushed */
+#define BODY_MAX  (16u << 20)        /* of one request; collectors take 20 MB */
+#define ASKED_MAX 64
+#define BUSY_MS   200   /* until the pool, the files or memory are tried again */
+#define PAUSE_MS  60000 /* between two attempts, unless it asks for more */
+#define LEAST_MS  100
+#define ASKED_MS  600000
 
 struct otel {
-	struct core *core;
+	struct channel ch;
 	char endpoint[256];
 	struct otel_sender *sender;
-	struct op_cursor *cursor; /* NULL: to be opened again */
-	struct os_timer *timer;
-	char asked[ASKED_MAX][24];
-	unsigned nasked;
+	unsigned fails;    /* in a row */
+	uint64_t left_out; /* spans, in this process */
 
-	/* The trace under way. */
-	char run[24];             /* the run that is traced; "": none */
-	uint64_t lsn;             /* lsn of the run's end; 0: pushed on request */
-	uint64_t upto;            /* the greatest lsn of a finished trace */
-	int64_t since_ms;         /* wall: the time of otel.give_up counts from here */
-	bool waiting;             /* true until the timer fires */
-	unsigned attempts, fails; /* attempts at this trace; failures in a row, of any trace */
-	int64_t rejected;         /* spans of the trace that the collector refused */
+	/* the trace under way, also while it waits for another attempt */
+	char run[24]; /* "": none */
+	uint64_t lsn; /* of its end; 0: pushed on request */
+	size_t from;  /* span with which the part under way begins */
 
-	/* The next part of the trace, which the job owns while at work. */
+	/* its part: the job's while that is at work */
 	struct job job;
-	bool reading;
 	struct ava_trace *trace; /* owned; NULL: to be read, or not needed any more */
-	size_t at;               /* index of the part's first span */
+	size_t to;
 	struct buf body;
 	int part; /* result of otlp_part */
 	struct ava_error err;
-
-	uint64_t pushed, given_up, left_out; /* traces in this process; left_out: spans */
-	char problem[400];                   /* why the last attempt failed; "": it succeeded */
 };
 
-static void otel_next_part(struct otel *o);
-
-static void again_in(struct otel *o, int64_t ms)
-{
-	o->waiting = true;
-	os_timer_set(o->timer, ms);
-}
-
-static void state_written(int rv, void *user)
-{
-	if (rv != 0)
-		core_log(user,
-			 "otel: what was pushed was not written (%s): a restart may push again",
-			 ava_strerror(rv));
-}
-
-/* Writes an event into the daily log: a trace was given up, or spans were left out. */
-static void put_event(struct otel *o, struct draft *d, const char *type)
-{
-	struct buf b;
-	struct jw w;
-
-	buf_init(&b, 64u << 10);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_str(&w, "customType", type);
-	jw_object(&w, "data");
-	jw_str(&w, "subagentId", o->run);
-	jw_str(&w, "endpoint", o->endpoint);
-	jw_int(&w, "attempts", o->attempts);
-	if (o->rejected > 0)
-		jw_int(&w, "rejectedSpans", o->rejected);
-	jw_str(&w, "reason", o->problem);
-	jw_end(&w);
-	jw_end(&w);
-	core_event(o->core, d, EVENT_Custom, "", "", &b);
-}
-
-/* ---- the end of a trace */
-
-/* Frees the trace for a long wait: the part to be sent is kept, and the next one reads the trace
- * again. */
-static void forget_trace(struct otel *o)
+/* The trace is over, or waits: of that one the place is kept, and it is read again. Nothing is
+ * sent for `rest_ms`. */
+static void otel_over(struct otel *o, enum channel_end end, int64_t rest_ms)
 {
 	ava_trace_free(o->trace);
 	o->trace = NULL;
-}
-
-/* Lower `upto` below each event still missing; a restart may push later traces twice. */
-static void stay_before(uint64_t lsn, void *upto)
-{
-	*(uint64_t *)upto = MIN(*(uint64_t *)upto, lsn - 1);
-}
-
-/* `event` NULL: all spans were taken. */
-static void otel_finish(struct otel *o, const char *event)
-{
-	struct delivery *delivery = o->core->delivery;
-	uint64_t upto = o->upto = MAX(o->upto, o->lsn);
-	struct draft *d;
-
-	if (event != NULL || o->lsn > 0) {
-		ops_events_late(o->core, o->cursor, upto, stay_before, &upto);
-		delivery->pushed = MAX(delivery->pushed, upto);
-		d = delivery_draft(delivery);
-		if (d != NULL && event != NULL)
-			put_event(o, d, event);
-		if (delivery_commit(d, state_written, o->core) != 0)
-			state_written(AVA_ENOMEM, o->core);
-	}
-	forget_trace(o);
 	buf_fini(&o->body);
-	o->run[0] = '\0';
-	again_in(o, 0);
+	if (end != CHANNEL_LATER)
+		o->run[0] = '\0';
+	o->ch.rest_ms = os_now_ms(o->ch.d->core->loop) + rest_ms;
+	channel_done(&o->ch, end);
 }
 
 static void set_problem(struct otel *o, const char *reason)
 {
+	const struct redact *redact = o->ch.d->core->redact;
 	struct buf b;
 
 	buf_init(&b, 4096);
-	if (o->core->redact != NULL &&
-	    redact_text(o->core->redact, &b, reason, strlen(reason)) >= 0)
+	if (redact != NULL && redact_text(redact, &b, reason, strlen(reason)) >= 0)
 		reason = b.data != NULL ? b.data : "";
-	snprintf(o->problem, sizeof(o->problem), "%s", reason);
+	snprintf(o->ch.reason, sizeof(o->ch.reason), "%s", reason);
 	buf_fini(&b);
 }
 
-static void otel_give_up(struct otel *o, const char *reason)
+static void otel_give_up(struct otel *o, const char *reason, int64_t rest_ms)
 {
 	set_problem(o, reason);
-	o->given_up++;
-	core_log(o->core, "otel: the trace of %s is given up after %u attempts: %s", o->run,
-		 o->attempts, o->problem);
-	otel_finish(o, "otel_given_up");
+	if (o->ch.item != NULL)
+		core_log(o->ch.d->core, "otel: the trace of %s is given up after %u attempts: %s",
+			 o->run, channel_try(&o->ch)->attempts, o->ch.reason);
+	otel_over(o, CHANNEL_GIVEN_UP, rest_ms);
 }
 
-static void pushed(struct otel *o)
+static void otel_pushed(struct otel *o)
 {
-	o->pushed++;
-	if (o->rejected > 0)
-		core_log(o->core, "otel: %s: %s", o->run, o->problem);
-	otel_finish(o, o->rejected > 0 ? "otel_left_out" : NULL);
+	if (o->ch.left_out > 0)
+		core_log(o->ch.d->core, "otel: %s: %s", o->run, o->ch.reason);
+	otel_over(o, CHANNEL_TAKEN, 0);
 }
 
 /* ---- sending */
 
+static void otel_next_part(struct otel *o);
+
 /* Doubles with each failure, with a random part: many daemons may have one collector. */
 static int64_t otel_pause_ms(const struct otel *o, int64_t asked)
 {
-	int64_t ms = o->core->settings.otel_retry_s * 1000;
+	int64_t ms = o->ch.d->core->settings.otel_retry_s * 1000;
 	uint64_t chance;
 
 	for (unsigned i = 1; i < o->fails && ms < PAUSE_MS; i++)
@@ -509,22 +403,23 @@ static int64_t otel_pause_ms(const struct otel *o, int64_t asked)
 	return MIN(MAX(ms, asked), (int64_t)ASKED_MS);
 }
 
-static void later(struct otel *o, const struct otel_answer *a)
+/* The whole channel rests, also when the trace is given up for its age, or one failure would follow
+ * another through all that wait. */
+static void otel_later(struct otel *o, const struct otel_answer *a)
 {
-	int64_t age = clock_wall_ms() - o->since_ms;
+	const struct core *c = o->ch.d->core;
+	int64_t now = clock_wall_ms(), rest_ms;
 
-	o->fails++;
-	if (o->fails == 1)
-		core_log(o->core, "otel: %s is asked again: %s", o->endpoint, a->reason);
-	if (age >= o->core->settings.otel_give_up_s * 1000) {
-		otel_give_up(o, a->reason);
-	} else {
-		set_problem(o, a->reason);
-		forget_trace(o);
+	if (o->fails++ == 0)
+		core_log(o->ch.d->core, "otel: %s is asked again: %s", o->endpoint, a->reason);
+	rest_ms = otel_pause_ms(o, a->after_ms);
+	if (o->ch.item != NULL &&
+	    now - MIN(o->ch.item->item.wall_ms, now) >= c->settings.otel_give_up_s * 1000) {
+		otel_give_up(o, a->reason, rest_ms);
+		return;
 	}
-	/* Also before the next trace, or one failure would follow another through the whole
-	 * queue. */
-	again_in(o, otel_pause_ms(o, a->after_ms));
+	set_problem(o, a->reason);
+	otel_over(o, CHANNEL_LATER, rest_ms);
 }
 
 static void otel_reply(const struct otel_answer *a, void *user)
@@ -532,45 +427,35 @@ static void otel_reply(const struct otel_answer *a, void *user)
 	struct otel *o = user;
 
 	if (a->verdict == OTEL_LATER) {
-		later(o, a);
+		otel_later(o, a);
 		return;
 	}
 	if (o->fails > 0)
-		core_log(o->core, "otel: %s answers again", o->endpoint);
+		core_log(o->ch.d->core, "otel: %s answers again", o->endpoint);
 	o->fails = 0;
 	if (a->verdict == OTEL_REFUSED) {
-		otel_give_up(o, a->reason);
+		otel_give_up(o, a->reason, 0);
 		return;
 	}
-	o->rejected += a->rejected;
+	o->ch.left_out += a->rejected;
 	o->left_out += (uint64_t)a->rejected;
 	set_problem(o, a->reason);
 	if (o->part == 0) {
-		pushed(o);
+		otel_pushed(o);
 		return;
 	}
-	buf_reset(&o->body);
+	o->from = o->to;
 	otel_next_part(o);
-}
-
-/* Sends a copy of the body, since another attempt needs it again. */
-static void otel_post(struct otel *o)
-{
-	struct buf copy;
-
-	buf_init(&copy, BODY_MAX);
-	o->attempts++;
-	if (buf_add(&copy, o->body.data, o->body.len) == 0 &&
-	    otel_send(o->sender, &copy, otel_reply, o, NULL) == 0)
-		return;
-	buf_fini(&copy);
-	again_in(o, BUSY_MS);
 }
 
 /* ---- reading */
 
 /* Skips lines that are no event, as exports do. */
-static void pass_over(const char *sentence, void *user) {}
+static void pass_over(const char *sentence, void *user)
+{
+	(void)sentence;
+	(void)user;
+}
 
 /* Pool thread. */
 static void otel_read_part(struct job *job)
@@ -582,211 +467,157 @@ static void otel_read_part(struct job *job)
 	o->part = 0;
 	if (o->trace == NULL) {
 		logbook_run_path(o->run, name);
-		snprintf(path, sizeof(path), "%s/%s", o->core->root, name);
+		snprintf(path, sizeof(path), "%s/%s", job->core->root, name);
 		if (stat(path, &st) == 0 && st.st_size > LOG_MAX)
 			o->part = err_set(&o->err, AVA_ETOOBIG,
 					  "its log is larger than %lld MB: use ava trace --export",
 					  (long long)(LOG_MAX >> 20));
 		else
-			o->part = ava_trace_read(&o->trace, o->core->root, o->run, pass_over, NULL,
-						 &o->err);
+			o->part = ava_trace_read(&o->trace, job->core->root, o->run, pass_over,
+						 NULL, &o->err);
 	}
 	if (o->part == 0)
-		o->part = otlp_part(o->trace, &o->at, &o->body, &o->err);
+		o->part = otlp_part(o->trace, &o->to, &o->body, &o->err);
+	if (o->part == 0) { /* not needed while the last part is sent */
+		ava_trace_free(o->trace);
+		o->trace = NULL;
+	}
 }
 
-static void part_read(struct job *job)
+static void otel_part_read(struct job *job)
 {
 	struct otel *o = CONTAINER_OF(job, struct otel, job);
 
-	o->reading = false;
-	if (o->part == 0)
-		forget_trace(o);
-	if (o->part == AVA_ENOMEM) {
-		buf_reset(&o->body);
-		again_in(o, BUSY_MS);
-	} else if (o->part < 0) {
-		otel_give_up(o, o->err.text);
-	} else if (o->body.len == 0) { /* the trace has no span */
-		pushed(o);
-	} else {
-		otel_post(o);
+	if (o->part < 0 && o->part != AVA_ENOMEM) {
+		otel_give_up(o, o->err.text, 0);
+		return;
 	}
+	if (o->part == 0 && o->body.len == 0) { /* no span */
+		otel_pushed(o);
+		return;
+	}
+	if (o->part >= 0 && o->ch.item != NULL)
+		channel_try(&o->ch)->attempts++;
+	if (o->part < 0 || otel_send(o->sender, &o->body, otel_reply, o, NULL) != 0)
+		otel_over(o, CHANNEL_LATER, BUSY_MS);
 }
 
 static void otel_next_part(struct otel *o)
 {
-	o->job.run = otel_read_part;
-	o->job.done = part_read;
-	o->reading = job_begin(o->core, &o->job, NULL) == 0;
-	if (!o->reading)
-		again_in(o, BUSY_MS);
-}
-
-/* ---- which run */
-
-static void otel_begin(struct otel *o, const char *run, uint64_t lsn, int64_t since_ms)
-{
-	snprintf(o->run, sizeof(o->run), "%s", run);
-	o->lsn = lsn;
-	o->since_ms = MIN(since_ms, clock_wall_ms());
-	o->attempts = 0;
-	o->rejected = 0;
-	o->at = 0;
+	o->to = o->from;
 	buf_init(&o->body, BODY_MAX);
+	o->job.run = otel_read_part;
+	o->job.done = otel_part_read;
+	if (job_begin(o->ch.d->core, &o->job, NULL) != 0)
+		otel_over(o, CHANNEL_LATER, BUSY_MS);
+}
+
+static void otel_begin(struct channel *ch)
+{
+	struct otel *o = CONTAINER_OF(ch, struct otel, ch);
+	const struct item *it = &ch->item->item;
+
+	if (o->lsn != it->lsn || strcmp(o->run, it->run) != 0) {
+		o->from = 0;
+		o->ch.left_out = 0;
+		o->lsn = it->lsn;
+		snprintf(o->run, sizeof(o->run), "%s", it->run);
+	}
 	otel_next_part(o);
-}
-
-/* The run of a SubagentComplete; false: another event. */
-static bool otel_is_end(const struct op_event *e, char run[24], int64_t *ended_ms)
-{
-	struct event_view v;
-	json_t *content;
-	const char *id;
-
-	if (e->type_len != 16 || memcmp(e->type, "SubagentComplete", 16) != 0 ||
-	    event_view(e->line, e->line_len, &v) != 0)
-		return false;
-	content = json_parse(v.content.s, v.content.len, NULL);
-	id = json_get_str(content, "subagentId");
-	snprintf(run, 24, "%s", id != NULL && id_is_run(id) ? id : "");
-	*ended_ms = v.wall_ms;
-	json_decref(content);
-	return run[0] != '\0';
-}
-
-static void otel_wake(void *user)
-{
-	struct otel *o = user;
-
-	if (o->run[0] == '\0' && !o->waiting)
-		again_in(o, 0);
-}
-
-/* Begins with the next end that is not finished. */
-static void pick_ended(struct otel *o)
-{
-	struct op_event e;
-	char run[24];
-	int64_t ended_ms;
-	int got = 1;
-
-	if (o->cursor == NULL)
-		o->cursor = ops_events_open(o->core, NULL, o->core->delivery->pushed, otel_wake, o,
-					    NULL);
-	for (unsigned i = 0; o->cursor != NULL && i < EVENTS_TURN; i++) {
-		got = ops_events_next(o->cursor, &e);
-		if (got == 0)
-			return;
-		if (got < 0)
-			break;
-		if (otel_is_end(&e, run, &ended_ms)) {
-			otel_begin(o, run, e.lsn, ended_ms);
-			return;
-		}
-	}
-	if (got < 0) { /* open the cursor again, behind the last finished end */
-		ops_events_close(o->cursor);
-		o->cursor = NULL;
-	}
-	again_in(o, o->cursor == NULL ? BUSY_MS : 0);
-}
-
-static void due(void *user)
-{
-	struct otel *o = user;
-
-	char run[24];
-
-	o->waiting = false;
-	if (o->run[0] == '\0' && o->nasked == 0) {
-		pick_ended(o);
-	} else if (o->run[0] == '\0') {
-		memcpy(run, o->asked[0], sizeof(run));
-		o->nasked--;
-		memmove(o->asked[0], o->asked[1], o->nasked * sizeof(o->asked[0]));
-		otel_begin(o, run, 0, INT64_MAX);
-	} else if (o->body.len > 0 && o->part >= 0) {
-		otel_post(o);
-	} else {
-		otel_next_part(o);
-	}
 }
 
 /* ---- for the runtime */
 
-int otel_open(struct core *c, const struct core_options *options, struct ava_error *err)
+static void otel_stop(struct channel *ch)
 {
-	const char *endpoint = options->otel;
+	struct otel *o = CONTAINER_OF(ch, struct otel, ch);
+
+	otel_sender_free(o->sender);
+	o->sender = NULL;
+}
+
+static void otel_free(struct channel *ch)
+{
+	struct otel *o = CONTAINER_OF(ch, struct otel, ch);
+
+	ava_trace_free(o->trace);
+	buf_fini(&o->body);
+	free(o);
+}
+
+int otel_open(struct core *c, const char *endpoint, const char *headers, struct ava_error *err)
+{
+	static const struct channel_kind kind = {DELIVERY_OTEL, otel_begin, otel_stop, otel_free};
 	struct otel *o;
 
 	if (endpoint == NULL || endpoint[0] == '\0')
 		return 0;
 	o = calloc(1, sizeof(*o));
-	if (o == NULL)
+	if (o == NULL || channel_init(&o->ch, c->delivery, &kind) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	o->core = c;
-	c->otel = o;
 	snprintf(o->endpoint, sizeof(o->endpoint), "%s", endpoint);
-	o->timer = os_timer_new(c->loop, due, o);
-	if (o->timer == NULL)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	o->sender = otel_sender_new(c->loop, endpoint, options->otel_headers,
-				    c->settings.otel_timeout_s * 1000, err);
+	o->sender =
+		otel_sender_new(c->loop, endpoint, headers, c->settings.otel_timeout_s * 1000, err);
 	if (o->sender == NULL)
 		return err_wrap(err, err->code, "otel.endpoint");
-	if (c->delivery->pushed == 0) { /* the first start: runs from now on */
-		c->delivery->pushed = logbook_shown(&c->book);
-		if (delivery_commit(delivery_draft(c->delivery), state_written, c) != 0)
-			state_written(AVA_ENOMEM, c);
-	}
 	core_log(c, "traces of ended runs are pushed to %s", o->endpoint);
-	again_in(o, 0);
 	return 0;
 }
 
-bool otel_idle(const struct core *c)
+static struct otel *otel_of(const struct core *c)
 {
-	return c->otel == NULL || (c->otel->run[0] == '\0' && c->otel->nasked == 0);
-}
+	struct channel *ch = c->delivery->channels[delivery_bit(DELIVERY_OTEL)];
 
-void otel_close(struct core *c)
-{
-	struct otel *o = c->otel;
-
-	if (o == NULL)
-		return;
-	c->otel = NULL;
-	otel_sender_free(o->sender);
-	os_timer_free(o->timer);
-	if (o->cursor != NULL)
-		ops_events_close(o->cursor);
-	assert(!o->reading);
-	forget_trace(o);
-	buf_fini(&o->body);
-	free(o);
+	return ch != NULL ? CONTAINER_OF(ch, struct otel, ch) : NULL;
 }
 
 void otel_health(const struct core *c, struct jw *w)
 {
-	const struct otel *o = c->otel;
+	const struct otel *o = otel_of(c);
+	struct notice *next = NULL;
 
 	if (o == NULL)
 		return;
+	(void)delivery_count(c->delivery, NULL, DELIVERY_OTEL, &next);
 	jw_object(w, "otel");
 	jw_str(w, "endpoint", o->endpoint);
-	jw_int(w, "pushed", (int64_t)o->pushed);
-	jw_int(w, "given_up", (int64_t)o->given_up);
+	jw_int(w, "pushed", (int64_t)o->ch.taken);
+	jw_int(w, "given_up", (int64_t)o->ch.given_up);
 	jw_int(w, "left_out_spans", (int64_t)o->left_out);
-	jw_str(w, "at_work_on", o->run);
-	jw_int(w, "attempts", o->run[0] != '\0' ? o->attempts : 0);
-	jw_str(w, "problem", o->problem);
+	jw_str(w, "at_work_on", next != NULL ? next->item.run : "");
+	jw_int(w, "attempts", next != NULL ? next->tries[delivery_bit(DELIVERY_OTEL)].attempts : 0);
+	jw_str(w, "problem", o->ch.reason);
 	jw_end(w);
+}
+
+/* Adds a notice without lsn, which goes before all others. */
+static int otel_ask(struct otel *o, const char *run, struct ava_error *err)
+{
+	struct notice *it;
+	unsigned n = 0;
+
+	LIST_EACH (&o->ch.d->notices, at, tmp) {
+		it = LIST_ENTRY(at, struct notice, node);
+		if (it->item.lsn == 0 && !it->closing && strcmp(it->item.run, run) == 0)
+			return 0;
+		n += it->item.lsn == 0;
+	}
+	if (n == ASKED_MAX)
+		return err_set(err, AVA_EBUSY, "%d traces wait already: ask again", ASKED_MAX);
+	it = calloc(1, sizeof(*it));
+	if (it == NULL)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	it->item = (struct item){.kind = ITEM_result, .wall_ms = clock_wall_ms()};
+	snprintf(it->item.run, sizeof(it->item.run), "%s", run);
+	it->open = DELIVERY_OTEL;
+	delivery_insert(o->ch.d, it);
+	channel_pump(&o->ch);
+	return 0;
 }
 
 int ops_push(struct core *c, const char *run, struct ava_error *err)
 {
-	struct otel *o = c->otel;
+	struct otel *o = otel_of(c);
 	int rv;
 
 	if (o == NULL)
@@ -799,12 +630,5 @@ int ops_push(struct core *c, const char *run, struct ava_error *err)
 	if (supervisor_find(&c->sup, run))
 		return err_set(err, AVA_EBUSY,
 			       "run %s has not ended: its trace is pushed when it has", run);
-	for (unsigned i = 0; i < o->nasked; i++)
-		if (strcmp(o->asked[i], run) == 0)
-			return 0;
-	if (o->nasked == ASKED_MAX)
-		return err_set(err, AVA_EBUSY, "%d traces wait already: ask again", ASKED_MAX);
-	snprintf(o->asked[o->nasked++], sizeof(o->asked[0]), "%s", run);
-	otel_wake(o);
-	return 0;
+	return otel_ask(o, run, err);
 }

@@ -4,7 +4,6 @@
 #ifndef AVA_OTEL_H
 #define AVA_OTEL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/buf.h"
@@ -14,14 +13,10 @@ struct os_loop;
 
 struct ava_error;
 struct core;
-struct core_options;
 
-/* Goes on behind the last pushed run, or with runs that end from now on. `options->otel` NULL or
- * "": nothing is pushed. After runs are taken up. AVA_EINVAL, AVA_EDENIED (the
- * address, the headers), AVA_ENOMEM. */
-int otel_open(struct core *c, const struct core_options *options, struct ava_error *err);
-bool otel_idle(const struct core *c); /* no trace is under way or waits */
-void otel_close(struct core *c);      /* while the journal is open, after jobs_end */
+/* Opens the channel. `endpoint` NULL or "": nothing is pushed. `headers` may be NULL. AVA_EINVAL,
+ * AVA_EDENIED (the address, the headers), AVA_ENOMEM. */
+int otel_open(struct core *c, const char *endpoint, const char *headers, struct ava_error *err);
 
 struct jw;
 /* Writes "otel" into an open object, for health; nothing, when no endpoint is set. */
@@ -29,7 +24,7 @@ void otel_health(const struct core *c, struct jw *w);
 
 /* Pushes an ended run now, before waiting ones, also a second time. 0: noted, until a restart.
  * AVA_EUNSUPPORTED: no endpoint; AVA_ENOENT: no such run; AVA_EBUSY: it has not ended, or 64 others
- * wait. */
+ * wait; AVA_ENOMEM. */
 int ops_push(struct core *c, const char *run, struct ava_error *err);
 
 /* ---- the collector */
@@ -58,7 +53,7 @@ struct otel_answer {
 	enum otel_verdict verdict;
 	int64_t after_ms; /* the wait that the collector asks for; -1: none */
 	int64_t rejected; /* spans left out of an accepted request */
-	char reason[300]; /* one sentence; "" when all spans were taken */
+	char reason[700]; /* one sentence; "" when all spans were taken */
 };
 
 /* Judges an answer of `status`; `after` and `date` are its headers or NULL. */

@@ -65,7 +65,6 @@ struct core {
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
-	struct otel *otel;             /* ava/otel.c; NULL: nothing is pushed */
 	struct memories *memories;     /* ava/memories.c */
 	struct core_service service;
 };

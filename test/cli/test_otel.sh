@@ -27,7 +27,7 @@ is() { [ "$(health "$1")" = "$2" ]; }
 roots() { grep -c ' invoke_agent ' "$T/collector/spans"; }
 ids() { "$AVA" trace "$1" --export otlp | jq -r '.. | objects | select(has("spanId")) | .spanId'; }
 has_all() { for id in $(ids "$1"); do grep -q "^$id " "$T/collector/spans" || return 1; done; }
-given_up() { grep -h otel_given_up "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r '.content.data | "\(.subagentId) \(.reason)"'; }
+told() { grep -h "delivery.$1" "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r '.content.data | "\(.channel) \(.subagentId) \(.rejectedSpans) \(.reason)"'; }
 
 # --- off by default
 
@@ -77,6 +77,8 @@ plan 'partial 3'
 two=$(one_run)
 check 'what it leaves out is told' wait_for 60 is left_out_spans 3
 equal 'with its words' 'it left out 3 spans: too old' "$(health problem)"
+left_out() { [ "$(told left_out)" = "otel $two 3 it left out 3 spans: too old" ]; }
+check 'with an event' wait_for 20 left_out
 equal 'and is not sent again' 5 "$(seen)"
 plan ok ok ok ok ok '429 1' 503 502 504 drop ok
 three=$(one_run)
@@ -107,9 +109,9 @@ plan 400
 four=$(one_run)
 check 'what it refuses is given up' wait_for 60 is given_up 1
 equal 'at once' $((at + 1)) "$(seen)"
-logged() { given_up | grep -q "^$1 "; }
+logged() { told gave_up | grep -q "^otel $1 "; }
 wait_for 20 logged "$four" # the count is there before the event
-equal 'with an event that says so, without the key' "$four it answers 400: as planned, said to [redacted]" "$(given_up)"
+equal 'with an event that says so, without the key' "otel $four null it answers 400: as planned, said to [redacted]" "$(told gave_up)"
 run "$AVA" status
 contains 'status counts it' '1 given up' "$OUT"
 

@@ -588,7 +588,7 @@ TEST(golden)
 	open_core(w);
 	it = LIST_FIRST(&w->core->delivery->notices, struct notice, node);
 	assert_int_equal(it->item.lsn, 90004);
-	assert_int_equal(it->attempts, 3);
+	assert_int_equal(it->tries[delivery_bit(DELIVERY_NOTIFY)].attempts, 3);
 	assert_int_equal(it->open, DELIVERY_TERMINAL | DELIVERY_NOTIFY);
 	assert_int_equal(unseen(w, id).n, 2); /* 90004 and 90014 */
 	deliver(w);

@@ -5,9 +5,6 @@
 
 #include <arpa/inet.h>
 #include <ava.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +13,12 @@
 #include <unistd.h>
 
 #include "ava/core.h"
+#include "ava/delivery.h"
 #include "ava/ops.h"
 #include "ava/otel.h"
 #include "ava/state.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/sys.h"
 #include "codec/json.h"
 #include "os/loop.h"
 #include "runs_now.h"
@@ -149,7 +147,7 @@ static int64_t health_of(struct world *w, const char *key)
 
 static void wait_given_up(struct world *w, int64_t n)
 {
-	for (int i = 0; health_of(w, "given_up") < n && i < 6000; i++)
+	for (int i = 0; i < 6000 && (health_of(w, "given_up") < n || !delivery_idle(w->core)); i++)
 		os_loop_step(w->loop, 10);
 	assert_int_equal(health_of(w, "given_up"), n);
 }
@@ -163,13 +161,10 @@ TEST_OF(asked_for, struct world *w)
 	wait_given_up(w, 1);
 	assert_int_equal(ops_push(w->core, "S-000000", &err), AVA_ENOENT);
 	assert_int_equal(ops_push(w->core, id, &err), 0);
-	assert_false(otel_idle(w->core));
+	assert_false(delivery_idle(w->core));
 	assert_int_equal(ops_push(w->core, id, &err), 0); /* once */
 	wait_given_up(w, 2);
-	for (int i = 0; i < 50; i++)
-		os_loop_step(w->loop, 1);
-	assert_int_equal(health_of(w, "given_up"), 2);
-	assert_true(otel_idle(w->core));
+	assert_true(delivery_idle(w->core));
 
 	core_close(w->core); /* what was given up is not pushed again */
 	must_open(w, true);
@@ -217,56 +212,103 @@ TEST_OF(push, struct world *w)
 	run_one(w, id);
 	wait_given_up(w, n);
 	for (k = 0; hit; k += unit_step(1 + k / 12)) {
-		struct ava_error err = {0};
+		int rv;
 
-		assert_int_equal(ops_push(w->core, id, &err), 0);
 		fault_alloc(k);
+		rv = ops_push(w->core, id, NULL);
 		for (int i = 0; i < 200 && health_of(w, "attempts") < 1; i++)
 			os_loop_step(w->loop, 1);
 		hit = fault_alloc_end();
-		wait_given_up(w, ++n);
+		assert_true(rv == 0 || rv == AVA_ENOMEM);
+		n += rv == 0;
+		wait_given_up(w, n);
 	}
 	assert_true(k > 20);
 	assert_int_equal(health_of(w, "pushed"), 0);
 }
 
-/* ---- a file that cannot be written for a while: the end of its run comes late */
+/* ---- what stands on disk */
 
-static struct sys_ops failing;
-static _Atomic(const char *) fails; /* what the path has; NULL: none does */
-
-static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
+/* An older day's log: ends of runs that left no files. */
+static void put_ends(struct world *w, int from, int to)
 {
-	const char *part = atomic_load(&fails);
+	char path[500], now[CLOCK_ISO_LEN + 1];
+	struct buf b;
 
-	if (part && (flags & O_CREAT) && strstr(path, part) && strstr(path, "result.json")) {
-		errno = EIO;
-		return -1;
-	}
-	return sys_real.openat(dirfd, path, flags, mode);
+	clock_iso(clock_wall_ms(), now);
+	buf_init(&b, 1 << 20);
+	for (int lsn = from; lsn <= to; lsn++)
+		buf_addf(&b,
+			 "{\"timestamp\":\"%s\",\"lsn\":%d,\"seq\":%d,\"eventType\":"
+			 "\"SubagentComplete\",\"agentId\":\"S-%06x\",\"sessionId\":\"\","
+			 "\"traceId\":\"\",\"userId\":\"\",\"content\":{\"subagentId\":"
+			 "\"S-%06x\",\"status\":\"success\"},\"metadata\":{}}\n",
+			 now, lsn, lsn, (unsigned)lsn, (unsigned)lsn);
+	snprintf(path, sizeof(path), "%s/logs/ava/2026-11-20.jsonl", w->root);
+	unit_write(path, b.data, b.len);
+	buf_fini(&b);
 }
 
-/* Its end is on disk and cannot be read yet when a younger one is done with; the next start
- * pushes it. */
-TEST_OF(late, struct world *w)
+/* Opens with ends from 90008 to 90014 and that delivery.json and waits until `n` traces, whose runs
+ * have no files, are given up. */
+static void open_state(struct world *w, const char *text, size_t len, int64_t n)
 {
-	char late[24] = "", id[24];
+	char path[400];
 
-	failing = sys_real;
-	failing.openat = failing_openat;
-	atomic_store(&fails, "/");
-	sys = &failing;
-	ops_spawn(w->core, &saying, spawned, late);
-	for (int i = 0; i < 200; i++) /* it ends, and for longer than a second is late */
-		os_loop_step(w->loop, 10);
-	assert_true(late[0] == 'S' && w->core->sup.nlive == 1);
-	atomic_store(&fails, late);
-	run_one(w, id);
-	wait_given_up(w, 1);
 	core_close(w->core);
-	sys = &sys_real;
+	put_ends(w, 90008, 90014);
+	snprintf(path, sizeof(path), "%s/delivery.json", w->root);
+	unit_write(path, text, len);
 	must_open(w, true);
-	wait_given_up(w, 2); /* the younger one once more: it has the same spans */
+	for (int i = 0; i < 50; i++)
+		os_loop_step(w->loop, 10);
+	wait_given_up(w, n);
+}
+
+/* doc/DELIVERY.md shows the file: the ends that it names for this channel are pushed, and those
+ * with a greater lsn. An endpoint that is new gets nothing of before. */
+TEST_OF(golden, struct world *w)
+{
+	static const char before[] =
+		"{\"version\":1,\"lsn\":90009,\"notify\":false,\"pushed\":90008,\"open\":[]}\n";
+	size_t len;
+	char *text = unit_read_src("test/golden/delivery/delivery.json", &len);
+
+	open_state(w, text, len, 3); /* 90012, 90013, 90014 */
+	open_state(w, before, sizeof(before) - 1, 0);
+	free(text);
+}
+
+/* Ends that wait beyond the bound are given up, oldest first. */
+TEST_OF(bound, struct world *w)
+{
+	struct delivery *d = w->core->delivery;
+	struct channel *ch = d->channels[delivery_bit(DELIVERY_OTEL)];
+	char id[24], path[400], *log;
+	size_t len;
+
+	ch->rest_ms = os_now_ms(w->loop) + 3600000;
+	journal_lsn(w->core->journal, 6000); /* what follows is newer */
+	for (unsigned i = 1; i <= DELIVERY_OTEL_MAX; i++) {
+		struct notice *it = calloc(1, sizeof(*it));
+
+		assert_non_null(it);
+		it->item.lsn = i;
+		it->open = DELIVERY_OTEL;
+		snprintf(it->item.run, sizeof(it->item.run), "S-%06x", i);
+		delivery_insert(d, it);
+	}
+	run_one(w, id);
+	for (int i = 0; health_of(w, "given_up") < 1 && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(health_of(w, "given_up"), 1);
+	assert_int_equal(delivery_count(d, NULL, DELIVERY_OTEL, NULL), DELIVERY_OTEL_MAX);
+	journal_sync(w->core->journal);
+	snprintf(path, sizeof(path), "%s/logs/ava/%s.jsonl", w->root, w->core->book.day);
+	log = unit_read(path, &len);
+	assert_non_null(strstr(log, "\"delivery.gave_up\",\"data\":{\"channel\":\"otel\",\"lsn\":1,"
+				    "\"subagentId\":\"S-000001\",\"attempts\":0,"));
+	free(log);
 }
 
 UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -1,0 +1,174 @@
+/* A channel that the daemon itself calls: a command (notify.c), a collector of traces (otel.c). One
+ * notice at a time:
+ *
+ *   pick ─► its attempt on disk ─► send ─┬─ taken ────► settled on disk
+ *    ▲                                   ├─ given up ─► the same, with an event
+ *    └───────────────────────────────────┴─ later
+ *
+ * Attempts are on disk before the call only where the reader is told of them: after a crash it
+ * hears that it may have been called before.
+ *
+ * What can fail: the call, in every way (the channel says what follows); the disk (the same step
+ * again later). */
+#include <stdio.h>
+
+#include "ava/delivery.h"
+#include "ava/state.h"
+#include "base/error.h"
+#include "base/util.h"
+
+#define DISK_RETRY_MS 5000
+
+static void channel_next(struct channel *ch)
+{
+	ch->busy = false;
+	ch->item = NULL;
+	channel_pump(ch);
+}
+
+/* ---- the end of a notice */
+
+static void end_written(int rv, void *user)
+{
+	struct channel *ch = user;
+
+	if (ch->stopped)
+		return;
+	ch->end_waits = rv != 0;
+	if (rv != 0) { /* channel_again repeats this step */
+		os_timer_set(ch->timer, DISK_RETRY_MS);
+		return;
+	}
+	if (ch->item)
+		delivery_settle(ch->d, ch->item, ch->kind->channel);
+	channel_next(ch);
+}
+
+static void write_end(struct channel *ch)
+{
+	struct draft *dr;
+	int rv;
+
+	if (!ch->item) { /* settled while the disk was full */
+		end_written(0, ch);
+		return;
+	}
+	ch->item->closing |= ch->kind->channel;
+	dr = delivery_draft(ch->d);
+	if (dr && (ch->left_out > 0 || ch->end == CHANNEL_GIVEN_UP))
+		delivery_tell(ch->d, dr, ch->kind->channel, ch->item,
+			      ch->end == CHANNEL_GIVEN_UP ? 0 : ch->left_out, ch->reason);
+	rv = delivery_commit(dr, end_written, ch);
+	if (rv != 0)
+		end_written(rv, ch);
+}
+
+void channel_done(struct channel *ch, enum channel_end end)
+{
+	if (!ch->item || end == CHANNEL_LATER) {
+		channel_next(ch);
+		return;
+	}
+	ch->end = end;
+	ch->taken += end == CHANNEL_TAKEN;
+	ch->given_up += end == CHANNEL_GIVEN_UP;
+	write_end(ch);
+}
+
+/* ---- the call */
+
+static void attempt_written(int rv, void *user)
+{
+	struct channel *ch = user;
+
+	if (ch->stopped)
+		return;
+	if (rv == 0 && ch->item) {
+		ch->kind->send(ch);
+		return;
+	}
+	if (ch->item)
+		channel_try(ch)->attempts--;
+	if (rv != 0)
+		ch->rest_ms = os_now_ms(ch->d->core->loop) + DISK_RETRY_MS;
+	channel_next(ch);
+}
+
+static void channel_begin(struct channel *ch, struct notice *it)
+{
+	int rv;
+
+	ch->busy = true;
+	ch->item = it;
+	if (ch->attempts_max == 0) {
+		ch->kind->send(ch);
+		return;
+	}
+	if (channel_try(ch)->attempts >= ch->attempts_max) {
+		snprintf(ch->reason, sizeof(ch->reason), "the runtime stopped in its last attempt");
+		channel_done(ch, CHANNEL_GIVEN_UP);
+		return;
+	}
+	channel_try(ch)->attempts++;
+	rv = delivery_commit(delivery_draft(ch->d), attempt_written, ch);
+	if (rv != 0)
+		attempt_written(rv, ch);
+}
+
+void channel_pump(struct channel *ch)
+{
+	int64_t now = os_now_ms(ch->d->core->loop), next = INT64_MAX;
+
+	if (ch->busy || ch->stopped)
+		return;
+	LIST_EACH (&ch->d->notices, at, tmp) {
+		struct notice *it = LIST_ENTRY(at, struct notice, node);
+		int64_t due = MAX(it->tries[delivery_bit(ch->kind->channel)].due_ms, ch->rest_ms);
+
+		if (!(it->open & ch->kind->channel))
+			continue;
+		if (due <= now) {
+			channel_begin(ch, it);
+			return;
+		}
+		next = MIN(next, due);
+	}
+	if (next != INT64_MAX)
+		os_timer_set(ch->timer, next - now);
+}
+
+/* ---- life */
+
+static void channel_again(void *user)
+{
+	struct channel *ch = user;
+
+	if (ch->end_waits)
+		write_end(ch);
+	else
+		channel_pump(ch);
+}
+
+int channel_init(struct channel *ch, struct delivery *d, const struct channel_kind *kind)
+{
+	ch->d = d;
+	ch->kind = kind;
+	d->channels[delivery_bit(kind->channel)] = ch;
+	d->called |= kind->channel;
+	ch->timer = os_timer_new(d->core->loop, channel_again, ch);
+	return ch->timer ? 0 : AVA_ENOMEM;
+}
+
+void channel_stop(struct channel *ch)
+{
+	ch->stopped = true;
+	if (ch->timer)
+		os_timer_stop(ch->timer);
+	ch->kind->stop(ch);
+}
+
+void channel_free(struct channel *ch)
+{
+	os_timer_free(ch->timer);
+	ch->kind->free(ch);
+}
