@@ -11,13 +11,17 @@
  * What can fail: the call, in every way (the channel says what follows); the disk (the same step
  * again later). */
 #include <stdio.h>
+#include <string.h>
 
 #include "ava/delivery.h"
 #include "ava/state.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
 
 #define DISK_RETRY_MS 5000
+#define REASON_CHARS  200
 
 static void channel_next(struct channel *ch)
 {
@@ -73,6 +77,34 @@ void channel_done(struct channel *ch, enum channel_end end)
 	ch->taken += end == CHANNEL_TAKEN;
 	ch->given_up += end == CHANNEL_GIVEN_UP;
 	write_end(ch);
+}
+
+/* ---- what a failure is called, and when the next attempt is due */
+
+void channel_add_reason(struct channel *ch, const char *text, size_t len)
+{
+	size_t used = strlen(ch->reason), line = 0;
+	struct buf clean, shown;
+
+	while (line < len && text[line] != '\n' && text[line])
+		line++;
+	buf_init(&clean, 8192);
+	buf_init(&shown, 8192);
+	if (redact_text(ch->d->core->redact, &clean, text, line) >= 0 && clean.len > 0 &&
+	    utf8_terminal(&shown, clean.data, clean.len, false) == 0)
+		snprintf(ch->reason + used, sizeof(ch->reason) - used, "%s%.*s", used ? ": " : "",
+			 (int)utf8_prefix(shown.data, shown.len, REASON_CHARS), shown.data);
+	buf_fini(&clean);
+	buf_fini(&shown);
+}
+
+int64_t channel_pause_ms(int64_t retry_s, unsigned failures, unsigned times, int64_t max_ms)
+{
+	int64_t ms = retry_s * 1000;
+
+	for (unsigned i = 1; i < failures && ms < max_ms; i++)
+		ms *= times;
+	return MIN(ms, max_ms);
 }
 
 /* ---- the call */

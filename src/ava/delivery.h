@@ -163,6 +163,10 @@ struct channel {
 int channel_init(struct channel *ch, struct delivery *d, const struct channel_kind *kind);
 void channel_pump(struct channel *ch); /* call when a notice may be due */
 void channel_done(struct channel *ch, enum channel_end end);
+/* Adds a stranger's first line to ch->reason, fit for a terminal and without secrets. */
+void channel_add_reason(struct channel *ch, const char *text, size_t len);
+/* The wait after so many failures: `retry_s` seconds, each later one `times` as long. */
+int64_t channel_pause_ms(int64_t retry_s, unsigned failures, unsigned times, int64_t max_ms);
 void channel_stop(struct channel *ch);
 void channel_free(struct channel *ch);
 

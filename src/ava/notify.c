@@ -11,8 +11,6 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "codec/json.h"
-#include "codec/redact.h"
-#include "codec/utf8.h"
 #include "exec/child.h"
 
 #define WORDS_MAX    32
@@ -47,15 +45,6 @@ struct notify {
 
 /* ---- the outcome of a call */
 
-static int64_t notify_pause_ms(const struct notify *n, unsigned attempts)
-{
-	int64_t ms = n->ch.d->core->settings.notify_retry_s * 1000;
-
-	for (unsigned i = 1; i < attempts && ms < RETRY_MAX_MS; i++)
-		ms *= 4;
-	return MIN(ms, RETRY_MAX_MS);
-}
-
 static void notify_failed(struct notify *n)
 {
 	struct core *c = n->ch.d->core;
@@ -66,33 +55,12 @@ static void notify_failed(struct notify *n)
 		t = channel_try(&n->ch);
 		core_log(c, "notify.exec, attempt %u for #%llu: %s", t->attempts,
 			 (unsigned long long)n->ch.item->item.lsn, n->ch.reason);
-		t->due_ms = os_now_ms(c->loop) + notify_pause_ms(n, t->attempts);
+		t->due_ms = os_now_ms(c->loop) + channel_pause_ms(c->settings.notify_retry_s,
+								  t->attempts, 4, RETRY_MAX_MS);
 		if (t->attempts >= n->ch.attempts_max)
 			end = CHANNEL_GIVEN_UP;
 	}
 	channel_done(&n->ch, end);
-}
-
-/* Adds the first line of the output, fit for a terminal and without secrets. */
-static void notify_add_output(struct notify *n, const struct exec_end *end)
-{
-	size_t len = strlen(n->ch.reason), line = 0;
-	struct buf clean, shown;
-	const struct redact *redact = n->ch.d->core->redact;
-
-	while (line < end->output_len && end->output[line] != '\n' && end->output[line])
-		line++;
-	buf_init(&clean, 8192);
-	buf_init(&shown, 8192);
-	if (line > 0 &&
-	    (redact ? redact_text(redact, &clean, end->output, line)
-		    : buf_add(&clean, end->output, line)) >= 0 &&
-	    utf8_terminal(&shown, clean.data ? clean.data : "", clean.len, false) == 0)
-		snprintf(n->ch.reason + len, sizeof(n->ch.reason) - len, ": %.*s",
-			 (int)utf8_prefix(shown.data ? shown.data : "", shown.len, 200),
-			 shown.data ? shown.data : "");
-	buf_fini(&clean);
-	buf_fini(&shown);
 }
 
 static void notify_ended(const struct exec_end *end, void *user)
@@ -123,7 +91,7 @@ static void notify_ended(const struct exec_end *end, void *user)
 			 OUTPUT_MAX);
 		break;
 	}
-	notify_add_output(n, end);
+	channel_add_reason(&n->ch, end->output, end->output_len);
 	notify_failed(n);
 }
 

@@ -180,7 +180,7 @@ static void judge_taken(const json_t *body, struct otel_answer *out)
 	const json_t *left_out = json_object_get(partial, "rejectedSpans");
 	const char *message = json_get_str(partial, "errorMessage");
 
-	out->verdict = OTEL_TAKEN;
+	out->end = CHANNEL_TAKEN;
 	/* 64-bit numbers are strings in the JSON of protocol buffers; some collectors write
 	 * numbers. */
 	out->rejected = json_is_string(left_out) ? strtoll(json_string_value(left_out), NULL, 10)
@@ -200,7 +200,7 @@ void otel_judge(int status, const char *after, const char *date, int64_t wall_ms
 	const struct retry_failure asked = {.after = after, .date = date};
 	json_t *json = len > 0 ? json_parse(body, len, NULL) : NULL;
 
-	*out = (struct otel_answer){.verdict = OTEL_REFUSED, .after_ms = -1};
+	*out = (struct otel_answer){.end = CHANNEL_GIVEN_UP, .after_ms = -1};
 	if (status >= 200 && status < 300) {
 		judge_taken(json, out);
 	} else {
@@ -208,7 +208,7 @@ void otel_judge(int status, const char *after, const char *date, int64_t wall_ms
 			 status >= 300 && status < 400 ? ", another address" : "");
 		otel_add_message(out, json_get_str(json, "message"));
 		if (status == 429 || (status >= 502 && status <= 504)) {
-			out->verdict = OTEL_LATER;
+			out->end = CHANNEL_LATER;
 			out->after_ms = retry_asked(&asked, wall_ms);
 		}
 	}
@@ -277,7 +277,7 @@ struct otel_sender *otel_sender_new(struct os_loop *loop, const char *endpoint, 
 static void otel_on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
 	struct otel_sender *s = c->user;
-	struct otel_answer a = {.verdict = OTEL_LATER, .after_ms = -1};
+	struct otel_answer a = {.end = CHANNEL_LATER, .after_ms = -1};
 
 	if (rv == 0)
 		otel_judge(c->status, http_call_header(c, "retry-after"),
@@ -359,14 +359,8 @@ static void otel_over(struct otel *o, enum channel_end end, int64_t rest_ms)
 
 static void set_problem(struct otel *o, const char *reason)
 {
-	const struct redact *redact = o->ch.d->core->redact;
-	struct buf b;
-
-	buf_init(&b, 4096);
-	if (redact != NULL && redact_text(redact, &b, reason, strlen(reason)) >= 0)
-		reason = b.data != NULL ? b.data : "";
-	snprintf(o->ch.reason, sizeof(o->ch.reason), "%s", reason);
-	buf_fini(&b);
+	o->ch.reason[0] = '\0';
+	channel_add_reason(&o->ch, reason, strlen(reason));
 }
 
 static void otel_give_up(struct otel *o, const char *reason, int64_t rest_ms)
@@ -392,12 +386,10 @@ static void otel_next_part(struct otel *o);
 /* Doubles with each failure, with a random part: many daemons may have one collector. */
 static int64_t otel_pause_ms(const struct otel *o, int64_t asked)
 {
-	int64_t ms = o->ch.d->core->settings.otel_retry_s * 1000;
+	int64_t ms = channel_pause_ms(o->ch.d->core->settings.otel_retry_s, o->fails, 2, PAUSE_MS);
 	uint64_t chance;
 
-	for (unsigned i = 1; i < o->fails && ms < PAUSE_MS; i++)
-		ms *= 2;
-	ms = MIN(MAX(ms, (int64_t)LEAST_MS), (int64_t)PAUSE_MS);
+	ms = MAX(ms, (int64_t)LEAST_MS);
 	id_random(&chance, sizeof(chance));
 	ms -= (int64_t)(chance % (uint64_t)(ms / 4 + 1));
 	return MIN(MAX(ms, asked), (int64_t)ASKED_MS);
@@ -426,14 +418,14 @@ static void otel_reply(const struct otel_answer *a, void *user)
 {
 	struct otel *o = user;
 
-	if (a->verdict == OTEL_LATER) {
+	if (a->end == CHANNEL_LATER) {
 		otel_later(o, a);
 		return;
 	}
 	if (o->fails > 0)
 		core_log(o->ch.d->core, "otel: %s answers again", o->endpoint);
 	o->fails = 0;
-	if (a->verdict == OTEL_REFUSED) {
+	if (a->end == CHANNEL_GIVEN_UP) {
 		otel_give_up(o, a->reason, 0);
 		return;
 	}

@@ -6,7 +6,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "ava/delivery.h"
 #include "base/buf.h"
+
 struct otel_sender;
 struct redact;
 struct os_loop;
@@ -43,17 +46,11 @@ int otel_secrets(struct redact *r, const char *text);
 /* Writes `endpoint` without a "/v1/traces" or slashes at its end into `base`. */
 void otel_base(const char *endpoint, char *base, size_t size);
 
-enum otel_verdict {
-	OTEL_TAKEN,
-	OTEL_LATER,   /* a retry may succeed */
-	OTEL_REFUSED, /* a retry cannot succeed */
-};
-
 struct otel_answer {
-	enum otel_verdict verdict;
-	int64_t after_ms; /* the wait that the collector asks for; -1: none */
-	int64_t rejected; /* spans left out of an accepted request */
-	char reason[700]; /* one sentence; "" when all spans were taken */
+	enum channel_end end; /* given up: a retry cannot succeed */
+	int64_t after_ms;     /* the wait that the collector asks for; -1: none */
+	int64_t rejected;     /* spans left out of an accepted request */
+	char reason[700];     /* one sentence; "" when all spans were taken */
 };
 
 /* Judges an answer of `status`; `after` and `date` are its headers or NULL. */

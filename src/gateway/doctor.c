@@ -460,7 +460,7 @@ static void check_search(struct doctor_state *d)
 static void check_otel(struct doctor_state *d)
 {
 	const char *why = d->otel_err.code != 0 ? d->otel_err.text : d->otel.reason;
-	bool well = d->otel_err.code == 0 && d->otel.verdict == OTEL_TAKEN;
+	bool well = d->otel_err.code == 0 && d->otel.end == CHANNEL_TAKEN;
 	char with[64] = "";
 	unsigned n = 0;
 

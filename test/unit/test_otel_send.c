@@ -15,37 +15,37 @@ TEST(judged)
 	static const struct {
 		int status;
 		const char *after, *date, *body;
-		enum otel_verdict verdict;
+		enum channel_end end;
 		int64_t after_ms, rejected;
 		const char *reason;
 	} cases[] = {
-		{200, NULL, NULL, "{}", OTEL_TAKEN, -1, 0, ""},
-		{200, NULL, NULL, "", OTEL_TAKEN, -1, 0, ""},
-		{202, NULL, NULL, "not JSON", OTEL_TAKEN, -1, 0, ""},
-		{200, "7", NULL, "{\"partialSuccess\":{}}", OTEL_TAKEN, -1, 0, ""},
+		{200, NULL, NULL, "{}", CHANNEL_TAKEN, -1, 0, ""},
+		{200, NULL, NULL, "", CHANNEL_TAKEN, -1, 0, ""},
+		{202, NULL, NULL, "not JSON", CHANNEL_TAKEN, -1, 0, ""},
+		{200, "7", NULL, "{\"partialSuccess\":{}}", CHANNEL_TAKEN, -1, 0, ""},
 		{200, NULL, NULL,
 		 "{\"partialSuccess\":{\"rejectedSpans\":\"3\",\"errorMessage\":\"old\"}}",
-		 OTEL_TAKEN, -1, 3, "it left out 3 spans: old"},
-		{200, NULL, NULL, "{\"partialSuccess\":{\"rejectedSpans\":2}}", OTEL_TAKEN, -1, 2,
-		 "it left out 2 spans"},
-		{200, NULL, NULL, "{\"partialSuccess\":{\"rejectedSpans\":\"-3\"}}", OTEL_TAKEN, -1,
-		 0, ""},
+		 CHANNEL_TAKEN, -1, 3, "it left out 3 spans: old"},
+		{200, NULL, NULL, "{\"partialSuccess\":{\"rejectedSpans\":2}}", CHANNEL_TAKEN, -1,
+		 2, "it left out 2 spans"},
+		{200, NULL, NULL, "{\"partialSuccess\":{\"rejectedSpans\":\"-3\"}}", CHANNEL_TAKEN,
+		 -1, 0, ""},
 		{200, NULL, NULL, "{\"partialSuccess\":{\"errorMessage\":\"soon no more\"}}",
-		 OTEL_TAKEN, -1, 0, "it took all and warns: soon no more"},
-		{429, NULL, NULL, "", OTEL_LATER, -1, 0, "it answers 429"},
-		{429, "3", NULL, "{\"code\":8,\"message\":\"too many\"}", OTEL_LATER, 3000, 0,
+		 CHANNEL_TAKEN, -1, 0, "it took all and warns: soon no more"},
+		{429, NULL, NULL, "", CHANNEL_LATER, -1, 0, "it answers 429"},
+		{429, "3", NULL, "{\"code\":8,\"message\":\"too many\"}", CHANNEL_LATER, 3000, 0,
 		 "it answers 429: too many"},
 		{503, "Sun, 06 Nov 1994 08:49:47 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", "",
-		 OTEL_LATER, 10000, 0, "it answers 503"},
-		{503, "soon", NULL, "", OTEL_LATER, -1, 0, "it answers 503"},
-		{502, NULL, NULL, "<html>", OTEL_LATER, -1, 0, "it answers 502"},
-		{504, NULL, NULL, "", OTEL_LATER, -1, 0, "it answers 504"},
-		{400, "3", NULL, "{\"message\":\"bad\\u001b[31m\"}", OTEL_REFUSED, -1, 0,
+		 CHANNEL_LATER, 10000, 0, "it answers 503"},
+		{503, "soon", NULL, "", CHANNEL_LATER, -1, 0, "it answers 503"},
+		{502, NULL, NULL, "<html>", CHANNEL_LATER, -1, 0, "it answers 502"},
+		{504, NULL, NULL, "", CHANNEL_LATER, -1, 0, "it answers 504"},
+		{400, "3", NULL, "{\"message\":\"bad\\u001b[31m\"}", CHANNEL_GIVEN_UP, -1, 0,
 		 "it answers 400: bad [31m"},
-		{401, NULL, NULL, "", OTEL_REFUSED, -1, 0, "it answers 401"},
-		{404, NULL, NULL, "[]", OTEL_REFUSED, -1, 0, "it answers 404"},
-		{500, NULL, NULL, "", OTEL_REFUSED, -1, 0, "it answers 500"},
-		{301, NULL, NULL, "", OTEL_REFUSED, -1, 0, "it answers 301, another address"},
+		{401, NULL, NULL, "", CHANNEL_GIVEN_UP, -1, 0, "it answers 401"},
+		{404, NULL, NULL, "[]", CHANNEL_GIVEN_UP, -1, 0, "it answers 404"},
+		{500, NULL, NULL, "", CHANNEL_GIVEN_UP, -1, 0, "it answers 500"},
+		{301, NULL, NULL, "", CHANNEL_GIVEN_UP, -1, 0, "it answers 301, another address"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -54,7 +54,7 @@ TEST(judged)
 		print_message("%d %s\n", cases[i].status, cases[i].body);
 		otel_judge(cases[i].status, cases[i].after, cases[i].date, 1795248000000,
 			   cases[i].body, strlen(cases[i].body), &a);
-		assert_int_equal(a.verdict, cases[i].verdict);
+		assert_int_equal(a.end, cases[i].end);
 		assert_int_equal(a.after_ms, cases[i].after_ms);
 		assert_int_equal(a.rejected, cases[i].rejected);
 		assert_string_equal(a.reason, cases[i].reason);
@@ -76,13 +76,13 @@ TEST(long_message)
 	assert_int_equal(strncmp(a.reason, "it answers 400: \303\244", 18), 0);
 }
 
-struct list {
+struct header_list {
 	char text[600];
 };
 
 static int add(const char *header, void *user)
 {
-	struct list *l = user;
+	struct header_list *l = user;
 
 	strcat(strcat(l->text, header), "|");
 	return 0;
@@ -114,7 +114,7 @@ TEST(headers)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ava_error err = {0};
-		struct list l = {""};
+		struct header_list l = {""};
 		int rv = otel_headers(cases[i].text, add, &l, &err);
 
 		print_message("%s\n", cases[i].text ? cases[i].text : "(none)");
