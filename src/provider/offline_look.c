@@ -81,8 +81,9 @@ static void find_stem(char *s)
 		if (len < rules[i].min || !find_ends(s, rules[i].tail))
 			continue;
 		len -= rules[i].cut;
-		if (rules[i].cut > 1 && len > 4 && s[len - 1] == s[len - 2] && s[len - 1] != 's')
-			len--; /* "cancelled", "planning" */
+		if (rules[i].cut > 1 && len > 4 && s[len - 1] == s[len - 2] && s[len - 1] != 's' &&
+		    isalpha((unsigned char)s[len - 1]))
+			len--; /* a doubled letter goes, too: "cancelled", "planning" */
 		s[len] = 0;
 		return;
 	}
@@ -424,14 +425,6 @@ static int find_read_results(struct find *f)
 
 /* ---- scores */
 
-static int find_pair_bonus(const struct find *f, unsigned terms)
-{
-	for (unsigned i = 0; i < f->npairs; i++)
-		if ((terms >> f->pairs[i].a & terms >> f->pairs[i].b & 1) != 0)
-			return 6;
-	return 0;
-}
-
 /* Bonus for terms in the name that a line introduces, over those in its arguments. */
 static int find_shape_bonus(const struct find *f, const struct found_line *l)
 {
@@ -471,8 +464,12 @@ static int find_score_line(const struct find *f, struct found_line *l)
 	    (strlen(task) >= TASK_RUN && memmem(l->text, strlen(l->text), task, TASK_RUN)))
 		return 0;
 	terms = l->terms | n->terms;
-	score = find_weight(f, terms) + find_shape_bonus(f, l) + find_pair_bonus(f, terms) +
-		find_pair_bonus(f, l->terms);
+	score = find_weight(f, terms) + find_shape_bonus(f, l);
+	for (unsigned i = 0; i < f->npairs; i++) {
+		unsigned both = 1u << f->pairs[i].a | 1u << f->pairs[i].b;
+
+		score += 6 * ((terms & both) == both) + 6 * ((l->terms & both) == both);
+	}
 	if (n->test)
 		score -= f->kind == TASK_LIST ? 2 : 10;
 	if (n->doc)
