@@ -704,8 +704,9 @@ struct ava_line {
  * (cwd), AVA_EUNSUPPORTED (model), AVA_EBUSY (too many). */
 AVA_API int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *options,
 			    struct ava_session_id *id, struct ava_error *err);
-/* On return the message is on disk; the answer comes as events (AssistantMessage) and text.
- * `entry`: NULL, or it gets the message's id in the session. */
+/* On return the message is on disk; the answer comes as events (AssistantMessage) and text. Words
+ * answer a quote or a run's question only where they name it ("yes, P-19c0de"); else ava_confirm
+ * and ava_steer do. `entry`: NULL, or it gets the message's id in the session. */
 AVA_API int ava_say(struct ava_runtime *rt, const char *session, const char *text, char entry[24],
 		    struct ava_error *err);
 /* As ava_say, but a message already sent with this request_id is not sent again, also after a

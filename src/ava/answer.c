@@ -423,47 +423,20 @@ static int answer_word(struct answer_walk *w, char *to, size_t size, const char 
 	return n;
 }
 
-/* The alias or id of the model that `name` means goes into `out`: "haiku" is claude-haiku. */
-static bool answer_model(const char *name, char out[128])
-{
-	const struct model_row *row;
-	size_t own = 0;
-
-	snprintf(out, 128, "%s", name);
-	while (models_own(own))
-		own++;
-	for (size_t i = 0; (row = i < own ? models_own(i) : models_builtin(i - own)) != NULL; i++) {
-		const char *tail = strchr(row->id, '/'), *alias = row->aliases ? row->aliases : "";
-
-		if (strcmp(row->id, name) == 0 || (tail && strcmp(tail + 1, name) == 0))
-			return true;
-		for (size_t len; *alias; alias += len + (alias[len] == ' ')) {
-			char one[128];
-
-			len = strcspn(alias, " ");
-			snprintf(one, sizeof(one), "%.*s", (int)MIN(len, 127u), alias);
-			tail = strchr(one, '-');
-			if (strcmp(one, name) != 0 && !(tail && strcmp(tail + 1, name) == 0))
-				continue;
-			memcpy(out, one, sizeof(one));
-			return true;
-		}
-	}
-	return strcmp(name, "offline") == 0;
-}
-
-/* A model's or preset's name. A model that is not known here is looked for when the change is
- * carried out: behind "with" where it has '-', ':' or '/' in it. */
+/* A model's or preset's name: an alias ("haiku" is claude-haiku), or behind "with" a word with '-',
+ * ':' or '/' in it, which is looked for when the change is carried out. */
 static int answer_name(struct answer_walk *w, int at, bool announced)
 {
 	struct change *c = &w->out->change;
 	const char *name = at < w->n && w->t[at].kind == TOKEN_WORD ? w->t[at].text : "";
-	char model[128];
+	char alias[TOKEN_LEN + 8];
 
-	if (!*name)
-		return 0;
-	if (answer_model(name, model) || (announced && strpbrk(name, "-:/")))
-		return answer_word(w, c->model, sizeof(c->model), model, 1);
+	snprintf(alias, sizeof(alias), "claude-%s", name);
+	if (*name && models_is_alias(alias))
+		return answer_word(w, c->model, sizeof(c->model), alias, 1);
+	if (models_is_alias(name) || strcmp(name, "offline") == 0 ||
+	    (announced && strpbrk(name, "-:/")))
+		return answer_word(w, c->model, sizeof(c->model), name, 1);
 	if (spec_is_preset(name))
 		return answer_word(w, c->preset, sizeof(c->preset), name, 1);
 	return 0;

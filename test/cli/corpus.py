@@ -20,7 +20,7 @@ from api import PATIENCE, ROOT, ask, check, script, until
 HOW = "explain how the kettle works and which code uses it"
 REVIEW = "review src/teapot.c for memory bugs"
 KINDS = ("proposes", "starts", "rejects", "changes", "cancels", "allows", "denies", "asks",
-         "says")
+         "says", "said")
 
 
 def wait(what, see, patience=PATIENCE):
@@ -35,7 +35,10 @@ class Talk:
         self.quotes = {}
 
     def say(self, text):
-        ask("POST", f"/sessions/{self.id}/messages", {"text": text})
+        """As a door does, which has shown the newest Ask last."""
+        asks = sorted(ask("GET", f"/asks?session={self.id}")["asks"], key=lambda a: a["since"])
+        shown = asks[-1]["id"] if asks else ""
+        ask("POST", f"/sessions/{self.id}/messages", {"text": text, "shown": shown})
         self.idle()
 
     def idle(self, runs=False, patience=PATIENCE):
@@ -99,7 +102,6 @@ def begin(state, folder):
     elif state == "asks":
         at_work(talk, TWO[:1], ASKS, ask_before=["search_codebase"])
         wait("a question", lambda: any(r["status"] == "waiting" for r in talk.look()[1]))
-        time.sleep(1.1)  # a person reads it
         talk.idle()
     elif state == "ended":
         talk.say("research where kettle_boil is used")
@@ -190,8 +192,10 @@ class Seen:
                       for b in m["content"] if b["type"] == "toolCall"]
 
     def nothing(self):
-        return ([f"quoted {p['config'].get('task', 'a group')!r}" for p in self.new] +
-                [f"quote {n} is {p['state']}" for n, p in self.moved.items()] +
+        return [f"quoted {p['config'].get('task', 'a group')!r}" for p in self.new] + self.still()
+
+    def still(self):
+        return ([f"quote {n} is {p['state']}" for n, p in self.moved.items()] +
                 [f"{r['subagent_id']} began" for r in self.begun] +
                 [f"run {n} was cancelled" for n in self.stopped])
 
@@ -201,7 +205,9 @@ class Seen:
 
     def check(self, kind, o, regex):
         wrong = []
-        if kind in ("asks", "says"):
+        if kind == "said":
+            wrong += self.still()
+        elif kind in ("asks", "says"):
             wrong += self.nothing()
             if kind == "asks":
                 names = [f"{p['number']}" for p in self.was.values() if p["state"] == "pending"]

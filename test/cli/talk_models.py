@@ -75,7 +75,10 @@ class Talk:
     def first(self):
         self.say(f"Talk {self.number} about a.txt")
         self.wait()
-        self.say("yes, all of them")
+        quotes = [p["proposal_id"] for p in ask("GET", "/proposals")["proposals"] if p["session_id"] == self.id]
+        for quote in quotes[1:]:
+            ask("POST", f"/asks/{quote}", {"choice": "yes"})
+        self.say(f"yes, {quotes[0]}")
         self.say("how is it going?")
         s = self.wait(runs=True)
         if not self.model.startswith("local/"):

@@ -39,7 +39,7 @@ talk() { api POST /sessions "$(jq -nc --arg c "$T/src" --arg m "$1" '{cwd: $c, m
 idle() { api GET "/sessions/$1" | jq -e '.status == "idle" and .waiting == 0 and .live_runs == 0' >"$T/null"; }
 say()
 {
-	api POST "/sessions/$1/messages" "$(jq -nc --arg t "$2" '{text: $t}')" >"$T/null"
+	api POST "/sessions/$1/messages" "$(jq -nc --arg t "$2" --arg s "${3:-}" '{text: $t, shown: $s}')" >"$T/null"
 	wait_for 60 idle "$1"
 }
 said() { api GET "/sessions/$1/messages" | jq -r '.entries[].message | select(.role == "toolResult") | .content[0].text'; }
@@ -80,7 +80,7 @@ equal '26: what the result says of a person is told as data' 0 \
 equal '26: without what is unseen in it' 0 \
 	"$(printf '\342\200\256\n\363\240\201\201\n' | grep -cFf - "$AVA_DATA_ROOT"/sessions/*/*"$S".messages.jsonl)"
 equal '26: nothing runs' 1 "$(nruns)"
-say "$S" 'no'
+say "$S" 'no' "$(pending)"
 equal '26: a person says no' '' "$(pending)"
 
 # 27: tools, grants and folders that were not given.

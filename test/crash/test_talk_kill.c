@@ -19,6 +19,7 @@
 #include "ava/core.h"
 #include "ava/delivery.h"
 #include "ava/ops.h"
+#include "ava/proposal.h"
 #include "ava/sessions.h"
 #include "ava/state.h"
 #include "ava/talk.h"
@@ -139,11 +140,20 @@ static void said(int rv, const char *entry, const struct ava_error *err, void *u
 	p->waiting--;
 }
 
-/* Whoever heard no answer says it again, with the id of before. */
+static void newest(struct proposal *q, void *user)
+{
+	const char **id = user;
+
+	*id = *id ? *id : q->id;
+}
+
+/* Whoever heard no answer says it again, with the id of before. The quote is what was shown last.
+ */
 static void say(struct person *p, const char *text)
 {
 	struct op_say s = {.text = text, .user_id = "ben", .request_id = text};
 
+	ops_proposals(p->core, false, newest, &s.shown);
 	p->waiting++;
 	ops_say(p->core, p->session, &s, said, p);
 }
