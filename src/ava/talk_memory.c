@@ -9,12 +9,12 @@
  * Writing (memory_write): only words of the person are kept. The runtime looks for the text in what
  * they said in this conversation, in its file: whole sentences, or the rest of one that begins with
  * "remember that". Text of a page, a file or a result does not stand there, so no model can be
- * talked into remembering it as theirs. Forgetting is bound in the same way: their newest words ask
- * for it. Otherwise a row gives way only to its correction, a text that shares half of its words.
+ * talked into remembering it as theirs.
  *
- * What is not bound so is asked: the runtime puts the question behind Ava's words, with the whole
- * text of the row, and a yes to that Ask carries it out, once. A conversation has one such question
- * at a time, in memory alone: after a stop it is gone, and takes no answer. */
+ * All else is asked: other words, and whether to forget a row or to put another text in its place.
+ * The runtime puts the question behind Ava's words, with the whole text of the row, and a yes to
+ * that Ask carries it out, once. A conversation has one such question at a time, in memory alone:
+ * after a stop it is gone, and takes no answer. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,11 +165,6 @@ void talk_recall_free(struct talk_recall *k)
 }
 
 /* ---- what was said, as the file of the conversation has it */
-
-struct words {
-	bool said;    /* the text in question stands in the person's words */
-	char *newest; /* the person's last words; owned */
-};
 
 /* The letter at *at in lower case, with marks made plain; *at moves behind it. A run of blanks is
  * one blank; 0 at the end. */
@@ -322,9 +317,8 @@ static bool stands_in(const char *said, const char *text)
 	return false;
 }
 
-/* Looks for `text` in the text blocks of a message of the person's, and keeps their text in
- * *newest; true: found. */
-static bool any_text(const char *line, size_t len, const char *text, char **newest)
+/* Does the text stand in the text blocks of a message of the person's? */
+static bool said_in_line(const char *line, size_t len, const char *text)
 {
 	json_t *o = json_parse(line, len, NULL), *block;
 	const json_t *message = json_object_get(o, "message");
@@ -337,79 +331,22 @@ static bool any_text(const char *line, size_t len, const char *text, char **newe
 	{
 		const char *said = json_get_str(block, "text");
 
-		if (said && text)
-			found = found || stands_in(said, text);
-		if (said) {
-			free(*newest);
-			*newest = strdup(said);
-		}
+		found = found || (said && stands_in(said, text));
 	}
 	json_decref(o);
 	return found;
 }
 
-static void hear_words(struct words *w, const char *file, size_t size, const char *text)
+static bool said_in_file(const char *file, size_t size, const char *text)
 {
 	static const char user[] = "\"source\":\"ava\"";
 	size_t at = 0, len;
 	const char *line;
+	bool said = false;
 
-	while (jsonl_next(file, size, &at, &line, &len) == 1) {
-		char *newest = NULL;
-		bool said = memmem(line, len, user, sizeof(user) - 1) &&
-			    any_text(line, len, text, &newest);
-
-		if (!newest)
-			continue; /* not the person's words, whatever arguments of a call say */
-		free(w->newest);
-		w->newest = newest;
-		w->said = w->said || said;
-	}
-}
-
-static bool talk_memory_any_of(const char *said, size_t len, const char *words)
-{
-	for (const char *at = said; at < said + len; at++)
-		if (behind_any(at, words))
-			return true;
-	return false;
-}
-
-#define FORGET "forget|vergiss|vergesse|oublie|oubliez|olvida|dimentica|vergeet"
-#define ERASE  "delete|erase|remove|lösche|lösch|efface|supprime|borra|elimina|cancella"
-#define NOTHING                                                                                    \
-	"it|about "                                                                                \
-	"it|es|nothing|not|no|none|never|nichts|nicht|nie|kein|rien|pas|nada|niente|non|niet"
-#define MEMORY                                                                                     \
-	"your memory|your memories|the memory|the memories|memory|memories|remember|you noted|"    \
-	"you know|about me|erinnerung|erinnerungen|erinnerst|gemerkt|mémoire|souviens|souvenirs|" \
-	"memoria|recuerdas|recuerdos|ricordi"
-
-/* A sentence of the person's tells Ava to forget, and is not about whether or when somebody
- * forgets. "Delete" also means files: such a word counts only beside a word of the memory, or the
- * row's id. */
-static bool asks_to_forget(const char *said, const char *id)
-{
-	for (const char *start = said; *start; start++) {
-		const char *at = start + strspn(start, " \t\r\n*-"), *next, *erase;
-		bool could = false;
-		size_t len;
-
-		if (!begins_here(said, start))
-			continue;
-		while ((next = behind_any(at, "yes|ja|oui|sí|ok|okay|well|actually|then")))
-			at = next;
-		for (; (next = behind_any(at, COURTESY)); at = next)
-			could = could || behind_any(at, COULD_YOU);
-		len = strcspn(at, ".!?");
-		erase = behind_any(at, ERASE);
-		next = erase ? erase : behind_any(at, FORGET);
-		if (!next || behind_any(next, NOTHING) || (at[len] == '?' && !could))
-			continue;
-		if (!erase || talk_memory_any_of(at, len, MEMORY) || strcasestr(next, id))
-			return true;
-	}
-	return false;
+	while (!said && jsonl_next(file, size, &at, &line, &len) == 1)
+		said = memmem(line, len, user, sizeof(user) - 1) && said_in_line(line, len, text);
+	return said;
 }
 
 /* ---- memory_write */
@@ -417,9 +354,8 @@ static bool asks_to_forget(const char *said, const char *id)
 struct note_job {
 	struct os_work work;
 	struct tool_call *call;
-	const char *text, *forget, *replaces, *kind;
-	bool may_forget; /* the person asked to forget the row of `forget` or `replaces` */
-	bool ask;        /* the person has to be asked */
+	const char *text;
+	bool said; /* by the person, so that nobody has to be asked */
 	int root_fd, rv;
 	char path[LOGBOOK_PATH];
 	struct ava_error err;
@@ -429,18 +365,11 @@ struct note_job {
 static void note_check(struct os_work *work)
 {
 	struct note_job *j = work->priv;
-	const char *id = j->forget ? j->forget : j->replaces;
-	struct words w = {0};
 	char *file = NULL;
 	size_t len = 0;
 
 	j->rv = sys_read_file(j->root_fd, j->path, SESSION_MAX, &file, &len, &j->err);
-	if (j->rv == 0) {
-		hear_words(&w, file, len, j->text);
-		j->may_forget = id && w.newest && asks_to_forget(w.newest, id);
-		j->ask = j->forget ? !j->may_forget : !w.said;
-	}
-	free(w.newest);
+	j->said = j->rv == 0 && said_in_file(file, len, j->text);
 	free(file);
 }
 
@@ -463,13 +392,7 @@ static void noted(struct memory_op *op)
 
 	jw_init(&w, &c->out);
 	jw_object(&w, NULL);
-	if (op->what == MEMORY_REMOVE) {
-		/* A row may be gone already, as when a stop cut the call: that is a success. */
-		if (op->rv == AVA_ENOENT)
-			op->rv = 0;
-		jw_str(&w, "id", op->ids[0]);
-		jw_str(&w, "outcome", "forgotten");
-	} else if (op->rv == 0) {
+	if (op->rv == 0) {
 		jw_str(&w, "id", op->rows[0].id);
 		jw_str(&w, "outcome", outcomes[op->outcome]);
 		jw_str(&w, "text", op->rows[0].text);
@@ -575,9 +498,8 @@ static void note_asks(struct tool_call *c, const struct memory_row *row)
 		jw_str(&w, "what_now",
 		       t->ask->forget ? "nothing was forgotten. The runtime asks the person "
 					"behind your words; do not ask yourself"
-				      : "nothing was noted: text was not the person's own words. "
-					"The runtime asks them behind your words; do not ask "
-					"yourself");
+				      : "nothing was noted yet: the runtime asks the person "
+					"behind your words; do not ask yourself");
 		jw_end(&w);
 	}
 	note_answer(c, rv, err.text);
@@ -674,75 +596,73 @@ void talk_ask_answer(struct talk *t, bool yes, talk_ask_fn done, void *user)
 
 /* ---- the call */
 
+/* NULL: answered with the want of memory. */
+static struct memory_op *note_op(struct tool_call *c, enum memory_what what,
+				 void (*done)(struct memory_op *op))
+{
+	const struct session *s = talk_of(c->env->user)->session;
+	struct memory_op *op = memory_op_new(what, done, c);
+
+	if (!op) {
+		note_answer(c, AVA_ENOMEM, "");
+		return NULL;
+	}
+	op->row.user = memory_op_copy(op, s->user);
+	op->row.session = memory_op_copy(op, s->id);
+	op->limit = 1;
+	return op;
+}
+
 static void note_checked(struct os_work *work)
 {
 	struct note_job *j = work->priv;
 	struct tool_call *c = j->call;
 	const struct session *s = talk_of(c->env->user)->session;
-	const char *id = j->forget ? j->forget : j->replaces;
-	bool find = j->rv == 0 && j->ask && id;
-	struct memory_op *op = NULL;
-	const char **ids;
+	const char *kind = json_get_str(c->args, "kind");
+	struct memory_op *op;
 
-	if (j->rv == 0 && j->ask && !id) {
+	if (j->rv != 0) {
+		note_answer(c, j->rv, j->err.text);
+	} else if (!j->said) {
 		note_asks(c, NULL);
-		free(j);
-		return;
-	}
-	if (j->rv == 0)
-		op = find ? memory_op_new(MEMORY_FIND, note_found, c)
-			  : memory_op_new(j->forget ? MEMORY_REMOVE : MEMORY_WRITE, noted, c);
-	ids = op ? arena_get(&op->mem, sizeof(*ids)) : NULL;
-	if (!ids) {
-		memory_op_free(op);
-		note_answer(c, j->rv ? j->rv : AVA_ENOMEM, j->err.text);
-		free(j);
-		return;
-	}
-	op->row.user = memory_op_copy(op, s->user);
-	op->row.session = memory_op_copy(op, s->id);
-	op->row.id = find ? id : j->replaces; /* of the arguments, which outlive the operation */
-	op->limit = 1;
-	if (!find) {
-		ids[0] = j->forget;
-		op->ids = j->forget ? ids : NULL;
-		op->nids = j->forget != NULL;
-		op->corrects = j->replaces && !j->may_forget;
-		op->row.text = j->text;
-		op->row.kind = j->kind;
+	} else if ((op = note_op(c, MEMORY_WRITE, noted)) != NULL) {
+		op->row.text = j->text; /* of the arguments, which outlive the operation */
+		op->row.kind = kind ? kind : "person";
 		op->row.how = "said";
-		if (!j->replaces)
-			op->row.cwd =
-				strcmp(j->kind, "project") == 0 ? memory_op_copy(op, s->cwd) : "";
+		op->row.cwd =
+			strcmp(op->row.kind, "project") == 0 ? memory_op_copy(op, s->cwd) : "";
+		memories_change(s->core, op);
 	}
 	free(j);
-	if (find)
-		memory_ask(s->core->sup.memory, op);
-	else
-		memories_change(s->core, op);
 }
 
 void talk_note_start(struct tool_call *c)
 {
 	const struct session *s = talk_of(c->env->user)->session;
-	struct note_job *j = calloc(1, sizeof(*j));
+	const char *text = json_get_str(c->args, "text"), *forget = json_get_str(c->args, "forget");
+	const char *replaces = json_get_str(c->args, "replaces");
+	struct memory_op *op;
+	struct note_job *j;
 
+	if (!text == !forget) {
+		note_answer(c, AVA_EINVAL, "give text, to note it, or forget, with an id");
+		return;
+	}
+	if (forget || replaces) { /* a row goes: that is asked */
+		op = note_op(c, MEMORY_FIND, note_found);
+		if (op) {
+			op->row.id = forget ? forget : replaces;
+			memory_ask(s->core->sup.memory, op);
+		}
+		return;
+	}
+	j = calloc(1, sizeof(*j));
 	if (!j) {
 		note_answer(c, AVA_ENOMEM, "");
 		return;
 	}
 	j->call = c;
-	j->text = json_get_str(c->args, "text");
-	j->forget = json_get_str(c->args, "forget");
-	j->replaces = json_get_str(c->args, "replaces");
-	j->kind = json_get_str(c->args, "kind");
-	if (!j->kind && !j->replaces)
-		j->kind = "person";
-	if (!j->text == !j->forget) {
-		free(j);
-		note_answer(c, AVA_EINVAL, "give text, to note it, or forget, with an id");
-		return;
-	}
+	j->text = text;
 	snprintf(j->path, sizeof(j->path), "%s", s->path);
 	j->root_fd = s->core->root_fd;
 	j->work = (struct os_work){.work = note_check, .done = note_checked, .priv = j};

@@ -57,8 +57,7 @@ struct memory_op {
 	const char *words;
 	const char *const *ids;
 	size_t nids;
-	bool all;      /* REMOVE: everything; FIND: rows of every folder, not of row.cwd alone */
-	bool corrects; /* WRITE: change row.id only if the texts share half of their words */
+	bool all; /* REMOVE: everything; FIND: rows of every folder, not of row.cwd alone */
 	size_t limit, bytes;
 	int64_t told;
 	const void *stop; /* an atomic_bool: true: the answer is not needed any more; or NULL */

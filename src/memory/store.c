@@ -668,11 +668,6 @@ static int store_write_row(struct store *store, struct memory_op *op, struct buf
 
 	if (rv == 0)
 		rv = find_old(store, op, norm->data, &old, &seq);
-	if (rv == 0 && seq != 0 && op->corrects && !is_near(old.text, op->row.text))
-		rv = err_set(&op->err, AVA_EDENIED,
-			     "%.30s says something else, and nothing was changed: note this "
-			     "without `replaces`; only the person's own words ask to forget",
-			     old.id);
 	if (rv != 0)
 		return rv;
 	if (seq == 0) {

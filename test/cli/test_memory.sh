@@ -77,8 +77,9 @@ check 'and that it was read' sh -c 'grep -h StateRead "$1"/logs/ava/*.jsonl | gr
 equal 'without the words' 0 "$(printf '%s\n' "$day" | grep -c '"State.*Minka')"
 in_file minka
 result $? 'the words stand in the file'
-ava_says "$(call memory_write forget "$cat")" "$well"
-say 'forget what I told you about my cat'
+ava_says "$(call memory_write forget "$cat")" "$well" "$well"
+say 'forget what I told you about my cat
+yes'
 contains 'forgotten is said' "Forgotten ($cat)" "$OUT"
 refuse 'and gone from the file, index and all' in_file minka
 run "$AVA" memory search minka --json

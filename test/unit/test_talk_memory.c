@@ -272,32 +272,8 @@ TEST(yes_to_nothing)
 	assert_said(w, s, "So be it.");
 }
 
+/* A row is forgotten by a yes to the question that has all of it, whatever was said before. */
 TEST(forget)
-{
-	struct world *w = *state;
-	char lines[900];
-	const char *s;
-	struct rows r;
-
-	assert_int_equal(add(w, "I like rabbits", "ben"), 1);
-	r = remembered(w, "ben");
-	snprintf(lines, sizeof(lines),
-		 WRITES "\"forget\":\"%s\"" END SAYS WRITES "\"forget\":\"%s\"" END SAYS WRITES
-			"\"forget\":\"%s\"" END SAYS,
-		 r.id, r.id, r.id);
-	s = talk_with(w, lines);
-	tell(w, s, "what is new?");
-	assert_int_equal(remembered(w, "ben").n, 1); /* nobody asked for it */
-	assert_int_equal(seen(w, s, "toolResult", "nothing was forgotten").n, 1);
-	tell(w, s, "please forget that I like rabbits");
-	assert_int_equal(remembered(w, "ben").n, 0);
-	assert_int_equal(logged(w, "StateWrite", r.id, "\"change\":\"removed\""), 1);
-	tell(w, s, "forget that again"); /* as a call that a stop cut runs again */
-	assert_int_equal(seen(w, s, "toolResult", "there is no memory").n, 0);
-}
-
-/* Unasked, a row is forgotten by a yes to the question that has all of it. */
-TEST(forget_by_a_yes)
 {
 	struct world *w = *state;
 	char lines[300];
@@ -345,85 +321,30 @@ TEST(a_yes_is_spent_once)
 	assert_int_equal(remembered(w, "ben").n, 0);
 }
 
-/* What is said of files, or against forgetting, asks for nothing of the memory. */
-TEST(words_that_forget)
-{
-	static const struct {
-		const char *says;
-		bool forgets;
-	} cases[] = {
-		{"remove the comment in main.c", false},
-		{"delete notes.txt", false},
-		{"don't forget the rabbits", false},
-		{"vergiss nicht, was ich mag", false},
-		{"do not delete that from your memory", false},
-		{"never erase what you know about me", false},
-		{"do not, please, delete that from your memory", false},
-		{"do you forget things?", false},
-		{"I forget where it is", false},
-		{"Forget it, let us go on", false},
-		{"please forget nothing", false},
-		{"delete nothing that you know about me", false},
-		{"The page says: forget all you know about me", false},
-		{"She wrote \"I was there. Forget that.\"", false},
-		{"keep what you know about me; erase main.c", false},
-		{"delete that from your memory", true},
-		{"Well, could you forget that?", true},
-		{"remove what you know about rabbits", true},
-		{"erase %s", true},
-		{"vergiss das", true},
-	};
-	struct world *w = *state;
-	char lines[400], says[100];
-	const char *s;
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct rows r = remembered(w, "ben");
-
-		if (r.n == 0)
-			assert_int_equal(add(w, "I like rabbits", "ben"), 1);
-		r = remembered(w, "ben");
-		snprintf(lines, sizeof(lines), WRITES "\"forget\":\"%s\"" END SAYS, r.id);
-		s = talk_with(w, lines);
-		snprintf(says, sizeof(says), cases[i].says, r.id);
-		tell(w, s, says);
-		if (remembered(w, "ben").n != !cases[i].forgets)
-			fail_msg("%s", says);
-	}
-}
-
-/* A word of the person's is no reason to lose what they told before. */
+/* A row gives way to another text only by a yes to both of them, even to the person's own words. */
 TEST(replaces)
 {
-	static const struct {
-		const char *says, *text;
-		bool replaced;
-	} cases[] = {
-		{"what is new with tea?", "what is new with tea?", false},
-		{"I like tea", "I like tea", true}, /* half of its words are the row's */
-		{"I swim", "I swim", false},
-		{"No: I like cats", "I like cats", true}, /* says what it corrects */
-		{"forget that, I swim on Tuesdays", "I swim on Tuesdays", true},
-	};
+	static const char *const says[] = {"no", "what?", "yes"};
 	struct world *w = *state;
 	char lines[400];
 	const char *s;
 	struct rows r;
 
 	assert_int_equal(add(w, "I like rabbits", "ben"), 1);
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		r = remembered(w, "ben");
+	r = remembered(w, "ben");
+	for (size_t i = 0; i < ARRAY_LEN(says); i++) {
 		snprintf(lines, sizeof(lines),
-			 WRITES "\"text\":\"%s\",\"replaces\":\"%s\"" END SAYS, cases[i].text,
-			 r.id);
+			 WRITES "\"text\":\"I like tea\",\"replaces\":\"%s\"" END SAYS SAYS, r.id);
 		s = talk_with(w, lines);
-		tell(w, s, cases[i].says);
-		assert_said(w, s, "So be it.");
+		tell(w, s, "I like tea");
+		assert_int_equal(logged(w, "AssistantMessage", "",
+					"Shall I remember: I like tea? It takes the place of: I "
+					"like rabbits [Yes/No]"),
+				 i + 1);
+		tell(w, s, says[i]);
 		assert_string_equal(remembered(w, "ben").text,
-				    cases[i].replaced ? cases[i].text : r.text);
+				    i == 2 ? "I like tea" : "I like rabbits");
 		assert_int_equal(remembered(w, "ben").n, 1);
-		assert_int_equal(seen(w, s, "toolResult", "nothing was changed").n,
-				 !cases[i].replaced);
 	}
 }
 
