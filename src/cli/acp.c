@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/api.h"
@@ -151,94 +152,53 @@ static json_t *option(const char *id, const char *name, bool yes)
 			 "kind", yes ? "allow_once" : "reject_once");
 }
 
-static json_t *acp_yes_or_no(const char *yes, const char *name)
+/* A quote whose yes is a plain one may be answered on other terms, in a form; a question without
+ * choices, put to an editor without forms, is answered in words. */
+static void acp_put(struct acp_session *s, const json_t *ask)
 {
-	return json_pack("[o,o]", option(yes, name, true), option(WORDS_NO, WORDS_NO, false));
-}
-
-static void acp_ask_quote(struct acp_session *s, const json_t *p)
-{
-	const char *id = json_str(p, "proposal_id"), *message = json_str(p, "message");
-	const json_t *quote = json_object_get(p, "quote");
-	json_t *form = NULL, *options = NULL;
-	char yes[96];
-
-	snprintf(yes, sizeof(yes), WORDS_YES_FOR(format_most_of(quote, "costCents").text));
-	/* A yes to all three rights says so in words. */
-	if (json_get_bool(quote, "allThree", false))
-		options = acp_yes_or_no(WORDS_YES_ALL_THREE, WORDS_YES_ALL_THREE);
-	else if (s->a->forms)
-		form = json_pack("{s:{s:s,s:s,s:s}}", "terms", "type", "string", "title",
-				 WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS);
-	else
-		options = acp_yes_or_no(WORDS_YES, yes);
-	acp_ask(s, id, message, form, options);
-	snprintf(s->shown, sizeof(s->shown), "%s", id);
-}
-
-/* A question without choices, put to an editor without forms, is answered in words. */
-static void ask_question(struct acp_session *s, const char *run, const char *tool,
-			 const json_t *waits)
-{
-	const char *question = json_str(waits, "question");
-	const json_t *choices = json_object_get(waits, "choices"), *choice;
+	const char *id = json_str(ask, "id"), *text = json_str(ask, "text");
+	const json_t *choices = json_object_get(ask, "choices"), *choice;
+	bool plain = strcmp(json_str(json_array_get(choices, 0), "id"), "yes") == 0;
 	json_t *form = NULL, *options = NULL;
 	size_t i;
 
-	if (strcmp(json_str(waits, "kind"), "approval") == 0)
-		options = acp_yes_or_no(WORDS_YES, WORDS_YES);
+	if (s->a->forms && plain && id[0] == 'P')
+		form = json_pack("{s:{s:s,s:s,s:s}}", "terms", "type", "string", "title",
+				 WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS);
 	else if (json_array_size(choices) > 0)
 		options = json_array();
 	else if (s->a->forms)
 		form = json_pack("{s:{s:s,s:s}}", "answer", "type", "string", "title",
 				 WORDS_FORM_ANSWER);
-	json_array_foreach(choices, i, choice)
-	{
-		const char *text = json_string_value(choice);
-
-		json_array_append_new(options, option(text, text, true));
-	}
+	if (options != NULL)
+		json_array_foreach(choices, i, choice) json_array_append_new(
+			options, option(json_str(choice, "id"), json_str(choice, "label"),
+					strcmp(json_str(choice, "id"), "no") != 0));
 	if (form != NULL || options != NULL) {
-		acp_ask(s, tool, question, form, options);
+		acp_ask(s, id, text, form, options);
+		snprintf(s->turn.hash, sizeof(s->turn.hash), "%s", json_str(ask, "hash"));
 	} else {
-		tool_call(s, tool, question, "other", "pending", "", NULL);
-		sayf(s, WORDS_ASKS("", run, question));
+		tool_call(s, id, text, "other", "pending", "", NULL);
+		sayf(s, WORDS_ASKS("", json_str(ask, "run"), text));
 	}
-	snprintf(s->shown, sizeof(s->shown), "%s:%s", run, json_str(waits, "call_id"));
-}
-
-/* `tool` was not put to the person yet, and nothing else waits for their answer. */
-static bool acp_is_new(const struct acp_session *s, const char *tool)
-{
-	return s->turn.asked == 0 && json_object_get(s->calls, tool) == NULL;
+	snprintf(s->shown, sizeof(s->shown), "%s", id);
 }
 
 /* The first thing that waits for an answer is put to the person. false: there is none. */
 static bool ask_next(struct acp_session *s)
 {
-	json_t *quotes = NULL, *runs = NULL;
-	const json_t *v;
-	char tool[80];
+	json_t *asks = NULL;
+	const json_t *ask;
 	size_t i;
 
-	(void)dialog_quotes(&s->d, &quotes, NULL);
-	(void)dialog_runs(&s->d, false, &runs, NULL);
-	json_array_foreach(quotes, i, v)
+	(void)api_request(&s->a->c, NULL, &asks, NULL, "/asks?session=%s", s->d.id);
+	json_array_foreach(json_object_get(asks, "asks"), i, ask)
 	{
-		if (acp_is_new(s, json_str(v, "proposal_id")))
-			acp_ask_quote(s, v);
+		/* Not put to them yet, and nothing else waits for their answer. */
+		if (s->turn.asked == 0 && json_object_get(s->calls, json_str(ask, "id")) == NULL)
+			acp_put(s, ask);
 	}
-	json_array_foreach(runs, i, v)
-	{
-		const json_t *waits = json_object_get(v, "waiting_for");
-
-		snprintf(tool, sizeof(tool), "%s/%s", json_str(v, "subagent_id"),
-			 json_str(waits, "call_id"));
-		if (json_is_object(waits) && acp_is_new(s, tool))
-			ask_question(s, json_str(v, "subagent_id"), tool, waits);
-	}
-	json_decref(quotes);
-	json_decref(runs);
+	json_decref(asks);
 	return s->turn.asked != 0;
 }
 
@@ -281,35 +241,35 @@ static json_t *chosen(const struct acp_turn *t, const struct rpc *m, bool quote)
 /* Say a form's answer in words, which the runtime reads like typed ones. */
 void acp_answer(struct acp_session *s, const struct rpc *m)
 {
+	struct session_id request = id_session(); /* asking twice says it once */
 	struct acp_turn *t = &s->turn;
-	int n = (int)strcspn(t->tool, "/");
-	const char *waits = t->tool[n] != '\0' ? t->tool + n + 1 : NULL; /* the waiting call's id */
 	struct ava_error err = {0};
-	char id[32], path[64];
+	char path[80];
 	const char *text;
 	json_t *words;
 	int rv;
 
 	if (t->asked == 0 || rpc_number(m->id) != t->asked)
 		return;
-	words = chosen(t, m, waits == NULL);
+	words = chosen(t, m, t->tool[0] == 'P');
 	text = json_string_value(words);
 	t->asked = 0;
 	t->look_ms = clock_mono_ms();
-	snprintf(id, sizeof(id), "%.*s", n, t->tool);
 	if (words == NULL) {
-		sayf(s, WORDS_WAITS(id, ""));
-		snprintf(s->shown, sizeof(s->shown), waits != NULL ? "%s:%s" : "%s", id, waits);
+		sayf(s, WORDS_WAITS(t->tool, ""));
+		snprintf(s->shown, sizeof(s->shown), "%s", t->tool);
 		return;
 	}
-	snprintf(path, sizeof(path), "/proposals/%s/confirm", id);
-	rv = waits != NULL ? api_steer(&s->a->c, id, waits, text, NULL, &err)
-			   : api_post(&s->a->c, NULL, &err, path, "answer", text, NULL);
+	snprintf(path, sizeof(path), "/asks/%s", t->tool);
+	rv = api_post(&s->a->c, NULL, &err, path, "text", text, "hash", t->hash, "request_id",
+		      request.text, NULL);
 	if (rv != 0) {
 		sayf(s, "%s", err.text);
 	} else {
-		if (waits == NULL)
+		if (t->tool[0] != 'S')
 			snprintf(t->words, sizeof(t->words), "%s", text);
+		if (t->tool[0] == 'M') /* no event names it */
+			tool_end(s, t->tool, strcmp(text, "no") != 0, text);
 		/* The outcome comes as an event; the request itself may have taken long. */
 		t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	}
@@ -444,7 +404,7 @@ static void show_waiting(struct acp_session *s, const json_t *c)
 	const char *state = json_str(c, "state");
 	char tool[80];
 
-	snprintf(tool, sizeof(tool), "%s/%s", json_str(c, "subagentId"), json_str(c, "callId"));
+	snprintf(tool, sizeof(tool), "%s:%s", json_str(c, "subagentId"), json_str(c, "callId"));
 	if (strcmp(state, "asked") != 0 && strcmp(state, "parked") != 0)
 		settled(s, tool, strcmp(state, "answered") == 0 || strcmp(state, "waits") == 0,
 			json_str(c, "answer"));

@@ -33,8 +33,9 @@ struct acp_turn {
 	int64_t look_ms;     /* when the daemon is asked whether the turn is over */
 	int64_t asked;       /* id of our request to the editor; 0: none */
 	bool form;           /* `asked` shows a form, else options */
-	char tool[80];   /* what `asked` is about: "P-…", or "S-…/" and the call that waits */
-	char words[256]; /* beginning of the last answer's words */
+	char tool[48];       /* the Ask that `asked` is about */
+	char hash[65];       /* of the Ask as it was shown */
+	char words[256];     /* beginning of the last answer's words */
 };
 
 struct acp_session {

@@ -67,7 +67,7 @@ class Editor:
         self.lines = queue.Queue()
         self.updates, self.asked, self.sent, self.next = [], [], {}, 0
         self.taken_back = []
-        self.answer = answer or (lambda request: "Yes")
+        self.answer = answer or (lambda request: "yes")
         threading.Thread(target=self._read, daemon=True).start()
         if start:
             self.initialized = self.call("initialize", protocolVersion=1,
@@ -255,9 +255,9 @@ def test_strange_answers():
     ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
     f = Editor(capabilities={"elicitation": {"form": {}}})
     for editor, name, answer in (
-            (e, "a cancelled one that names an option is no answer to a permission", {"outcome": {"outcome": "cancelled", "optionId": "Yes"}}),
+            (e, "a cancelled one that names an option is no answer to a permission", {"outcome": {"outcome": "cancelled", "optionId": "yes"}}),
             (e, "a form's is no answer to a permission", {"action": "accept"}),
-            (f, "an option is no answer to a form", {"outcome": {"outcome": "selected", "optionId": "Yes"}}),
+            (f, "an option is no answer to a form", {"outcome": {"outcome": "selected", "optionId": "yes"}}),
             (f, "a condition that is no text is no answer to a form", {"action": "accept", "content": {"terms": 5}})):
         editor.answer, editor.updates = lambda r, answer=answer: answer, []
         editor.prompt(editor.new(), FIND)
@@ -267,7 +267,7 @@ def test_strange_answers():
     e.answer, e.asked = lambda r: None, e.asked[:1]
     n = asks(e, e.new(), FIND, 2)
     for _ in range(3):
-        e.reply(e.asked[1], "Yes")
+        e.reply(e.asked[1], "yes")
     e.put(id=e.asked[1]["id"] + 1, result={})
     check("an answer that comes three times is one", e.until(n)["result"]["stopReason"] == "end_turn"
           and e.said().count("Spawning") == 1, e.said())
@@ -293,7 +293,7 @@ def test_torn_answer():
     """A yes in which a character is none is no yes, and nobody waits for it."""
     e = Editor(answer=lambda r: None)
     n = asks(e, e.new(), FIND)
-    e.write('{"jsonrpc":"2.0","id":%d,"result":{"outcome":{"outcome":"selected","optionId":"Yes\\ud83d"}}}\n' % e.asked[0]["id"])
+    e.write('{"jsonrpc":"2.0","id":%d,"result":{"outcome":{"outcome":"selected","optionId":"yes\\ud83d"}}}\n' % e.asked[0]["id"])
     check("an answer that is torn ends the turn", e.until(n)["result"]["stopReason"] == "end_turn"
           and "please answer yes or no" in e.said() and "Spawning" not in e.said(), e.said())
     ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
@@ -436,7 +436,7 @@ def test_elsewhere():
     check("the turn ends", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
     check("the permission is taken back", e.taken_back == [e.asked[0]["id"]], e.taken_back)
     check("and the quote failed", e.kinds("tool_call_update")[-1]["status"] == "failed", e.updates)
-    e.reply(e.asked[0], "Yes")
+    e.reply(e.asked[0], "yes")
     check("a late answer starts nothing", e.prompt(s, "hello")["stopReason"] == "end_turn"
           and daemon("/sessions/" + s)["live_runs"] == 0)
 
@@ -531,7 +531,7 @@ def test_killed():
     e = Editor(answer=lambda r: None, AVA_AVAD=T + "/slow-avad")
     n = asks(e, e.new(), FIND)
     os.kill(daemon_pid(), signal.SIGKILL)
-    e.reply(e.asked[0], "Yes")
+    e.reply(e.asked[0], "yes")
     check("a yes that comes after the daemon was killed starts what was quoted, once, however long the next one takes to start",
           e.until(n)["result"]["stopReason"] == "end_turn" and e.said().count("Spawning") == 1, e.updates)
     e.close()
@@ -762,7 +762,7 @@ def test_questions():
           len(e.asked) == 2 and "search_codebase" in json.dumps(e.asked[1]["params"]["toolCall"]), e.asked)
     run = daemon("/runs?all=1&limit=1")["runs"][0]
     log = open(f"{os.environ['AVA_DATA_ROOT']}/logs/subagents/{run['subagent_id']}.jsonl", encoding="utf-8").read()
-    check("and has it", '"state":"answered"' in log and '"answer":"Yes"' in log, run)
+    check("and has it", '"state":"answered"' in log and '"answer":"yes"' in log, run)
     run = start_run(s, asks_person(choices=["json", "yaml"]))
     until(lambda: daemon("/runs/" + run)["status"] == "waiting")
     e.asked, e.answer = [], lambda r: "yaml"

@@ -43,7 +43,7 @@ class Watched(Editor):
             if "id" in m:
                 self.asked.append(m)
                 self.step(name)
-                self.reply(m, "Yes")
+                self.reply(m, "yes")
                 self.step("the answer to " + name)
             elif m["method"] == "session/update":
                 self.updates.append(m["params"])

@@ -17,7 +17,7 @@ const editor = acp
 	.client({ name: "test" })
 	.onRequest(acp.methods.client.session.requestPermission, (ctx) => {
 		seen.asked.push(ctx.params.options.map((o) => o.optionId));
-		return { outcome: { outcome: "selected", optionId: "Yes" } };
+		return { outcome: { outcome: "selected", optionId: "yes" } };
 	})
 	.onNotification(acp.methods.client.session.update, (ctx) => {
 		const { sessionUpdate, content } = ctx.params.update;

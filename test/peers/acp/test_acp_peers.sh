@@ -36,7 +36,7 @@ exits 'and closes them' 0
 # --- the SDK
 run timeout 100 "$node" "$here/client.mjs" "$T/tree" parse_header
 exits 'a client of the SDK goes through a session' 0
-equal 'which ends, asked once, and is listed' '[1,"end_turn",[["Yes","No"]],true]' \
+equal 'which ends, asked once, and is listed' '[1,"end_turn",[["yes","no"]],true]' \
 	"$(jq -c '[.version, .stop, .asked, .sessions >= 1]' "$OUT")"
 contains 'with the finding' 'parse_header is defined at parser.c:1' "$OUT"
 equal 'a load brings the conversation' true "$(jq '.replayed | test("Find where parse_header")' "$OUT")"
