@@ -15,6 +15,7 @@
 #include "ava/verbs.h"
 #include "base/error.h"
 #include "base/words.h"
+#include "codec/utf8.h"
 #include "subagent/person.h"
 #include "subagent/quote.h"
 #include "subagent/rights.h"
@@ -48,11 +49,23 @@ static void ask_write_quote_text(struct jw *w, const struct proposal *p)
 	buf_fini(&text);
 }
 
+/* Words of a model, with what could turn or hide them made visible. */
+static void ask_write_shown(struct jw *w, const char *key, const char *text)
+{
+	struct buf b;
+
+	buf_init(&b, 8u << 20);
+	if (utf8_terminal(&b, text, strlen(text), true) != 0)
+		w->out->failed = true;
+	jw_strn(w, key, b.data ? b.data : "", b.len);
+	buf_fini(&b);
+}
+
 static void ask_write_choice(struct jw *w, const char *id, const char *label, const char *effect)
 {
 	jw_object(w, NULL);
 	jw_str(w, "id", id);
-	jw_str(w, "label", label);
+	ask_write_shown(w, "label", label);
 	jw_str(w, "effect", effect);
 	jw_end(w);
 }
@@ -218,11 +231,13 @@ void ask_write(struct jw *w, const char *key, const struct ask *a)
 		jw_int(w, "number", p->number);
 		ask_write_quote_text(w, p);
 	} else {
-		jw_str(w, "text", q ? q->text : a->talk->ask->question);
+		ask_write_shown(w, "text", q ? q->text : a->talk->ask->question);
 		jw_bool(w, "whole", !q || !person_cut(q));
 	}
 	ask_write_choices(w, a);
 	ask_write_fields(w, a);
+	if (q && q->fallback)
+		ask_write_shown(w, "default", q->fallback);
 	verb_time(w, "since", a->since_ms);
 	verb_time(w, "until", a->until_ms);
 	jw_str(w, "state", p && p->step != STEP_PENDING ? proposal_state(p) : "open");

@@ -811,10 +811,17 @@ static void add_whole(struct buf *out, const char *head, unsigned number, const 
 
 int quote_rest(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
+	const char *cwd = "";
+
 	for (unsigned i = 0; i < n; i++) {
 		const struct run_spec *s = specs[i];
 		unsigned number = n > 1 ? i + 1 : 0;
 
+		if (strcmp(s->cwd, cwd) != 0) {
+			cwd = s->cwd;
+			buf_addf(out, "\n" WORDS_QUOTE_FOLDER(""));
+			utf8_terminal(out, cwd, strlen(cwd), false); /* kept on our line */
+		}
 		if (quote_hides_task(s))
 			add_whole(out, "Task", number, s->task);
 		if (chars_hidden(s->rationale, s->group.id[0] ? 0 : SENTENCE_CHARS) > 0)

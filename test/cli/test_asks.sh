@@ -25,6 +25,7 @@ equal 'yes and no, and what they do' 'yes starts it as quoted no starts nothing'
 	"$(jq -r '[.choices[] | .id, .effect] | join(" ")' "$T/one")"
 contains 'the text has the schema' 'canary' "$T/one"
 contains 'and the context, whole' 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' "$T/one"
+contains 'the folder' "Folder: $T/src" "$T/one"
 contains 'and ends with the question' 'Proceed? [Yes/No]"' "$T/one"
 equal 'what may be set' 'max_cost_cents timeout max_tokens max_iterations model role preset extended_thinking without' \
 	"$(jq -r '[.fields[].name] | join(" ")' "$T/one")"
@@ -69,7 +70,7 @@ exits 'no words' 2
 # --- a run that asks
 
 cat >"$T/asks.jsonl" <<-'END'
-	{"tool_calls":[{"name":"ask_person","args":{"question":"Which?","choices":["json","yaml"]}}]}
+	{"tool_calls":[{"name":"ask_person","args":{"question":"Which?\u202e","choices":["json","yaml"],"default":"json"}}]}
 	{"tool_calls":[{"name":"search_codebase","args":{"pattern":"kettle"}}]}
 	{"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"done","confidence":1}}]}
 END
@@ -80,6 +81,7 @@ check 'a question' wait_for 20 waits question
 id=$(jq -r .id "$T/one")
 equal 'its id names the call' "$r:c1.1" "$id"
 equal 'its choices' 'json yaml' "$(jq -r '[.choices[].id] | join(" ")' "$T/one")"
+equal 'what could turn its words is visible, and its answer without one' 'Which?\u{202e} json' "$(jq -r '"\(.text) \(.default)"' "$T/one")"
 equal 'nothing to set' 400 "$(code "/asks/$id" '{"set":{"timeout":5}}')"
 equal 'an answer' 200 "$(code "/asks/$id" '{"choice":"yaml","request_id":"one","hash":"'"$(jq -r .hash "$T/one")"'"}')"
 equal 'the same request hears the same' 200 "$(code "/asks/$id" '{"choice":"yaml","request_id":"one"}')"
