@@ -9,41 +9,50 @@ export interface Rights {
   out: boolean;
 }
 export type Source = "built-in" | "project" | "user" | "claude";
-export interface Quote {
-  minutes: [number, number];
-  costCents: number | null;
-  tokens: number;
-  tools: string[];
-  model: string;
-  fallback?: string[];
-  role: string;
-  roleFile?: { source: Source; path: string; hash: string }; // of a role that is not built in
-  rights: Rights;
-  allThree: boolean; // one run has them all
-  grants: string[];
-  rationale: string;
-  members?: Quote[];
-}
 export interface Limits {
   timeout?: number;
   max_cost_cents?: number;
   max_tokens?: number;
   max_iterations?: number;
 }
-export interface Proposal {
-  proposal_id: string;
-  state: "pending" | "confirmed" | "rejected" | "expired" | "replaced";
-  created_at: string;
-  expires_at: string;
-  subagent_id: string;
-  quote: Quote;
-  message: string;
-  config: Record<string, unknown>;
-  config_hash: string;
-  changes: string;
-  replaces?: string;
-  replaced_by?: string;
-  session_id?: string;
+// What a person sees, in order (doc/ITEMS.md).
+export interface Item {
+  lsn: number;
+  at: string;
+  kind: "said" | "proposed" | "started" | "doing" | "asked" | "answered" | "result" | "failed" | "expired" | "noted";
+  session: string;
+  run: string;
+  role: string;
+  ask: string;
+  title: string;
+  text: string;
+  cut?: boolean; // there is more than `text`
+  detail: Record<string, unknown>;
+}
+// What waits for a person (doc/ASKS.md).
+export interface Field {
+  name: string;
+  type: "number" | "integer" | "string" | "boolean" | "list";
+  now?: number | string | boolean;
+  min?: number;
+  max?: number;
+  choices?: string[];
+}
+export interface Ask {
+  id: string;
+  kind: string;
+  hash: string;
+  session: string;
+  run: string;
+  number?: number;
+  text: string;
+  whole: boolean;
+  choices: { id: string; label: string; effect: string }[];
+  fields: Field[];
+  default?: string; // its answer when nobody gives one
+  since: string;
+  until: string;
+  state: string; // "open", or what became of it
 }
 export type Status =
   | "starting" | "queued" | "running" | "waiting" | "parked"
@@ -66,7 +75,6 @@ export interface Run {
   current_activity: string;
   progress?: string; // "reply 7 of 20; the model is reading (2 min)", while it is running
   last_tool_call?: { name: string; at: string };
-  waiting_for?: { call_id: string; kind: string; question: string; choices?: string[]; default?: string; asked_at: string; expires_at: string };
   limits: Limits;
   rights?: Rights;
   session_id: string;
@@ -243,7 +251,8 @@ export interface ClaudeSettings {
 export const signedIn = signal(false);
 
 export class ApiError extends Error {
-  constructor(readonly status: number, readonly code: string, message: string) {
+  // `ask`: as it is now, where the answer was to one that is not what was shown any more.
+  constructor(readonly status: number, readonly code: string, message: string, readonly ask?: Ask) {
     super(message);
   }
 }
@@ -281,7 +290,7 @@ async function ask(method: string, path: string, body?: unknown, stop?: AbortSig
   if (answer.status === 401) signedIn.value = false;
   if (answer.ok) return answer;
   const data = await answer.json().catch(() => null);
-  throw new ApiError(answer.status, data?.error?.code ?? "", data?.error?.message ?? `The daemon answered ${answer.status}.`);
+  throw new ApiError(answer.status, data?.error?.code ?? "", data?.error?.message ?? `The daemon answered ${answer.status}.`, data?.ask);
 }
 
 async function call<T>(method: string, path: string, body?: unknown, stop?: AbortSignal): Promise<T> {

@@ -5,7 +5,7 @@ import { signedIn, signOut } from "./api";
 import { keep } from "./kept";
 import { keys, lettersAct, setLettersAct, useKeys } from "./keys";
 import { address, go, place } from "./router";
-import { claudeSessions, health, pending, problem, sessions } from "./store";
+import { asks, claudeSessions, health, problem, sessions } from "./store";
 import { link } from "./stream";
 import { attempt, Empty, Guard, Modal, Sure, Toasts } from "./ui";
 import { AgentLog } from "./views/agentlog";
@@ -70,7 +70,7 @@ function Side() {
   return (
     <aside class={sideOpen.value ? "side open" : "side"} aria-label="Sessions" onClick={() => (sideOpen.value = false)}>
       <ul>
-        <li><a href={address("board")} aria-current={at.view === "board" && !at.id ? "page" : undefined}>All runs {pending.value.length ? <span class="tag yellow">{pending.value.length} to answer</span> : null}</a></li>
+        <li><a href={address("board")} aria-current={at.view === "board" && !at.id ? "page" : undefined}>All runs {asks.value.size ? <span class="tag yellow">{asks.value.size} to answer</span> : null}</a></li>
       </ul>
       <h2>Conversations</h2>
       {sessions.value.length === 0 ? <p class="soft" style="padding: 0 8px">None yet. <code>ava</code> in a terminal begins one.</p> : null}

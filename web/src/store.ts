@@ -2,13 +2,13 @@
 // in between. Events say what happened; a run's figures are asked for again, at most every 200 ms
 // for each, when something of it happened.
 import { computed, effect, signal } from "@preact/signals";
-import { get, signedIn, type Agent, type AvaEvent, type ClaudeTask, type ClaudeSession, type ClaudeSettings, type Health, type Proposal, type RoleList, type Run, type Session, type Verified } from "./api";
+import { get, signedIn, type Agent, type Ask, type AvaEvent, type ClaudeTask, type ClaudeSession, type ClaudeSettings, type Health, type Item, type RoleList, type Run, type Session, type Verified } from "./api";
 import { place } from "./router";
 import { Stream } from "./stream";
 
 export const health = signal<Health | null>(null);
 export const runs = signal<ReadonlyMap<string, Run>>(new Map());
-export const proposals = signal<ReadonlyMap<string, Proposal>>(new Map());
+export const asks = signal<ReadonlyMap<string, Ask>>(new Map()); // those that are open
 export const sessions = signal<Session[]>([]);
 export const claudeSessions = signal<ClaudeSession[]>([]);
 export const claudeSettings = signal<ClaudeSettings>({ AGENT_FILE_CAP: 20, AGENT_LOG_MAX: 8, AGENT_STALE_MS: 300000, AGENT_COOLDOWN_MS: 180000 });
@@ -22,10 +22,9 @@ export const RUNS_SHOWN = 500; // ended ones on the board; older ones are found 
 
 export const live = (r: Run) => r.status === "starting" || r.status === "queued" || r.status === "running" || r.status === "waiting" || r.status === "parked";
 export const runList = computed(() => [...runs.value.values()].sort((a, b) => b.started_at.localeCompare(a.started_at)));
-export const pending = computed(() => [...proposals.value.values()].filter((p) => p.state === "pending"));
+export const askOf = (run: string) => [...asks.value.values()].find((a) => a.run === run);
 
-let stream: Stream | null = null;
-export const theStream = () => stream!;
+export const stream = new Stream();
 
 function putRun(r: Run) {
   const next = new Map(runs.value);
@@ -62,10 +61,17 @@ export const refreshHealth = later(async () => {
 export const refreshSessions = later(async () => {
   sessions.value = (await get<{ sessions: Session[] }>("/api/v1/sessions")).sessions;
 }, 300);
-export const refreshProposals = later(async () => {
-  const all = (await get<{ proposals: Proposal[] }>("/api/v1/proposals")).proposals;
-  proposals.value = new Map(all.map((p) => [p.proposal_id, p]));
+export const refreshAsks = later(async () => {
+  const all = (await get<{ asks: Ask[] }>("/api/v1/asks")).asks;
+  asks.value = new Map(all.map((a) => [a.id, a]));
 }, 50);
+// One as an answer gave it: answered, or another one in its place.
+export function putAsk(a: Ask, was: string) {
+  const next = new Map(asks.value);
+  next.delete(was);
+  if (a.state === "open") next.set(a.id, a);
+  asks.value = next;
+}
 export const refreshClaude = later(async () => {
   const all = await get<{ settings: ClaudeSettings; sessions: ClaudeSession[] }>("/api/v1/claude/sessions");
   claudeSettings.value = all.settings;
@@ -110,18 +116,19 @@ const LOOK_MS = 3000, LOOKED_AT = 20;
 setInterval(() => {
   if (!signedIn.value || document.hidden) return;
   if (sessions.value.some((s) => s.status === "busy")) refreshSessions();
-  for (const r of runList.value.filter((r) => r.status === "running").slice(0, LOOKED_AT)) refreshRun(r.subagent_id);
+  const working = runList.value.filter((r) => r.status === "running");
+  if (working.length) refreshHealth();
+  for (const r of working.slice(0, LOOKED_AT)) refreshRun(r.subagent_id);
 }, LOOK_MS);
 
 function onEvent(e: AvaEvent) {
-  if (e.eventType.startsWith("Spawn")) refreshProposals();
-  if (e.eventType === "UserMessage" || e.eventType === "AssistantMessage" || e.eventType === "SessionStart") refreshSessions();
-  const run = e.agentId.startsWith("S-") ? e.agentId : (e.content.subagentId as string | undefined);
-  if (run) refreshRun(run);
-  if (e.eventType === "SubagentSpawn" || e.eventType === "SubagentComplete" || e.eventType === "InferEnd") {
-    refreshHealth();
-    refreshSessions();
-  }
+  if (e.agentId.startsWith("S-")) refreshRun(e.agentId);
+}
+function onItem(i: Item) {
+  if (i.ask) refreshAsks();
+  if (i.run) refreshRun(i.run);
+  if (i.kind !== "doing") refreshSessions();
+  if (i.kind === "started" || i.kind === "result" || i.kind === "failed") refreshHealth();
 }
 
 // All logs are read for it, so it waits until what the person came for is there.
@@ -151,8 +158,8 @@ async function loadFirst() {
 export async function start() {
   const h = await get<Health>("/api/v1/health");
   health.value = h;
-  stream = new Stream(h.journal.lsn);
   stream.onEvent(onEvent);
+  stream.onItem(onItem);
   stream.onMessage((m) => {
     if (m.type !== "agent-update") return;
     refreshClaude();
@@ -170,12 +177,13 @@ export async function start() {
     loadRuns().catch(() => {});
     refreshHealth();
     refreshSessions();
-    refreshProposals();
+    refreshAsks();
     refreshClaude();
     refreshAgents();
   });
+  stream.begin(h.journal.lsn);
   refreshSessions();
-  refreshProposals();
+  refreshAsks();
   refreshClaude();
   await loadFirst();
   setTimeout(() => verify().catch(() => {}), VERIFY_MS);

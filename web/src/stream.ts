@@ -1,14 +1,15 @@
-// One stream of events for the whole tab, read with fetch since EventSource signs nothing. It is
-// resumed behind the last lsn it gave, so that nothing is lost or given twice, also when the
-// daemon was restarted meanwhile.
+// One stream of events for the whole tab, and of the Items that are made of them, read with fetch since
+// EventSource signs nothing. It is resumed with the last event it gave, whose Item may have been cut off,
+// so that nothing is lost or given twice, also when the daemon was restarted meanwhile.
 import { signal } from "@preact/signals";
-import { holds, send, signedIn, type AvaEvent } from "./api";
+import { holds, send, signedIn, type AvaEvent, type Item } from "./api";
 import { Refused } from "./sign";
 
 export type Link = "connecting" | "live" | "away";
 export const link = signal<Link>("connecting");
 
 type OnEvent = (e: AvaEvent) => void;
+type OnItem = (i: Item) => void;
 type OnMessage = (m: { type: string; sessionId: string }) => void;
 
 const WAIT_MS = [250, 500, 1000, 2000, 5000];
@@ -35,16 +36,18 @@ function shown(): Promise<void> {
 
 export class Stream {
   private events = new Set<OnEvent>();
+  private items = new Set<OnItem>();
   private messages = new Set<OnMessage>();
   private again = new Set<() => void>();
   private tries = 0;
-  private lsn: number;
+  private lsn = 0; // of the last event
+  private item = 0; // of the last Item
   private stop = new AbortController();
   private hiding = 0;
 
-  // Events behind this lsn are wanted.
-  constructor(after: number) {
-    this.lsn = after;
+  // Events behind this lsn are wanted. Who listens before hears them all.
+  begin(after: number) {
+    this.lsn = this.item = after;
     document.addEventListener("visibilitychange", () => this.hide());
     this.hide();
     void this.run();
@@ -52,6 +55,10 @@ export class Stream {
   onEvent(f: OnEvent) {
     this.events.add(f);
     return () => this.events.delete(f);
+  }
+  onItem(f: OnItem) {
+    this.items.add(f);
+    return () => this.items.delete(f);
   }
   onMessage(f: OnMessage) {
     this.messages.add(f);
@@ -75,7 +82,7 @@ export class Stream {
       const stop = (this.stop = new AbortController());
       let timer = setTimeout(() => stop.abort(), SILENCE_MS);
       try {
-        const answer = await send("GET", `/api/v1/events?agents=true&after=${this.lsn}`, undefined, stop.signal);
+        const answer = await send("GET", `/api/v1/events?agents=true&items=1&after=${Math.max(0, this.lsn - 1)}`, undefined, stop.signal);
         if (answer.status === 401) signedIn.value = false;
         if (!answer.ok || !answer.body) throw new Error(String(answer.status));
         await holds(true);
@@ -108,16 +115,20 @@ export class Stream {
     const frames = text.split("\n\n");
     const rest = frames.pop()!;
     for (const frame of frames) {
-      let id = 0, data = "";
+      let id = 0, type = "", data = "";
       for (const line of frame.split("\n")) {
         if (line.startsWith("id: ")) id = Number(line.slice(4));
+        else if (line.startsWith("event: ")) type = line.slice(7);
         else if (line.startsWith("data: ")) data += line.slice(6);
       }
       if (!data) continue;
       const value = JSON.parse(data);
       if (id === 0) {
         if (value.type) for (const f of this.messages) f(value);
-      } else if (id > this.lsn) {
+      } else if (type === "item" && id > this.item) {
+        this.item = id;
+        for (const f of this.items) f(value);
+      } else if (type !== "item" && id > this.lsn) {
         this.lsn = id;
         for (const f of this.events) f(value);
       }

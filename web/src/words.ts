@@ -52,7 +52,7 @@ function seen(r: Run): number {
   return at;
 }
 export const unreadable = (n: number, first: string) =>
-  `${n} line${n === 1 ? "" : "s"} of this conversation's file cannot be read and ${n === 1 ? "is" : "are"} left out; the first: ${first}`;
+  `${n} line${n === 1 ? "" : "s"} of the log cannot be read and ${n === 1 ? "is" : "are"} left out; the first: ${first}`;
 export const cut = (text: string, max: number) => ([...text].length > max ? [...text].slice(0, max).join("") + "…" : text);
 // A line of what is Markdown elsewhere: without its marks.
 export const plain = (text: string) => text.replace(/\*\*|~~|`+/g, "").replace(/^\s*(#{1,6}|>|[-*+])\s+/gm, "").replace(/\s+/g, " ").trim();

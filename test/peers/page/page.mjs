@@ -124,22 +124,22 @@ async function proposing() {
   await page.selectOption("dialog select", "code_reviewer");
   await page.fill("dialog input.mono", src);
   await page.click("dialog button.primary");
-  const card = page.locator(".proposal");
+  const card = page.locator(".ask.card");
   await card.waitFor();
-  ok(/look at the kettle/.test(await card.innerText()) && /read_file/.test(await card.innerText()) && /Stops at/.test(await card.innerText()), "a task from the page is a quote on the board", await card.innerText());
+  ok(/look at the kettle/.test(await card.innerText()) && /read_file/.test(await card.innerText()) && /stops at/.test(await card.innerText()), "a task from the page is a quote on the board", await card.innerText());
   await shot("quote");
   await card.getByRole("button", { name: "Change" }).click();
-  await card.locator("form input").fill("max 10 cents");
+  await card.getByLabel("What shall be different?").fill("max 10 cents");
   await page.keyboard.press("Enter");
-  await soon(async () => (await card.innerText()).includes("changed"), "the new quote");
-  ok((await card.innerText()).includes("$0.10"), "a change in words is a new quote that says what changed", await card.innerText());
+  await soon(async () => (await card.innerText()).includes("$0.10"), "the new quote");
+  ok(/instead of \$1\.00|changed/i.test(await card.innerText()), "a change in words is a new quote that says what changed", await card.innerText());
   await card.focus();
   await page.keyboard.press("y");
   await card.getByRole("button", { name: "Start it? y again" }).waitFor();
   await page.keyboard.press("y");
   const running = page.getByRole("region", { name: /^Running/ }).locator(".card");
   await running.waitFor();
-  ok((await page.locator(".proposal").count()) === 0, "yes, pressed twice, starts it by the keyboard");
+  ok((await page.locator(".ask.card").count()) === 0, "yes, pressed twice, starts it by the keyboard");
   const id = await running.getAttribute("data-run");
   await running.getByRole("button", { name: "Steer" }).click();
   await running.locator("form input").fill("only the lid");
@@ -152,8 +152,8 @@ async function proposing() {
   ok(JSON.parse(ava("status", id, "--json")).status === "cancelled", "cancelled from the page is cancelled");
   await page.locator(`[data-run="${id}"]`).getByRole("button", { name: "Resume" }).click();
   await card.waitFor();
-  const first = (await card.getAttribute("data-proposal"));
-  await card.getByRole("button", { name: "Yes, start" }).click();
+  const first = (await card.getAttribute("data-ask"));
+  await card.getByRole("button", { name: "Yes", exact: true }).click();
   await running.waitFor();
   const { body } = await call("GET", `/api/v1/proposals/${first}`);
   ok(body.state === "confirmed" && body.subagent_id === (await running.getAttribute("data-run")), "and goes on when its quote is answered", JSON.stringify(body));
@@ -164,7 +164,7 @@ async function proposing() {
   await page.fill("dialog textarea", "never mind");
   await page.click("dialog button.primary");
   await card.waitFor();
-  await card.getByRole("button", { name: "No" }).click();
+  await card.getByRole("button", { name: "No", exact: true }).click();
   await soon(async () => (await card.count()) === 0, "the quote to go");
   ok(ava("proposals", "--json").trim() === "[]", "no is no");
 }
@@ -173,12 +173,12 @@ async function proposing() {
 async function allThree() {
   await goTo("#/");
   const { status, body } = await call("POST", "/api/v1/runs", { task: "what do others say of the kettle?", role: "researcher", cwd: src, grants: ["fetch_any"], model: script("three", submit("they like it")) });
-  const card = page.locator(`[data-proposal="${body.proposal_id}"]`);
+  const card = page.locator(`[data-ask="${body.proposal_id}"]`);
   await card.waitFor();
   const told = await card.innerText();
-  ok(status === 201 && body.quote.allThree && /could read your data, read what strangers wrote and send data out/.test(told) && /all three together/.test(told),
+  ok(status === 201 && body.quote.allThree && /could read your data, read what strangers wrote and send data out/.test(told),
     "a quote with all three rights says in words what they are together", told);
-  ok((await card.getByRole("button", { name: "Yes, start" }).count()) === 0, "and has no plain yes");
+  ok((await card.getByRole("button", { name: "Yes", exact: true }).count()) === 0, "and has no plain yes");
   await shot("all-three");
   await card.focus();
   await page.keyboard.press("y");
@@ -209,10 +209,10 @@ async function custom() {
   ok((await lid.evaluate((e) => e.disabled)) && /the project's/.test(await lid.innerText()), "roles are those of the folder, and one that nobody trusts cannot be chosen", await lid.innerText());
   await page.selectOption("dialog select", "teapot");
   await page.click("dialog button.primary");
-  const card = page.locator(".proposal");
+  const card = page.locator(".ask.card");
   await card.waitFor();
-  ok(/yours:.*teapot\.md/.test((await card.innerText()).replace(/\n/g, " ")), "a quote names the file of a role that is not built in", await card.innerText());
-  await card.getByRole("button", { name: "No" }).click();
+  ok(/Role: teapot, from .*teapot\.md/.test(await card.innerText()), "a quote names the file of a role that is not built in", await card.innerText());
+  await card.getByRole("button", { name: "No", exact: true }).click();
   await soon(async () => (await card.count()) === 0, "the quote to go");
 }
 
@@ -636,7 +636,7 @@ async function searching() {
 
 async function everybody() {
   const done = JSON.parse(ava("ps", "-a", "--json")).find((r) => r.status === "success").subagent_id;
-  const places = { board: "#/", run: `#/run/${done}`, trace: `#/run/${done}?tab=trace`, timeline: `#/run/${done}?tab=time`, events: `#/run/${done}?tab=events`, logs: "#/logs", costs: "#/costs", memory: "#/memory", hostile: `#/run/${attacked}`, patch: `#/run/${patched}?tab=patch`, claude: "#/claude/log" };
+  const places = { board: "#/", run: `#/run/${done}`, trace: `#/run/${done}?tab=trace`, timeline: `#/run/${done}?tab=time`, events: `#/run/${done}?tab=events`, logs: "#/logs", costs: "#/costs", memory: "#/memory", hostile: `#/run/${attacked}`, patch: `#/run/${patched}?tab=patch`, claude: "#/claude/log", talk: `#/session/${(await call("GET", "/api/v1/sessions")).body.sessions.find((s) => s.title === "make tea")?.session_id}` };
   for (const theme of ["light", "dark"]) {
     await page.evaluate((t) => (document.documentElement.dataset.theme = t), theme);
     for (const [name, hash] of Object.entries(places)) {

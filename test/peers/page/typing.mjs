@@ -16,14 +16,14 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
 
   async function changing() {
     await goTo("#/");
-    const id = await quote("look at the lid"), card = page.locator(`[data-proposal="${id}"]`), look = await theme();
+    const id = await quote("look at the lid"), card = page.locator(`[data-ask="${id}"]`), look = await theme();
     await card.getByRole("button", { name: "Change" }).click();
     await type("yes, but max 20 cents");
     const field = card.getByLabel("What shall be different?");
     ok((await field.inputValue()) === "yes, but max 20 cents" && (await proposal(id)).state === "pending", "words typed behind a click on Change stand in its field and start nothing", await card.innerText());
     await page.keyboard.press("Escape");
     ok((await field.count()) === 0 && (await hasFocus(card)), "Escape closes it, and the card has the keyboard");
-    await card.locator(".task").click();
+    await card.locator(".ask-text").click();
     await type("yes, but max 20 cents");
     await type("yes, no", 0);
     const { state } = await proposal(id);
@@ -36,7 +36,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
       return (p.replaced_by || p.state === "confirmed") && q;
     }, "the change");
     ok(last.quote.costCents <= 20, "sent, they are what holds", JSON.stringify(last.quote));
-    if (last.state === "pending") await page.locator(`[data-proposal="${last.proposal_id}"]`).getByRole("button", { name: "No" }).click();
+    if (last.state === "pending") await page.locator(`[data-ask="${last.proposal_id}"]`).getByRole("button", { name: "No", exact: true }).click();
     else await call("POST", `/api/v1/runs/${last.subagent_id}/cancel`, {});
   }
 
@@ -123,9 +123,9 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await folder.click({ clickCount: 3 });
     await type(src, 0);
     await page.keyboard.press("Enter");
-    const card = page.locator(".proposal");
+    const card = page.locator(".ask.card");
     await card.waitFor();
-    await card.getByRole("button", { name: "No" }).click();
+    await card.getByRole("button", { name: "No", exact: true }).click();
     const toast = page.locator(".toast").last();
     await toast.waitFor();
     await page.getByRole("button", { name: "Keys" }).click();
@@ -218,6 +218,100 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     ok(/There is no page “nowhere”/.test(await page.locator("main").innerText()), "and so is an address");
   }
 
+  // A conversation from a task to its result, by words and by buttons.
+  async function conversing() {
+    const drink = script("drink", { tool_calls: [{ name: "ask_person", args: { question: "Milk or lemon?", choices: ["milk", "lemon"], default: "milk" } }] }, submit("It is tea, with **lemon**."));
+    const propose = (task) => ({ text: "I could do that.", tool_calls: [{ name: "spawn_subagent", args: { task, role: "code_reviewer", model: drink } }] });
+    const whole = `Look at ${"every lid of every kettle, and at what hangs on it; ".repeat(80)}to the END OF IT.`;
+    const model = script("host", propose("make tea"), { text: "Shall I?" }, { text: "Only when you say so." }, { text: "Lemon it is." }, { text: "The tea is ready." }, propose(whole), { text: "That is long." },
+      { text: "For the tea. Shall I rest?" }, ...Array.from({ length: 6 }, () => ({ text: "As you like." })));
+    const id = (await call("POST", "/api/v1/sessions", { model, cwd: src })).body.session_id;
+    const list = page.locator("ol.said"), card = list.locator(".ask"), field = page.getByLabel("Say something to Ava");
+    const runs = async () => (await call("GET", "/api/v1/runs?all=1")).body.runs.filter((r) => r.session_id === id);
+    // The end of it stands in the list and in the window, and is the last of the list.
+    const last = (place) => place.evaluate((e) => {
+      const r = e.getBoundingClientRect(), li = e.closest("li"), box = li.parentElement.getBoundingClientRect();
+      return li === li.parentElement.lastElementChild && r.bottom <= box.bottom + 1 && r.bottom <= innerHeight && r.bottom > box.top;
+    });
+    const say = async (words) => {
+      await field.click();
+      await type(words);
+      await page.keyboard.press("Enter");
+    };
+    await goTo(`#/session/${id}`);
+    await page.evaluate(() => { // for what the page measures, no time goes by
+      const now = performance.now();
+      performance.now = () => now;
+    });
+    await say("make tea");
+    await list.getByText("Shall I?").waitFor();
+    await card.waitFor();
+    ok((await list.locator("li").allInnerTexts()).findIndex((t) => t.includes("Shall I?")) === (await list.locator("li").count()) - 2 && (await last(card)), "a quote stands at the end of the conversation, behind the words about it, in view", await list.innerText());
+    await say("yes");
+    await page.evaluate(() => delete performance.now);
+    await list.getByText("Only when you say so.").waitFor();
+    ok((await runs()).length === 0 && !(await last(card)), "a yes within a second of its coming starts nothing, and behind other words it is not the last thing", await list.innerText());
+    await card.getByRole("button", { name: "Yes", exact: true }).click();
+    await list.getByText(/has started/).waitFor();
+    const question = list.locator(".ask", { hasText: "Milk or lemon?" });
+    await question.waitFor();
+    ok((await runs()).length === 1 && (await card.count()) === 1, "its button starts it, once; what the run asks is a card of the conversation", await list.innerText());
+    for (const [width, height] of [[390, 844], [1280, 900]]) {
+      await page.setViewportSize({ width, height });
+      const good = await soon(async () => (await last(question)) && (await inView(question.getByRole("button", { name: "lemon" }))), "the question", 5000).catch(() => false);
+      ok(good, `at its end, in view, ${width} pixels wide`, JSON.stringify(await question.boundingBox()));
+      await shot(`question-${width}`);
+    }
+    await page.waitForTimeout(1100);
+    await say("lemon");
+    const result = list.locator("li.result");
+    await result.waitFor();
+    ok(ava("logs", (await runs())[0].subagent_id, "-o", "json").includes('"answer":"lemon"') && /Complete/.test(await result.innerText()) && (await result.locator("strong").innerText()) === "lemon", "words behind the question are its answer; the result stands in the conversation", await result.innerText());
+    await list.getByText("The tea is ready.").waitFor();
+    await seen(() => last(list.locator("li").last()), "what came last is in view");
+
+    await say("and the lids");
+    await list.getByText("That is long.").waitFor();
+    await card.waitFor();
+    for (const [width, height] of [[390, 844], [1280, 900]]) {
+      await page.setViewportSize({ width, height });
+      ok(await soon(async () => (await last(card)) && (await inView(card.getByRole("button", { name: "Yes", exact: true }))), "the quote", 5000).catch(() => false), `a long quote has its choices in view, ${width} pixels wide`);
+      await shot(`quote-${width}`);
+    }
+    const words = card.locator(".ask-text");
+    ok((await words.innerText()).replace(/\s+/g, " ").includes(whole) && (await words.evaluate((e) => e.scrollHeight > e.clientHeight)), "its task is there whole, and is scrolled within", await words.innerText());
+    await page.waitForTimeout(1100);
+    await say("what for?");
+    await list.getByText("For the tea. Shall I rest?").waitFor();
+    await page.waitForTimeout(1100);
+    await say("yes");
+    await list.getByText("As you like.").waitFor();
+    ok((await runs()).length === 1, "a yes behind a question of hers is said to her and starts nothing", await list.innerText());
+    // A card that is not what the quote is any more: its hash is another one.
+    await page.route(/\/api\/v1\/asks$/, async (r) => {
+      const answer = await r.fetch(), json = await answer.json();
+      await r.fulfill({ response: answer, json: { asks: json.asks.map((a) => ({ ...a, hash: "0".repeat(64), text: "An older quote." })) } });
+    });
+    await page.reload();
+    await card.getByText("An older quote.").waitFor();
+    await card.getByRole("button", { name: "Yes", exact: true }).click();
+    await seen(async () => /no longer what was shown/.test(await card.getByRole("alert").innerText()) && (await words.innerText()).includes("END OF IT"), "a yes to what a quote is no longer is refused, and the card shows what it is");
+    ok((await runs()).length === 1, "and nothing was started");
+    await page.unroute(/\/api\/v1\/asks$/);
+    await card.getByRole("button", { name: "Change" }).click();
+    await card.getByLabel("max cost cents").click({ clickCount: 3 });
+    await type("7");
+    await card.getByLabel("max iterations").click({ clickCount: 3 });
+    await type("9");
+    await shot("change");
+    await card.getByRole("button", { name: "Yes, with these" }).click();
+    const second = await soon(async () => (await runs()).length === 2 && (await runs())[0], "the run");
+    ok(second.limits.max_cost_cents === 7 && second.limits.max_iterations === 9, "fields that lower it start it with what they say", JSON.stringify(second.limits));
+    await list.getByText(/^Confirmed, /).waitFor();
+    await question.waitFor(); // and stays open, for those who look at it
+    await shot("conversation");
+  }
+
   // Boards of any size, of runs that nobody has: one of each kind, its words as long as they come.
   async function columns() {
     const kinds = ["success", "running", "queued", "waiting", "error", "cancelled"], odd = [599.7, 3599.6, 7199.9];
@@ -227,12 +321,14 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
         subagent_id: `S-${(0xabc000 + i).toString(16)}`, trace_id: "extraordinarily-unwearied-porcupine-of-the-north", role: "code_reviewer", task: `Task ${i}: src/${"a_long_name_without_any_blank/".repeat(4)}x.c`,
         model: "m", status: s, started_at: new Date(Date.now() - i * 1000).toISOString(), ...(ended ? { ended_at: new Date().toISOString() } : {}), iteration: 3, tokens_used: 123456, cost_cents: 12,
         elapsed_seconds: odd[i % 3], current_activity: `Reading ${"a_long_name_without_any_blank/".repeat(4)}`, limits: { timeout: 600, max_tokens: 1000000 }, session_id: "", user_id: "u", origin: "web", cwd: src,
-        ...(s === "waiting" ? { waiting_for: { call_id: "c", kind: "question", question: "Which?", choices: ["one", "a_long_name_without_any_blank_that_goes_on_and_on"], asked_at: new Date().toISOString(), expires_at: new Date().toISOString() } } : {}),
       };
     };
     for (const n of [0, 3, 60]) {
       const board = watch(await context.newPage());
       const runs = Array.from({ length: n }, (_, i) => made(i));
+      const long = "a_long_name_without_any_blank_that_goes_on_and_on", now = new Date().toISOString(), choices = ["one", long].map((id) => ({ id, label: id, effect: "" }));
+      const asks = runs.filter((r) => r.status === "waiting").map((r) => ({ id: `${r.subagent_id}:c1`, kind: "question", hash: "0", session: "", run: r.subagent_id, text: `Which? ${long.repeat(3)}`, whole: true, choices, fields: [], since: now, until: now, state: "open" }));
+      await board.route(/\/api\/v1\/asks$/, (r) => r.fulfill({ json: { asks } }));
       await board.route(/\/api\/v1\/runs\?/, (r) => r.fulfill({ json: { runs } }));
       await board.route(/\/api\/v1\/runs\/S-abc/, (r) => r.fulfill({ json: runs.find((x) => r.request().url().includes(x.subagent_id)) }));
       await board.goto(page.url().split("#")[0]);
@@ -278,5 +374,5 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await second.close();
   }
 
-  return { changing, steering, letters, writing, choosing, talking, columns, busyTab };
+  return { changing, steering, letters, writing, choosing, talking, conversing, columns, busyTab };
 }

@@ -1,15 +1,15 @@
-// The board: a column for each thing that a run can be, and quotes that wait for an answer first.
+// The board: a column for each thing that a run can be, and what waits for an answer first.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect } from "preact/hooks";
-import { post, type Run, type Status } from "../api";
+import { post, type Ask, type Run, type Status } from "../api";
 import { useKeys } from "../keys";
 import { address, go } from "../router";
-import { now, pending, runList } from "../store";
+import { askOf, asks, now, runList } from "../store";
 import { attempt, draft, Empty, focused, leave, Problem, StatusDot, Sure, useSend } from "../ui";
 import { about, cut, day, duration, elapsed, money, roleName, statusWords, tokens } from "../words";
+import { AskCard } from "./ask";
 import { newTask } from "./newtask";
-import { ProposalCard } from "./proposal";
 
 const FAILED: Status[] = ["error", "no_result", "timeout", "cost_exceeded", "tokens_exceeded", "iterations_exceeded"];
 const columns: [name: string, has: (r: Run) => boolean][] = [
@@ -20,35 +20,6 @@ const columns: [name: string, has: (r: Run) => boolean][] = [
   ["Failed", (r) => FAILED.includes(r.status)],
 ];
 const SHOWN = 40; // of a column of ended runs, until more are asked for
-
-export function Answer({ run }: { run: Run }) {
-  const text = draft(`answer ${run.subagent_id} ${run.waiting_for?.call_id}`), { problem, busy, send } = useSend();
-  const w = run.waiting_for;
-  if (!w) return null;
-  const say = async (answer: string) => {
-    if (await send(() => post(`/api/v1/runs/${run.subagent_id}/steer`, { text: answer, call_id: w.call_id }), "Answered.")) text.value = "";
-  };
-  const approval = w.kind === "approval", choices = w.choices?.length ? w.choices : approval ? ["yes", "no"] : [];
-  const otherwise = w.kind === "quota" ? "" : approval ? "it is not allowed" : w.default ? `it takes “${cut(w.default, 80)}”` : "it goes on without";
-  return (
-    <form class="answer" onSubmit={(e) => { e.preventDefault(); if (text.value.trim()) void say(text.value); }}>
-      <p>{w.question}</p>
-      {choices.length ? (
-        <div class="row">
-          {choices.map((c) => w.kind === "quota" && c === "stop" ? <Sure key={c} name={c} sure="stop for good" act={() => say(c)} />
-            : <button type="button" key={c} disabled={busy} onClick={() => say(c)}>{c}</button>)}
-        </div>
-      ) : null}
-      <div class="row">
-        <input class="grow" aria-label={`Answer to: ${cut(w.question, 80)}`} value={text} onInput={(e) => (text.value = e.currentTarget.value)}
-          placeholder={approval ? "no: not in this folder" : choices.length ? "or say something else" : "your answer"} />
-        <button class="primary" disabled={busy.value || !text.value.trim()}>Answer</button>
-      </div>
-      <Problem text={problem.value} />
-      {otherwise ? <small>Without an answer by {day(w.expires_at)} {otherwise}.</small> : null}
-    </form>
-  );
-}
 
 // `close`: of one that was opened for it, which has the focus.
 export function Steer({ run, close }: { run: Run; close?: () => void }) {
@@ -81,8 +52,8 @@ export const resumeRun = (r: Run) =>
   attempt(() => post(`/api/v1/runs/${r.subagent_id}/resume`), "A quote for going on is on the board.");
 export const canResume = (r: Run) => r.status !== "success" && r.status !== "queued" && r.status !== "starting" && r.status !== "running" && r.status !== "waiting" && r.status !== "parked";
 
-function RunCard({ run }: { run: Run }) {
-  const steering = useSignal(false);
+function RunCard({ run, asked }: { run: Run; asked: boolean }) {
+  const steering = useSignal(false), ask = asked ? askOf(run.subagent_id) : undefined;
   const ended = !!run.ended_at;
   return (
     <li class="card panel" data-run={run.subagent_id} tabIndex={0} aria-label={`${roleName(run.role)}: ${cut(run.task, 120)}, ${statusWords[run.status]}`}
@@ -99,7 +70,7 @@ function RunCard({ run }: { run: Run }) {
         {ended && run.status !== "success" ? <span class="tag red">{statusWords[run.status]}</span> : null}
       </small>
       {!ended ? <Budget run={run} /> : null}
-      {run.status === "waiting" || run.status === "parked" ? <Answer run={run} /> : null}
+      {ask ? <AskCard key={ask.id} ask={ask} within /> : null}
       <div class="row actions">
         {run.status === "running" ? <button class="plain" data-letter="s" onClick={() => (steering.value = !steering.value)} aria-expanded={steering.value}>Steer</button> : null}
         {!ended ? <CancelButton run={run} class="plain" /> : null}
@@ -154,7 +125,7 @@ function press(letter: string) {
 
 // Where the keyboard was: a card that moves or goes takes the focus with it, and then it is given to the
 // same card, or to the one that stands there now. Kept while another view is looked at.
-const nameOf = (card: HTMLElement) => card.dataset.run ?? card.dataset.proposal ?? "";
+const nameOf = (card: HTMLElement) => card.dataset.run ?? card.dataset.ask ?? "";
 let stood = { name: "", at: 0 };
 addEventListener("focusin", (e) => {
   const card = (e.target as HTMLElement).closest<HTMLElement>("main .card");
@@ -169,7 +140,8 @@ function stand(preventScroll: boolean) {
   (all.find((c) => nameOf(c) === stood.name) ?? all[Math.min(stood.at, all.length - 1)])?.focus({ preventScroll });
 }
 
-export function Runs({ list, quotes }: { list: Run[]; quotes: typeof pending.value }) {
+// `open`: what waits for a person and is of no run of the list. `asked`: what its runs ask stands on their cards.
+export function Runs({ list, open, asked }: { list: Run[]; open: Ask[]; asked: boolean }) {
   const more = useSignal(false);
   useLayoutEffect(() => stand(false), []);
   useLayoutEffect(() => stand(true));
@@ -181,15 +153,15 @@ export function Runs({ list, quotes }: { list: Run[]; quotes: typeof pending.val
     { key: "s", does: "steer the run", acts: true, run: () => press("s") },
     { key: "r", does: "resume the run", acts: true, run: () => press("r") },
   ]);
-  if (!list.length && !quotes.length) return null;
+  if (!list.length && !open.length) return null;
   return (
     <div class="board">
-      <Column name="Proposed" count={quotes.length}>{quotes.map((p) => <ProposalCard key={p.proposal_id} proposal={p} />)}</Column>
+      <Column name="To answer" count={open.length}>{open.map((a) => <li key={a.id}><AskCard ask={a} /></li>)}</Column>
       {columns.map(([name, has]) => {
         const all = list.filter(has), ended = name === "Done" || name === "Failed";
         return (
           <Column key={name} name={name} count={all.length}>
-            {(ended && !more.value ? all.slice(0, SHOWN) : all).map((r) => <RunCard key={r.subagent_id} run={r} />)}
+            {(ended && !more.value ? all.slice(0, SHOWN) : all).map((r) => <RunCard key={r.subagent_id} run={r} asked={asked} />)}
             {ended && !more.value && all.length > SHOWN ? <li><button class="plain" onClick={() => (more.value = true)}>Show all {all.length}</button></li> : null}
           </Column>
         );
@@ -199,7 +171,8 @@ export function Runs({ list, quotes }: { list: Run[]; quotes: typeof pending.val
 }
 
 export function Board() {
-  if (runList.value.length === 0 && pending.value.length === 0)
+  const open = [...asks.value.values()].filter((a) => !a.run);
+  if (runList.value.length === 0 && open.length === 0)
     return (
       <Empty title="No runs yet">
         <p>Give a task here, talk with Ava by <code>ava</code> in a terminal, or run <code>ava run "…"</code>. Quotes and runs appear at once.</p>
@@ -209,7 +182,7 @@ export function Board() {
   return (
     <>
       <h1 class="visually-hidden">Runs</h1>
-      <Runs list={runList.value} quotes={pending.value} />
+      <Runs list={runList.value} open={open} asked />
     </>
   );
 }

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post, type Memory } from "../api";
-import { theStream } from "../store";
+import { stream } from "../store";
 import { attempt, draft, Empty, focused, Problem, Sure, useSend } from "../ui";
 import { day } from "../words";
 
@@ -60,9 +60,7 @@ export function MemoryView() {
     return () => clearTimeout(timer);
   }, [words.value]);
   useEffect(() => {
-    const off = theStream().onEvent((e) => {
-      if (e.eventType === "StateWrite" && String(e.content.key ?? "").startsWith("memory:")) void read();
-    });
+    const off = stream.onItem((i) => i.detail.memory && void read());
     return () => void off();
   }, []);
   const add = async (e: Event) => {

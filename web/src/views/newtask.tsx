@@ -3,7 +3,7 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { post, type RoleList } from "../api";
 import { go } from "../router";
-import { refreshProposals, rolesOf, sessions } from "../store";
+import { refreshAsks, rolesOf, sessions } from "../store";
 import { draft, Modal, Problem, useSend } from "../ui";
 import { money, sourceWords } from "../words";
 
@@ -27,7 +27,7 @@ export function NewTask() {
     if (!good) return;
     task.value = cents.value = "";
     newTask.value = false;
-    refreshProposals();
+    refreshAsks();
     go("board");
   };
   // Of the folder; while it is typed, those of the last one that there was.

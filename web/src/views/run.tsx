@@ -6,11 +6,12 @@ import { ApiError, get, save, type AvaEvent, type Citation, type Result, type Ru
 import { useKeys } from "../keys";
 import { Markdown } from "../markdown";
 import { address, go, place } from "../router";
-import { live, now, refreshRun, runs, theStream } from "../store";
+import { askOf, live, now, refreshRun, runs, stream } from "../store";
 import { isError, turnsOf, type Span, type Turn } from "../trace";
 import { attempt, Empty, StatusDot } from "../ui";
 import { about, bytes, clock, cut, day, duration, elapsed, money, rightsWords, roleName, statusWords, tokens } from "../words";
-import { Answer, CancelButton, canResume, resumeRun, Steer } from "./board";
+import { AskCard } from "./ask";
+import { CancelButton, canResume, resumeRun, Steer } from "./board";
 import { EventList, EventModal, Rows } from "./events";
 import { PatchPart } from "./patch";
 
@@ -46,8 +47,8 @@ function useEvents(id: string) {
     const again = () => read().catch((e) => stop.signal.aborted || (state.value = (e as Error).message));
     void again();
     const offs = [
-      theStream().onEvent((e) => e.agentId === id && (reading ? late.push(e) : add([e]))),
-      theStream().onAgain(again),
+      stream.onEvent((e) => e.agentId === id && (reading ? late.push(e) : add([e]))),
+      stream.onAgain(again),
     ];
     return () => {
       stop.abort();
@@ -256,6 +257,7 @@ export function RunView({ id }: { id: string }) {
   ], [id]);
   if (missing.value) return <Empty title={`There is no run ${id}`}><p>{missing.value}</p><p><a href={address("board")}>All runs</a></p></Empty>;
   if (!r) return <p class="soft">Reading…</p>;
+  const ask = askOf(id);
   return (
     <>
       <div class="row">
@@ -270,7 +272,7 @@ export function RunView({ id }: { id: string }) {
         {statusWords[r.status]}{r.stop_reason && r.stop_reason !== r.status ? ` (${r.stop_reason})` : ""} · {r.model} · begun {day(r.started_at)}{r.ended_at ? `, ended ${clock(r.ended_at)}` : ""} · {r.cwd || "no folder"}{rights ? ` · ${rightsWords(rights)}` : ""}
         {r.session_id ? <> · <a href={address("session", r.session_id)}>its conversation</a></> : null}
       </p>
-      {r.status === "waiting" || r.status === "parked" ? <Answer run={r} /> : null}
+      {ask ? <AskCard key={ask.id} ask={ask} within /> : null}
       {r.status === "running" ? <Steer run={r} /> : null}
       <div class="run">
         <div>
