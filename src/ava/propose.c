@@ -667,7 +667,7 @@ static void propose_confirm(struct proposal *p, const struct answer_line *said, 
 {
 	d->yes = said->verb == ANSWER_YES;
 	d->all_three = said->change.all_three;
-	d->reason = said->verb == ANSWER_NO && d->text ? d->text : "";
+	d->reason = said->reason ? said->reason : said->verb == ANSWER_NO && d->text ? d->text : "";
 	if (p)
 		propose_decide(d, p, change_none(&said->change) ? NULL : &said->change, err);
 	if (err->code)

@@ -33,8 +33,9 @@
 #include "cli/term.h"
 #include "codec/json.h"
 
-#define ASK_SHOWN 10 /* runs named in the question */
-#define TEXT_MAX  8192
+#define ASK_SHOWN  10 /* runs named in the question */
+#define TEXT_MAX   8192
+#define REASON_MAX 1900 /* with the no before it, a line of the grammar */
 
 static struct {
 	bool all, yes, json, no_wait, lenient;
@@ -377,7 +378,7 @@ static int confirm_body(struct buf *body, struct ava_error *err)
 }
 
 /* POST the answer; *out is what the daemon says. 0 or an exit code. */
-static int act_answer(const char *id, const char *verb, const char *body, json_t **out)
+static int act_answer(const char *id, const char *body, json_t **out)
 {
 	struct ava_error err;
 	struct client *c = NULL;
@@ -386,7 +387,7 @@ static int act_answer(const char *id, const char *verb, const char *body, json_t
 	*out = NULL;
 	rv = api_open(API_BEGIN, &c, &err);
 	if (rv == 0)
-		rv = api_request(&c, body, out, &err, "/proposals/%s/%s", id, verb);
+		rv = api_request(&c, body, out, &err, "/proposals/%s/confirm", id);
 	client_close(c);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
@@ -461,8 +462,7 @@ static int act_confirm(const char *id, bool no)
 	int code;
 
 	buf_init(&body, 1 << 20);
-	code = confirm_body(&body, &err) == 0 ? act_answer(id, "confirm", body.data, &p)
-					      : cli_fail(&err);
+	code = confirm_body(&body, &err) == 0 ? act_answer(id, body.data, &p) : cli_fail(&err);
 	buf_fini(&body);
 	if (code != CLI_DONE)
 		return code;
@@ -489,22 +489,14 @@ static int confirm_run(int argc, char **argv)
 
 static int reject_run(int argc, char **argv)
 {
-	struct ava_error err;
-	struct buf body;
-	json_t *p = NULL;
-	int code;
+	static char no[TEXT_MAX];
+	const char *why = o.reason != NULL ? o.reason : "";
 
-	if (api_texts(&body, &err, "reason", o.reason != NULL ? o.reason : "", NULL) != 0)
-		code = cli_fail(&err);
-	else
-		code = act_answer(argv[0], "reject", body.data, &p);
-	buf_fini(&body);
-	if (code == CLI_DONE && o.json)
-		show_json(stdout, p);
-	else if (code == CLI_DONE)
-		term_line(stdout, WORDS_REJECTED(argv[0]));
-	json_decref(p);
-	return code;
+	if (strlen(why) > REASON_MAX)
+		return cli_error(CLI_USAGE, "the reason is too long");
+	snprintf(no, sizeof(no), "no%s%s", *why ? ": " : "", why);
+	o.answer = no;
+	return act_confirm(argv[0], true);
 }
 
 /* ---- steer */

@@ -146,49 +146,6 @@ static void list_proposed(const json_t *p, char *out, size_t size)
 		snprintf(out, size, "%.*s", len, task);
 }
 
-static void list_show_rows(const char *head, const char *text)
-{
-	if (*text != '\0')
-		puts(head);
-	for (size_t n; *text != '\0'; text += n + (text[n] == '\n')) {
-		n = strcspn(text, "\n");
-		fputs("  | ", stdout);
-		term_text(stdout, text, n, false);
-		putchar('\n');
-	}
-}
-
-/* The task, context and schema, which a quote may leave out. */
-static void list_show_words(const json_t *config)
-{
-	char *schema = json_dumps(json_object_get(config, "outputSchema"), JSON_INDENT(2));
-
-	list_show_rows("• Task:", json_str(config, "task"));
-	list_show_rows("• Context:", json_str(config, "context"));
-	list_show_rows("• Output schema:", schema != NULL ? schema : "");
-	free(schema);
-}
-
-/* Show a proposal with its outcome, or the time left for an answer. */
-static void list_show_one(const json_t *p)
-{
-	const char *state = json_str(p, "state"), *run = json_str(p, "subagent_id");
-	char left[40] = "";
-
-	show_proposal(stdout, p);
-	if (strstr(json_str(p, "message"), "`ava proposals ") != NULL) {
-		const json_t *config = json_object_get(p, "config"), *one;
-		size_t i;
-
-		if (json_object_get(config, "members") == NULL)
-			list_show_words(config);
-		json_array_foreach(json_object_get(config, "members"), i, one) list_show_words(one);
-	}
-	time_left(p, left, sizeof(left));
-	term_print(stdout, "%s: %s%s%s%s%s%s\n", json_str(p, "proposal_id"), state,
-		   *left ? ", " : "", left, *left ? " left" : "", *run ? ", " : "", run);
-}
-
 /* Until it expires. */
 static void list_ask_left(const json_t *a, char *out, size_t size)
 {
@@ -211,7 +168,7 @@ static void list_ask_text(const json_t *a, char *out, size_t size)
 static void list_show_ask(const json_t *a)
 {
 	const json_t *choice;
-	const char *text = json_str(a, "text");
+	const char *text = json_str(a, "text"), *run = json_str(a, "run");
 	char left[40];
 	size_t i;
 
@@ -220,8 +177,11 @@ static void list_show_ask(const json_t *a)
 	json_array_foreach(json_object_get(a, "choices"), i, choice) term_print(
 		stdout, "  ava answer %s '%s'\n", json_str(a, "id"), json_str(choice, "id"));
 	list_ask_left(a, left, sizeof(left));
-	term_print(stdout, "%s: %s %s, %s left\n", json_str(a, "id"), json_str(a, "kind"),
-		   json_str(a, "state"), left);
+	if (strcmp(json_str(a, "state"), "open") == 0)
+		term_print(stdout, "%s: open, %s left\n", json_str(a, "id"), left);
+	else
+		term_print(stdout, "%s: %s%s%s\n", json_str(a, "id"), json_str(a, "state"),
+			   *run ? ", " : "", run);
 	if (!json_get_bool(a, "whole", true))
 		term_line(stdout, "It is not shown whole: `ava logs` has the call.");
 }
@@ -263,12 +223,12 @@ static int proposals_run(int argc, char **argv)
 	json_t *p = NULL;
 	int code;
 
+	if (argc > 0 && !o.json)
+		return asks_run(argc, argv);
 	if (argc > 0) {
 		code = api_ask(&p, NULL, "/proposals/%s", argv[0]);
-		if (code == CLI_DONE && o.json)
+		if (code == CLI_DONE)
 			show_json(stdout, p);
-		else if (code == CLI_DONE)
-			list_show_one(p);
 		json_decref(p);
 		return code;
 	}

@@ -811,16 +811,14 @@ static void add_whole(struct buf *out, const char *head, unsigned number, const 
 
 int quote_rest(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
-	const char *cwd = "";
-
 	for (unsigned i = 0; i < n; i++) {
 		const struct run_spec *s = specs[i];
 		unsigned number = n > 1 ? i + 1 : 0;
 
-		if (strcmp(s->cwd, cwd) != 0) {
-			cwd = s->cwd;
-			buf_addf(out, "\n" WORDS_QUOTE_FOLDER(""));
-			utf8_terminal(out, cwd, strlen(cwd), false); /* kept on our line */
+		if (s->cwd[0] && (i == 0 || strcmp(s->cwd, specs[i - 1]->cwd) != 0)) {
+			buf_addc(out, '\n');
+			buf_addf(out, WORDS_QUOTE_FOLDER(""));
+			quote_render(out, s->cwd, strlen(s->cwd), false);
 		}
 		if (quote_hides_task(s))
 			add_whole(out, "Task", number, s->task);

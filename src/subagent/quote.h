@@ -49,7 +49,8 @@ int quote_encode(struct buf *out, const struct quotes *q, struct run_spec *const
  * that it replaces, in words; NULL: it replaces none. */
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
 	       const char *id, const char *changed);
-/* The words that quote_text leaves out or cuts, whole: the rest of what is confirmed. */
+/* The folder, and the words that quote_text leaves out or cuts, whole: the rest of what is
+ * confirmed. */
 int quote_rest(struct buf *out, struct run_spec *const *specs, unsigned n);
 /* The one tool without which no run has all three rights; NULL: there is no such one. */
 const char *quote_split(struct run_spec *const *specs, unsigned n);

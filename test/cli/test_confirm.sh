@@ -137,7 +137,7 @@ equal 'a request may want it' pending "$(of "$id" .state)"
 run "$AVA" proposals "$id"
 contains 'a proposal is shown whole' '• Tools: ' "$OUT"
 contains 'with its folder' "• Folder: $T/src" "$OUT"
-contains 'and how it stands' "$id: pending, " "$OUT"
+contains 'and how it stands' "$id: open, " "$OUT"
 run "$AVA" proposals P-000000
 exits 'one that is none' 5
 
