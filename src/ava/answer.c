@@ -490,7 +490,7 @@ static int answer_take(struct answer_walk *w, int at)
 		return more ? n + more : 0;
 	}
 	if (said & SAID_ROLE) {
-		if (at + n >= w->n || !role_word(w->t[at + n].text, true, role))
+		if (at + n >= w->n || !role_word(w->t[at + n].text, role))
 			return 0;
 		return answer_word(w, out->change.role, sizeof(out->change.role), role, n + 1);
 	}

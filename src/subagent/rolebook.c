@@ -497,22 +497,21 @@ const struct role *role_find(const char *name, const char *cwd, struct ava_error
 	return role;
 }
 
-static bool is_called(const struct role *r, const char *word, bool announced)
+/* "reviewer" is the built-in code_reviewer. */
+static bool is_called(const struct role *r, const char *word)
 {
-	const char *last = strrchr(r->name, '_');
+	const char *last = r->source == ROLE_BUILTIN ? strrchr(r->name, '_') : NULL;
 
-	if (r->source == ROLE_BUILTIN)
-		return role_name_is(r, word) || (last && strcmp(word, last + 1) == 0);
-	return (announced || strpbrk(word, "-_")) && role_name_is(r, word);
+	return role_name_is(r, word) || (last && strcmp(word, last + 1) == 0);
 }
 
-bool role_word(const char *word, bool announced, char out[ROLE_NAME_MAX + 1])
+bool role_word(const char *word, char out[ROLE_NAME_MAX + 1])
 {
 	const struct role *found = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; load_builtin() == 0 && builtin_roles[i].path; i++)
-		if (is_called(builtin[i], word, announced))
+		if (is_called(builtin[i], word))
 			found = builtin[i];
 	LIST_EACH (&places, at, tmp) {
 		struct rolebook_place *p = LIST_ENTRY(at, struct rolebook_place, node);
@@ -520,7 +519,7 @@ bool role_word(const char *word, bool announced, char out[ROLE_NAME_MAX + 1])
 		LIST_EACH (&p->files, each, next) {
 			struct role_file *f = LIST_ENTRY(each, struct role_file, node);
 
-			if (!found && f->role && is_called(f->role, word, announced))
+			if (!found && f->role && is_called(f->role, word))
 				found = f->role;
 		}
 	}

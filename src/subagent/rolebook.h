@@ -38,9 +38,9 @@ void role_list_free(struct role_list *l);
 const struct role *role_find(const char *name, const char *cwd, struct ava_error *err);
 
 /* Is this word of a person's a role? "code_reviewer", "code-reviewer", "codereviewer",
- * "reviewer". A role of the person's own, which may be called anything, must have been seen
- * before and is named in full; a single word counts only if `announced`. Its name in `out`. */
-bool role_word(const char *word, bool announced, char out[ROLE_NAME_MAX + 1]);
+ * "reviewer". A role of the person's own must have been seen before and is named in full. Its name
+ * in `out`. */
+bool role_word(const char *word, char out[ROLE_NAME_MAX + 1]);
 
 /* The role of a stored config, whatever became of its file. A new reference; NULL: no memory,
  * or the config names none. */

@@ -20,6 +20,8 @@ p=$(propose ',"context":"'"$(printf 'x%.0s' $(seq 500))"'","output_schema":{"typ
 ask "/asks/$p" >"$T/one"
 equal 'an Ask has these keys' 'id kind hash session run number text whole choices fields since until state' \
 	"$(jq -r 'keys_unsorted | join(" ")' "$T/one")"
+equal 'as doc/ASKS.md has them' "$(jq -r 'keys_unsorted | join(" ")' "$T/one")" \
+	"$(sed -n '/^```json/,/^```/{/^```/d;p;}' "$SRCDIR/doc/ASKS.md" | jq -r 'keys_unsorted | join(" ")')"
 equal 'its kind and state' 'quote open true' "$(jq -r '"\(.kind) \(.state) \(.whole)"' "$T/one")"
 equal 'yes and no, and what they do' 'yes starts it as quoted no starts nothing' \
 	"$(jq -r '[.choices[] | .id, .effect] | join(" ")' "$T/one")"

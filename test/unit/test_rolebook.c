@@ -298,16 +298,15 @@ TEST(words)
 {
 	char name[ROLE_NAME_MAX + 1], text[1024];
 
-	assert_true(role_word("reviewer", false, name));
+	assert_true(role_word("reviewer", name));
 	assert_string_equal(name, "code_reviewer");
 	put("config/ava/agents/w.md", "notes", "", "x");
 	put("config/ava/agents/v.md", "db-notes", "", "x");
 	assert_int_equal(text_of("notes", "", text), 0);
-	assert_false(role_word("notes", false, name)); /* a word like any other */
-	assert_true(role_word("notes", true, name));
-	assert_true(role_word("db-notes", false, name));
+	assert_true(role_word("notes", name));
+	assert_true(role_word("db-notes", name));
 	assert_string_equal(name, "db_notes");
-	assert_false(role_word("wizard", true, name));
+	assert_false(role_word("wizard", name));
 }
 
 UNIT_GROUP(.before = set_up, .after = tear_down);
