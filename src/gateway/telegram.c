@@ -201,7 +201,9 @@ static void telegram_answered(struct verb_reply *reply, int status, const struct
 	list_del(&a->node);
 	a->status = answer || !json ? status : 500;
 	a->answer = answer;
-	a->why = json ? "out of memory" : err->text;
+	a->why = !json    ? err->text
+		 : answer ? json_str(json_object_get(answer, "error"), "message")
+			  : "out of memory";
 	if (a->t)
 		a->then(a->t, a);
 	json_decref(answer);

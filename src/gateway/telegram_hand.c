@@ -178,32 +178,30 @@ static void say_it(struct telegram *t)
 
 static void text_steered(struct buf *out, const json_t *answer)
 {
-	const char *run = json_str(answer, "subagent_id");
+	const char *run = json_str(answer, "run");
 
-	if (strcmp(json_str(answer, "outcome"), "answered") == 0)
+	if (*run)
 		buf_addf(out, WORDS_HAS_ANSWER(run));
 	else
-		buf_addf(out, WORDS_READS_LATER(run));
+		buf_addf(out, WORDS_READS_LATER(json_str(answer, "subagent_id")));
 }
 
 /* A reply to a card. The hash confirms only the proposal that was shown. */
 static void answer_card(struct telegram *t, const struct tg_card *c, const char *text)
 {
 	struct tg_asking a = {.then = hand_answered, .chat = c->chat};
+	bool quote = c->kind == TG_QUOTE || c->kind == TG_CHANGE;
+	json_t *body =
+		json_pack("{s:s,s:o,s:s*}", "text", text, "request_id", telegram_hand_request_id(t),
+			  "hash", c->kind == TG_QUOTE ? c->hash : NULL);
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	if (c->kind == TG_QUOTE || c->kind == TG_CHANGE) { /* the card shows the outcome */
-		tg_ask(t, &a, "POST",
-		       json_pack("{s:s,s:s*}", "answer", text, "config_hash",
-				 c->kind == TG_QUOTE ? c->hash : NULL),
-		       TG_API "/proposals/%s/confirm", c->id);
-		return;
-	}
-	a.text = text_steered;
-	tg_ask(t, &a, "POST",
-	       json_pack("{s:s,s:o,s:s*}", "text", text, "request_id", telegram_hand_request_id(t),
-			 "call_id", c->kind == TG_QUESTION ? c->call : NULL),
-	       TG_API "/runs/%s/steer", c->id);
+	a.text = quote ? NULL : text_steered; /* a quote's card shows the outcome */
+	if (c->kind == TG_RUN)
+		tg_ask(t, &a, "POST", body, TG_API "/runs/%s/steer", c->id);
+	else
+		tg_ask(t, &a, "POST", body, TG_API "/asks/%s%s%s", c->id, quote ? "" : ":",
+		       quote ? "" : c->call);
 }
 
 /* ---- buttons */

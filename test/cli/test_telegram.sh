@@ -387,7 +387,7 @@ check 'and heard, once, when it can' wait_for 30 heard_once 'said to a full disk
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 equal 'the token is in no file but its own' '' "$(grep -rlF "${TOKEN#*:}" "$AVA_DATA_ROOT" "$HOME")"
 equal 'runs say where they were asked for' telegram "$("$AVA" status "$RUN" --json </dev/null | jq -r .origin)"
-check 'and what was said, and each yes, by which door' sh -c 'cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -se "[.[] | select(.eventType == \"UserMessage\" or .eventType == \"SpawnConfirmed\").content.origin] | unique == [\"telegram\"]" >/dev/null'
+check 'and what was said, and each yes, by which door' sh -c 'cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -se "[.[] | select(.eventType == \"UserMessage\" or .eventType == \"SpawnConfirmed\") | select(.content.text != \"no\").content.origin] | unique == [\"telegram\"]" >/dev/null'
 check 'every event of it says who' sh -c 'cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -se "[.[] | select(.eventType == \"UserMessage\" or .eventType == \"SubagentSpawn\").userId] | unique == [\"telegram:77\"]" >/dev/null'
 run "$AVA" sessions
 contains 'conversations are those of ava sessions' 'ask me something' "$OUT"
