@@ -243,7 +243,8 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_PROCEED_YES         " [Yes/No]"
 #define WORDS_PROCEED_ALL         " [Yes, all three/No]"
 #define WORDS_PROCEED_SPLIT(tool) " [Yes, without %s/Yes, all three/No]", tool
-#define WORDS_QUOTE_FOLDER(path)  "• Folder: %s", path
+#define WORDS_QUOTE_FOLDER_HEAD   "• Folder: "
+#define WORDS_QUOTE_FOLDER(path)  WORDS_QUOTE_FOLDER_HEAD "%s", path
 #define WORDS_YES                 "Yes"
 #define WORDS_NO                  "No"
 #define WORDS_YES_FOR(cost)       WORDS_YES ", " WORDS_UP_TO "%s", cost

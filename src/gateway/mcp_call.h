@@ -6,6 +6,7 @@
 
 #include "ava/ops.h"
 #include "ava/verbs.h"
+#include "base/hash.h"
 #include "base/list.h"
 #include "codec/jsonrpc.h"
 #include "gateway/mcp_secret.h"
@@ -73,10 +74,11 @@ struct mcp_call {
 	mcp_look_fn looked; /* or takes the run's status */
 	json_t *kept;       /* the previous verb's answer; *owned* */
 	char user[64], session[80], proposal[24], run[24];
-	bool waiting;      /* the call waits for a verb's answer */
-	bool modern;       /* the client speaks 2026-07-28 */
-	bool far;          /* the message came by network */
-	bool forms, tasks; /* the client shows forms; the client knows tasks */
+	char hash[HASH_HEX_LEN + 1]; /* of the quote that the form shows */
+	bool waiting;                /* the call waits for a verb's answer */
+	bool modern;                 /* the client speaks 2026-07-28 */
+	bool far;                    /* the message came by network */
+	bool forms, tasks;           /* the client shows forms; the client knows tasks */
 };
 
 void mcp_call_free(struct mcp_call *c);

@@ -32,9 +32,10 @@
 /* ---- a proposal, its form, its answer */
 
 #define POLL_MS    1000
-#define SEALED_MAX 256
+#define FRONT_MAX  160
+#define SEALED_MAX 320
 
-/* A form's state is good for this call, with these arguments, and this proposal only. */
+/* A form's state is good for this call, with these arguments, and this quote as shown only. */
 static void what_is_sealed(const struct mcp_call *c, const char *front, char out[SEALED_MAX])
 {
 	char *args = json_dumps(json_object_get(c->m.params, "arguments"),
@@ -46,30 +47,31 @@ static void what_is_sealed(const struct mcp_call *c, const char *front, char out
 	snprintf(out, SEALED_MAX, "form %s %s %s", c->tool->name, hash, front);
 }
 
-static int64_t expires_ms(const json_t *p)
+static int64_t until_ms(const json_t *ask)
 {
-	const char *iso = json_str(p, "expires_at");
+	const char *iso = json_str(ask, "until");
 
 	return clock_parse_iso(iso, strlen(iso));
 }
 
-static void ask_by_answer(struct mcp_call *c, const json_t *p)
+static void ask_by_answer(struct mcp_call *c, const json_t *ask, json_t *form)
 {
-	const char *id = json_str(p, "proposal_id");
-	char front[64], state[sizeof(front) + MCP_SEAL_LEN + 1], seal[MCP_SEAL_LEN + 1];
+	const char *id = json_str(ask, "id");
+	char front[FRONT_MAX], state[sizeof(front) + MCP_SEAL_LEN + 1], seal[MCP_SEAL_LEN + 1];
 	char sealed[SEALED_MAX];
 	unsigned char once[8];
 	char hex[2 * sizeof(once) + 1];
 
 	id_random(once, sizeof(once));
 	hash_hex(once, sizeof(once), hex);
-	snprintf(front, sizeof(front), "%.23s.%lld.%s", id, (long long)expires_ms(p), hex);
+	snprintf(front, sizeof(front), "%.23s.%lld.%.64s.%s", id, (long long)until_ms(ask),
+		 json_str(ask, "hash"), hex);
 	what_is_sealed(c, front, sealed);
 	mcp_secret_seal(&c->mcp->secret, sealed, seal);
 	snprintf(state, sizeof(state), "%s.%s", front, seal);
-	mcp_call_answer(c, json_pack("{s:s,s:o,s:s}", "resultType", "input_required",
-				     "inputRequests", mcp_form_request(id, mcp_form_of_proposal(p)),
-				     "requestState", state));
+	mcp_call_answer(c,
+			json_pack("{s:s,s:o,s:s}", "resultType", "input_required", "inputRequests",
+				  mcp_form_request(id, form), "requestState", state));
 }
 
 /* Tell the proposal's present state when its form brought no yes: the person may have answered
@@ -88,16 +90,15 @@ static void form_expired(void *user)
 	tell_as_it_is(c, c->proposal);
 }
 
-static void ask_on_stream(struct mcp_call *c, const json_t *p)
+static void ask_on_stream(struct mcp_call *c, const json_t *ask, json_t *form)
 {
-	json_t *form = mcp_form_of_proposal(p);
 	uint64_t random;
 
 	if (!c->expiry)
 		c->expiry = os_timer_new(c->mcp->core->loop, form_expired, c);
-	if (!c->expiry || !form) {
+	if (!c->expiry) {
 		json_decref(form);
-		mcp_call_tell_error(c, "the form is too large, or memory is out");
+		mcp_call_tell_error(c, "memory is out");
 		return;
 	}
 	if (!c->stream && !mcp_stream_begin(c)) {
@@ -106,9 +107,34 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 	}
 	id_random(&random, sizeof(random));
 	c->asked_id = 1 + (int64_t)(random >> 12); /* JavaScript keeps 53 bits */
-	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
+	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(ask, "id"));
+	snprintf(c->hash, sizeof(c->hash), "%s", json_str(ask, "hash"));
 	mcp_stream_write(c, rpc_request(c->asked_id, "elicitation/create", form));
-	os_timer_set(c->expiry, expires_ms(p) - clock_wall_ms());
+	os_timer_set(c->expiry, until_ms(ask) - clock_wall_ms());
+}
+
+/* Put a quote to the person. */
+static void show_ask(struct mcp_call *c, json_t *ask, const struct ava_error *err)
+{
+	char id[sizeof(c->proposal)];
+	json_t *form;
+
+	if (err) {
+		mcp_call_tell_error(c, err->text);
+		return;
+	}
+	if (strcmp(json_str(ask, "state"), "open") != 0) { /* answered elsewhere meanwhile */
+		snprintf(id, sizeof(id), "%s", json_str(ask, "id"));
+		tell_as_it_is(c, id);
+		return;
+	}
+	form = mcp_form_of_ask(ask);
+	if (!form)
+		mcp_call_tell_error(c, "the form is too large, or memory is out");
+	else if (c->modern)
+		ask_by_answer(c, ask, form);
+	else
+		ask_on_stream(c, ask, form);
 }
 
 static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err);
@@ -131,10 +157,9 @@ void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
 							   "ava_result take subagent_id."));
 	} else if (strcmp(state, "pending") != 0) {
 		mcp_call_tell(c, mcp_tell_proposal(p, NULL));
-	} else if (c->forms && c->modern) {
-		ask_by_answer(c, p);
-	} else if (c->forms && (c->stream || mcp_stream_has_place(c))) {
-		ask_on_stream(c, p);
+	} else if (c->forms && (c->modern || c->stream || mcp_stream_has_place(c))) {
+		mcp_call_ask(c, "GET", "/api/v1/asks/{id}", json_str(p, "proposal_id"), NULL, false,
+			     show_ask);
 	} else {
 		n = snprintf(next, sizeof(next), WORDS_NOT_STARTED(json_str(p, "proposal_id")));
 		if (c->forms)
@@ -145,21 +170,33 @@ void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
 	}
 }
 
-/* Carry out a person's response to the proposal's form. */
-static void form_answered(struct mcp_call *c, const char *proposal, const json_t *response)
+/* Tell what became of the answer; another quote in its place, or what a stale answer was refused
+ * for, is shown. */
+static void quote_answered(struct mcp_call *c, json_t *ask, const struct ava_error *err)
 {
-	const json_t *content = json_object_get(response, "content");
+	json_t *now = json_object_get(ask, "ask");
+
+	if (err)
+		mcp_call_tell_error(c, err->text);
+	else if (now || strcmp(json_str(ask, "state"), "open") == 0)
+		show_ask(c, now ? now : ask, NULL);
+	else
+		mcp_call_ask(c, "GET", "/api/v1/proposals/{id}", json_str(ask, "id"), NULL, false,
+			     mcp_quote_told);
+}
+
+/* Carry out a person's response to the form of the quote with that hash. */
+static void form_answered(struct mcp_call *c, const char *proposal, const char *hash,
+			  const json_t *response)
+{
 	bool accepts = strcmp(json_str(response, "action"), "accept") == 0;
-	json_t *body = accepts ? mcp_form_confirms(content) : NULL;
+	json_t *body = accepts ? mcp_form_confirms(json_object_get(response, "content")) : NULL;
 
 	if (!accepts) {
 		tell_as_it_is(c, proposal);
 	} else if (body) {
-		mcp_call_ask(c, "POST", "/api/v1/proposals/{id}/confirm", proposal, body, true,
-			     mcp_quote_told);
-	} else if (json_is_false(json_object_get(content, "start"))) {
-		mcp_call_ask(c, "POST", "/api/v1/proposals/{id}/reject", proposal, NULL, true,
-			     mcp_quote_told);
+		json_object_set_new(body, "hash", json_string(hash));
+		mcp_call_ask(c, "POST", "/api/v1/asks/{id}", proposal, body, true, quote_answered);
 	} else {
 		mcp_call_tell_error(
 			c, "the form came back without start, which is true or false, or with a "
@@ -183,15 +220,16 @@ static bool was_closed(struct mcp *m, const char *seal, const json_t *response)
 
 void mcp_quote_returned(struct mcp_call *c, const char *state)
 {
-	char front[96], sealed[SEALED_MAX], id[24];
+	char front[FRONT_MAX], sealed[SEALED_MAX], id[24], hash[HASH_HEX_LEN + 1];
 	const char *dot = strrchr(state, '.');
 	const json_t *response;
 	long long until = 0;
 
-	snprintf(front, sizeof(front), "%.*s", dot ? (int)MIN(dot - state, 95) : 0, state);
+	snprintf(front, sizeof(front), "%.*s", dot ? (int)MIN(dot - state, FRONT_MAX - 1) : 0,
+		 state);
 	what_is_sealed(c, front, sealed);
 	if (!dot || !mcp_secret_is_seal(&c->mcp->secret, sealed, dot + 1) ||
-	    sscanf(front, "%23[^.].%lld.", id, &until) != 2) {
+	    sscanf(front, "%23[^.].%lld.%64[^.].", id, &until, hash) != 3) {
 		mcp_call_refuse(c, RPC_PARAMS, "requestState was not given out for this call",
 				NULL);
 		return;
@@ -202,7 +240,7 @@ void mcp_quote_returned(struct mcp_call *c, const char *state)
 	} else if (until <= clock_wall_ms() || was_closed(c->mcp, dot + 1, response)) {
 		tell_as_it_is(c, id);
 	} else {
-		form_answered(c, id, response);
+		form_answered(c, id, hash, response);
 	}
 }
 
@@ -223,7 +261,7 @@ void mcp_quote_heard(struct mcp *m, const struct rpc *r, const char *session)
 		if (answers) {
 			c->asked_id = 0;
 			os_timer_stop(c->expiry);
-			form_answered(c, c->proposal, r->result);
+			form_answered(c, c->proposal, c->hash, r->result);
 		} else {
 			http_stream_end(c->stream);
 			mcp_call_free(c);
@@ -296,6 +334,14 @@ static void task_ended(struct mcp_call *c, json_t *result, const struct ava_erro
 	mcp_call_answer(c, json_incref(c->kept));
 }
 
+static void task_asked(struct mcp_call *c, json_t *ask, const struct ava_error *err)
+{
+	if (!err)
+		json_object_set_new(c->kept, "inputRequests",
+				    mcp_form_request(json_str(ask, "id"), mcp_form_of_ask(ask)));
+	mcp_call_answer(c, json_incref(c->kept));
+}
+
 static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
 {
 	json_t *task = err ? NULL : task_of_run(c, s);
@@ -308,11 +354,10 @@ static void task_looked(struct mcp_call *c, const struct op_status *s, const str
 	} else if (s->ended_ms && s->status != AVA_CANCELLED) {
 		c->kept = task;
 		mcp_call_ask(c, "GET", "/api/v1/runs/{id}/result", c->run, NULL, false, task_ended);
+	} else if (!s->ended_ms && s->asks) {
+		c->kept = task;
+		mcp_call_ask(c, "GET", "/api/v1/asks/{id}", c->run, NULL, false, task_asked);
 	} else {
-		if (!s->ended_ms && s->asks)
-			json_object_set_new(
-				task, "inputRequests",
-				mcp_form_request(s->asks->call_id, mcp_form_of_question(s->asks)));
 		mcp_call_answer(c, task);
 	}
 }
@@ -332,26 +377,26 @@ static void task_told(struct mcp_call *c, json_t *answer, const struct ava_error
 		mcp_call_fail(c, err);
 }
 
-static void task_asks(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
+/* The response to the form of what the run asks now. */
+static void task_answers(struct mcp_call *c, json_t *ask, const struct ava_error *err)
 {
 	const json_t *given = json_object_get(c->m.params, "inputResponses");
-	const struct question *q = err ? NULL : s->asks;
-	const char *text =
-		q ? mcp_form_says(json_object_get(given, q->call_id), q->approval) : NULL;
+	const char *id = json_str(ask, "id");
+	json_t *body = err ? NULL : mcp_form_says(ask, json_object_get(given, id));
 
-	if (text)
-		mcp_call_ask(c, "POST", "/api/v1/runs/{id}/steer", c->run,
-			     json_pack("{s:s,s:s,s:s+++}", "text", text, "call_id", q->call_id,
-				       "request_id", "mcp ", c->run, " ", q->call_id),
-			     true, task_told);
-	else
+	if (!body) {
 		task_told(c, NULL, err);
+		return;
+	}
+	json_object_set(body, "hash", json_object_get(ask, "hash"));
+	json_object_set_new(body, "request_id", json_sprintf("mcp %s", id));
+	mcp_call_ask(c, "POST", "/api/v1/asks/{id}", id, body, true, task_told);
 }
 
 void mcp_task_update(struct mcp_call *c)
 {
 	if (mcp_run_task_of(c))
-		mcp_call_look(c, task_asks);
+		mcp_call_ask(c, "GET", "/api/v1/asks/{id}", c->run, NULL, false, task_answers);
 }
 
 void mcp_task_cancel(struct mcp_call *c)

@@ -18,11 +18,12 @@
 #include "codec/schema.h"
 #include "codec/utf8.h"
 #include "subagent/rolebook.h"
-#include "subagent/run.h"
 
-#define EVENTS_BYTES (48u << 10) /* bytes of a log for a model */
-#define ERRORS_BYTES 4096
-#define TITLE_CHARS  120
+#define EVENTS_BYTES  (48u << 10) /* bytes of a log for a model */
+#define ERRORS_BYTES  4096
+#define TITLE_CHARS   120
+#define FORM_BYTES    (1u << 20)
+#define MCP_ALL_THREE "yes, all three" /* a choice of doc/ASKS.md */
 
 /* ---- tools */
 
@@ -268,65 +269,118 @@ json_t *mcp_form_request(const char *key, json_t *params)
 	return json_pack("{s:{s:s,s:o}}", key, "method", "elicitation/create", "params", params);
 }
 
+/* The part of a form's text to which a line of a quote belongs. */
+enum { SENTENCE, BEHIND_TOOLS, BEFORE_TOOLS, TOOLS, ROWS, NPARTS };
+static int form_part(const char *line, size_t len, const char *list)
+{
+	static const char bullet[] = "• ", folder[] = WORDS_QUOTE_FOLDER_HEAD;
+
+	if (strncmp(line, "  ", 2) == 0)
+		return ROWS;
+	if (strncmp(line, bullet, strlen(bullet)) != 0)
+		return SENTENCE;
+	if (line[len - 1] == ':')
+		return ROWS; /* their head */
+	if (strncmp(line, folder, strlen(folder)) == 0 || line < list)
+		return BEFORE_TOOLS;
+	return line == list ? TOOLS : BEHIND_TOOLS;
+}
+
 /* The quote's parts in an order for forms, of which programs show the first lines only (Claude Code
  * three), each cut to fit: first the rights, then time, cost and folder, the tools, and last the
- * rows of long tasks. */
-static void form_text(struct buf *out, const char *message, const char *cwd)
+ * rows of what is long. */
+static void form_text(struct buf *out, const char *text)
 {
-	enum { SENTENCE, BEHIND_TOOLS, BEFORE_TOOLS, TOOLS, TASKS, NPARTS };
-	const char *end = strstr(message, "\n" WORDS_PROCEED), *list, *line;
+	const char *end = strstr(text, "\n" WORDS_PROCEED), *list, *line, *next;
 	size_t n;
 
-	end = end ? end : message + strlen(message);
-	list = strstr(message, "\n" WORDS_QUOTE_TOOLS);
+	while (end && (next = strstr(end + 1, "\n" WORDS_PROCEED)))
+		end = next; /* a task may have that line, too */
+	end = end ? end : text + strlen(text);
+	list = strstr(text, "\n" WORDS_QUOTE_TOOLS);
 	list = list && list < end ? list + 1 : end;
 	for (int part = 0; part < NPARTS; part++) {
 		bool begun = false;
 
-		for (line = message; line < end; line += n + 1) {
+		for (line = text; line < end; line += n + 1) {
 			const char *to = memchr(line, '\n', (size_t)(end - line));
-			int is = strncmp(line, "  ", 2) == 0                      ? TASKS
-				 : strncmp(line, "• ", strlen("• ")) != 0         ? SENTENCE
-				 : strncmp(line, "• Task", strlen("• Task")) == 0 ? TASKS
-				 : line == list                                   ? TOOLS
-				 : line > list                                    ? BEHIND_TOOLS
-										  : BEFORE_TOOLS;
 
 			n = (size_t)((to ? to : end) - line);
-			if (part != is)
+			if (form_part(line, n, list) != part)
 				continue;
 			if (out->len > 0)
 				buf_adds(out,
-					 part != SENTENCE && part != TASKS && begun ? " " : "\n");
+					 part != SENTENCE && part != ROWS && begun ? " " : "\n");
 			buf_add(out, line, n);
 			begun = true;
-		}
-		if (part == BEFORE_TOOLS && *cwd) {
-			buf_adds(out, begun ? " " : "\n");
-			buf_addf(out, WORDS_QUOTE_FOLDER(""));
-			utf8_terminal(out, cwd, strlen(cwd), false); /* kept on our line */
 		}
 	}
 }
 
+static bool form_offers(const json_t *ask, const char *choice)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(ask, "choices"), i, one)
+	{
+		if (strcmp(json_str(one, "id"), choice) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The form has no number field: Codex shows a form with one as a question without fields, whose yes
  * says nothing. Codex asks for fields in the order of their names. */
-json_t *mcp_form_of_proposal(const json_t *p)
+static json_t *form_quote_fields(const json_t *ask)
 {
-	json_t *fields = json_pack("{s:{s:s,s:s},s:{s:s,s:s,s:s}}", "start", "type", "boolean",
-				   "title", WORDS_FORM_START, "terms", "type", "string", "title",
-				   WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS);
-	struct buf text;
-	json_t *out;
+	json_t *fields =
+		json_pack("{s:{s:s,s:s}}", "start", "type", "boolean", "title", WORDS_FORM_START);
 
-	buf_init(&text, 1u << 20);
-	form_text(&text, json_str(p, "message"), json_str(json_object_get(p, "config"), "cwd"));
-	if (json_get_bool(json_object_get(p, "quote"), "allThree", false))
+	if (json_array_size(json_object_get(ask, "fields")) > 0)
+		json_object_set_new(fields, "terms",
+				    json_pack("{s:s,s:s,s:s}", "type", "string", "title",
+					      WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS));
+	if (form_offers(ask, MCP_ALL_THREE))
 		json_object_set_new(
 			fields, "all_three",
 			json_pack("{s:s,s:s}", "type", "boolean", "title", WORDS_FORM_ALL_THREE));
-	out = form(buf_check(&text) == 0 ? text.data : NULL, fields, "start");
-	buf_fini(&text);
+	return fields;
+}
+
+static json_t *form_answer_field(const json_t *ask)
+{
+	json_t *answer = json_pack("{s:s,s:s}", "type", "string", "title", WORDS_FORM_ANSWER);
+	json_t *labels = json_array(), *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(ask, "choices"), i, one)
+		json_array_append(labels, json_object_get(one, "label"));
+	if (json_array_size(labels) > 0)
+		json_object_set(answer, "enum", labels);
+	json_decref(labels);
+	return json_pack("{s:o}", "answer", answer);
+}
+
+json_t *mcp_form_of_ask(const json_t *ask)
+{
+	const char *text = json_str(ask, "text");
+	bool quote = strcmp(json_str(ask, "kind"), "quote") == 0;
+	struct buf shown;
+	json_t *out;
+
+	buf_init(&shown, FORM_BYTES);
+	if (quote)
+		form_text(&shown, text);
+	else
+		buf_adds(&shown, text);
+	if (!json_get_bool(ask, "whole", false))
+		buf_addf(&shown, "\n(This is not all of it: `ava logs %.23s` has the rest.)",
+			 json_str(ask, "run"));
+	out = buf_check(&shown) != 0 ? NULL
+	      : quote                ? form(shown.data, form_quote_fields(ask), "start")
+				     : form(shown.data, form_answer_field(ask), "answer");
+	buf_fini(&shown);
 	return out;
 }
 
@@ -338,43 +392,34 @@ json_t *mcp_form_confirms(const json_t *content)
 	const json_t *on = json_object_get(content, "terms");
 	const json_t *all = json_object_get(content, "all_three");
 
+	if (json_is_false(json_object_get(content, "start")))
+		return json_pack("{s:s}", "choice", "no");
 	if (!json_get_bool(content, "start", false) ||
 	    (on && !json_is_string(on) && !json_is_null(on)) ||
 	    (all && !json_is_boolean(all) && !json_is_null(all)))
 		return NULL;
 	return json_pack(
-		"{s:o}", "answer",
-		json_sprintf("yes%s%s%s",
-			     json_get_bool(content, "all_three", false) ? ", all three" : "",
+		"{s:o}", "text",
+		json_sprintf("%s%s%s",
+			     json_get_bool(content, "all_three", false) ? MCP_ALL_THREE : "yes",
 			     terms[strspn(terms, " ")] ? ", but " : "", terms));
 }
 
-json_t *mcp_form_of_question(const struct question *asks)
+json_t *mcp_form_says(const json_t *ask, const json_t *response)
 {
-	json_t *answer = json_pack("{s:s,s:s}", "type", "string", "title", WORDS_FORM_ANSWER);
-	json_t *given =
-		asks->choices ? json_parse(asks->choices, strlen(asks->choices), NULL) : NULL;
-	json_t *choices = json_array(), *one;
+	const char *action = json_str(response, "action"), *said;
+	const json_t *one;
 	size_t i;
 
-	json_array_foreach(given, i, one)
-		json_array_append_new(choices, json_shown(json_string_value(one)));
-	json_decref(given);
-	if (asks->approval) {
-		json_array_append_new(choices, json_string("yes"));
-		json_array_append_new(choices, json_string("no"));
+	if (strcmp(action, "decline") == 0 && form_offers(ask, "no"))
+		return json_pack("{s:s}", "choice", "no");
+	said = strcmp(action, "accept") == 0
+		       ? json_get_str(json_object_get(response, "content"), "answer")
+		       : NULL;
+	json_array_foreach(json_object_get(ask, "choices"), i, one)
+	{
+		if (said && strcmp(json_str(one, "label"), said) == 0)
+			return json_pack("{s:O}", "choice", json_object_get(one, "id"));
 	}
-	if (json_array_size(choices) > 0)
-		json_object_set(answer, "enum", choices);
-	json_decref(choices);
-	return form(asks->text, json_pack("{s:o}", "answer", answer), "answer");
-}
-
-const char *mcp_form_says(const json_t *response, bool approval)
-{
-	const char *action = json_str(response, "action");
-
-	if (strcmp(action, "accept") == 0)
-		return json_get_str(json_object_get(response, "content"), "answer");
-	return approval && strcmp(action, "decline") == 0 ? "no" : NULL;
+	return said ? json_pack("{s:s}", "text", said) : NULL;
 }

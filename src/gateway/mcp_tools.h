@@ -10,7 +10,6 @@
 #include "codec/json.h"
 
 struct ava_error;
-struct question;
 
 struct mcp_tool {
 	const char *name;
@@ -47,14 +46,15 @@ json_t *mcp_tell_proposal(const json_t *proposal, const char *next);
 /* Keep a log's newest events that fit. */
 void mcp_cut_events(json_t *logs);
 
-/* The params of elicitation/create; `asks` is a run's question. */
-json_t *mcp_form_of_proposal(const json_t *proposal);
-json_t *mcp_form_of_question(const struct question *asks);
+/* The params of elicitation/create by which an Ask (doc/ASKS.md) is answered. NULL also where its
+ * text is too large for a form. */
+json_t *mcp_form_of_ask(const json_t *ask);
 /* "inputRequests" with such params (*taken*). */
 json_t *mcp_form_request(const char *key, json_t *params);
-/* The body of POST /proposals/{id}/confirm from the form's fields; NULL: the form says no. */
+/* The body of POST /asks/{id}, a new reference, from the fields of a quote's form; NULL: it was not
+ * filled in as it was asked for. */
 json_t *mcp_form_confirms(const json_t *content);
-/* The words for the run; NULL: none. *Borrowed of `response`.* */
-const char *mcp_form_says(const json_t *response, bool approval);
+/* The same from a response to the form of another Ask; NULL: that is no answer. */
+json_t *mcp_form_says(const json_t *ask, const json_t *response);
 
 #endif

@@ -816,8 +816,7 @@ int quote_rest(struct buf *out, struct run_spec *const *specs, unsigned n)
 		unsigned number = n > 1 ? i + 1 : 0;
 
 		if (s->cwd[0] && (i == 0 || strcmp(s->cwd, specs[i - 1]->cwd) != 0)) {
-			buf_addc(out, '\n');
-			buf_addf(out, WORDS_QUOTE_FOLDER(""));
+			buf_adds(out, "\n" WORDS_QUOTE_FOLDER_HEAD);
 			quote_render(out, s->cwd, strlen(s->cwd), false);
 		}
 		if (quote_hides_task(s))

@@ -161,6 +161,9 @@ def forms(b):
     check("with forms: a form that says what will run, and where", a["result"]["resultType"] == "input_required" and
           "Time:" in form["message"] and f"Folder: {os.environ['T']}/project" in form["message"] and
           form["requestedSchema"]["required"] == ["start"] and form["mode"] == "form", a)
+    long = form_of(b.tool("ava_propose", FORMS, task="look at it; " * 200 + "END OF TASK", context="so far; " * 200 + "END OF CONTEXT"))[1]["message"]
+    check("it holds all that is confirmed, behind what must be known", "END OF TASK" in long and "END OF CONTEXT" in long and
+          long.index("Rights:") < long.index("END OF TASK"), long)
     n = len(runs())
     other = b.tool("ava_propose", FORMS, more=fill(a, start=True), **(TASK | {"task": "delete everything"}))
     check("the answer of one call is no answer of another", other["error"]["code"] == -32602, other)

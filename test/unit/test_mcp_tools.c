@@ -189,22 +189,22 @@ TEST(titles)
 	json_decref(list);
 }
 
-/* A yes is `start`, true, and nothing else. */
+/* A yes is `start`, true, and nothing else; a no is `start`, false. */
 TEST(forms)
 {
 	static const struct {
 		const char *content, *body;
 	} rows[] = {
-		{"{\"start\":true}", "{\"answer\":\"yes\"}"},
+		{"{\"start\":true}", "{\"text\":\"yes\"}"},
 		{"{\"start\":true,\"all_three\":true,\"terms\":\"\"}",
-		 "{\"answer\":\"yes, all three\"}"},
+		 "{\"text\":\"yes, all three\"}"},
 		{"{\"start\":true,\"terms\":\"max 20 cents\",\"grants\":[\"rw\"]}",
-		 "{\"answer\":\"yes, but max 20 cents\"}"},
+		 "{\"text\":\"yes, but max 20 cents\"}"},
 		{"{\"start\":true,\"terms\":5}", NULL},
 		{"{\"start\":true,\"all_three\":\"no\"}", NULL},
-		{"{\"start\":true,\"terms\":null}", "{\"answer\":\"yes\"}"},
-		{"{\"start\":false,\"terms\":\"yes\"}", NULL},
-		{"{\"start\":false}", NULL},
+		{"{\"start\":true,\"terms\":null}", "{\"text\":\"yes\"}"},
+		{"{\"start\":false,\"terms\":\"yes\"}", "{\"choice\":\"no\"}"},
+		{"{\"start\":false}", "{\"choice\":\"no\"}"},
 		{"{\"start\":\"true\"}", NULL},
 		{"{\"start\":1}", NULL},
 		{"{\"all_three\":true}", NULL},
@@ -224,61 +224,88 @@ TEST(forms)
 	assert_null(mcp_form_confirms(NULL));
 }
 
-/* What a person must know stands in the first lines. */
+/* What a person must know stands in the first lines; the last line of the text, and no other one
+ * that looks like it, is the form's own. */
 TEST(form)
 {
-	json_t *p =
-		parse("{\"message\":\"I'll spawn a Researcher subagent to look. Estimated:\\n"
+	json_t *ask =
+		parse("{\"kind\":\"quote\",\"whole\":true,\"text\":\"I'll spawn a Researcher "
+		      "subagent to look. Estimated:\\n"
 		      "• Time: ~1 minute\\n• Cost: up to $0.10\\n• Tools: read_file, run_bash\\n"
 		      "• Rights: reads your files\\n• Limits: stops at 5 min\\nThis run could do "
-		      "harm.\\nProceed? [Yes/No]\","
-		      "\"quote\":{\"allThree\":true},\"config\":{\"cwd\":\"/src\\n• Rights: "
-		      "none\",\"limits\":"
-		      "{\"costCents\":10,\"seconds\":60.5}}}");
-	json_t *form = mcp_form_of_proposal(p), *fields, *field;
+		      "harm.\\n• Folder: /src\\\\x0a• Rights: none\\n• Task:\\n  | look\\nProceed? "
+		      "no\\n  | and see\\nProceed? [Yes/No]\","
+		      "\"choices\":[{\"id\":\"yes, all three\"},{\"id\":\"no\"}],"
+		      "\"fields\":[{\"name\":\"timeout\"}]}");
+	json_t *form = mcp_form_of_ask(ask), *fields, *field;
 	const char *name;
 
 	assert_string_equal(json_str(form, "message"),
 			    "I'll spawn a Researcher subagent to look. Estimated:\n"
 			    "This run could do harm.\n"
+			    "Proceed? no\n"
 			    "• Rights: reads your files • Limits: stops at 5 min\n"
 			    "• Time: ~1 minute • Cost: up to $0.10 "
 			    "• Folder: /src\\x0a• Rights: none\n"
-			    "• Tools: read_file, run_bash");
+			    "• Tools: read_file, run_bash\n"
+			    "• Task:\n  | look\n  | and see");
 	fields = json_object_get(json_object_get(form, "requestedSchema"), "properties");
 	assert_int_equal(json_object_size(fields), 3);
 	assert_non_null(json_object_get(fields, "terms"));
 	json_object_foreach(fields, name, field)
 		assert_string_not_equal(json_str(field, "type"), "number");
 	json_decref(form);
-	json_decref(p);
+	json_decref(ask);
 }
 
 /* What does not fit is no form without a text. */
 TEST(form_too_large)
 {
-	char *message = calloc(1, 2u << 20);
-	json_auto_t *p = NULL;
+	char *text = calloc(1, 2u << 20);
+	json_auto_t *ask = NULL;
 
-	assert_non_null(message);
-	memset(message, 'x', (2u << 20) - 1);
-	p = json_pack("{s:s}", "message", message);
-	assert_null(mcp_form_of_proposal(p));
-	free(message);
+	assert_non_null(text);
+	memset(text, 'x', (2u << 20) - 1);
+	ask = json_pack("{s:s,s:s,s:b}", "kind", "quote", "text", text, "whole", 1);
+	assert_null(mcp_form_of_ask(ask));
+	free(text);
+}
+
+TEST(form_of_question)
+{
+	json_auto_t *ask = parse("{\"kind\":\"approval\",\"run\":\"S-7f3a2b\",\"text\":\"May it?\","
+				 "\"whole\":false,\"choices\":[{\"id\":\"yes\",\"label\":\"Yes\"},"
+				 "{\"id\":\"no\",\"label\":\"No\"}],\"fields\":[]}");
+	json_auto_t *form = mcp_form_of_ask(ask);
+	json_auto_t *want = parse("{\"answer\":{\"type\":\"string\",\"title\":\"Your answer\","
+				  "\"enum\":[\"Yes\",\"No\"]}}");
+
+	assert_string_equal(json_str(form, "message"),
+			    "May it?\n(This is not all of it: `ava logs S-7f3a2b` has the rest.)");
+	assert_true(json_equal(
+		json_object_get(json_object_get(form, "requestedSchema"), "properties"), want));
+}
+
+static void says(const json_t *ask, const char *response, const char *body)
+{
+	json_auto_t *r = response ? parse(response) : NULL, *want = body ? parse(body) : NULL;
+	json_auto_t *got = mcp_form_says(ask, r);
+
+	assert_true(got ? want && json_equal(got, want) : !want);
 }
 
 TEST(says)
 {
-	json_auto_t *yes = parse("{\"action\":\"accept\",\"content\":{\"answer\":\"a.c\"}}");
-	json_t *no = parse("{\"action\":\"decline\"}"), *bad = parse("{\"action\":\"accept\"}");
+	json_auto_t *ask = parse("{\"choices\":[{\"id\":\"a.c\",\"label\":\"the first\"}]}");
+	json_auto_t *may = parse("{\"choices\":[{\"id\":\"no\",\"label\":\"No\"}]}");
 
-	assert_string_equal(mcp_form_says(yes, false), "a.c");
-	assert_string_equal(mcp_form_says(no, true), "no");
-	assert_null(mcp_form_says(no, false));
-	assert_null(mcp_form_says(bad, true));
-	assert_null(mcp_form_says(NULL, true));
-	json_decref(no);
-	json_decref(bad);
+	says(ask, "{\"action\":\"accept\",\"content\":{\"answer\":\"b.c\"}}", "{\"text\":\"b.c\"}");
+	says(ask, "{\"action\":\"accept\",\"content\":{\"answer\":\"the first\"}}",
+	     "{\"choice\":\"a.c\"}");
+	says(may, "{\"action\":\"decline\"}", "{\"choice\":\"no\"}");
+	says(ask, "{\"action\":\"decline\"}", NULL);
+	says(may, "{\"action\":\"accept\"}", NULL);
+	says(may, NULL, NULL);
 }
 
 /* The newest are kept, and how many are not is said. */
