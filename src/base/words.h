@@ -164,7 +164,6 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 		(long long)(files), (files) == 1 ? "" : "s", run
 #define WORDS_RESULT_OF(run, what, end)        "%s: %s%s%s", run, what, WORDS_BEHIND(end)
 #define WORDS_RUN_ENDED(who, what, time, cost) "%s: %s (%s, %s)", who, what, time, cost
-#define WORDS_HAS_ENDED(run, how)              "%s has ended: %s", run, how
 
 /* Stand in place of a summary that the model did not give. */
 #define WORDS_LIMIT_SUMMARY(what, replies)                                                         \

@@ -165,7 +165,6 @@ TEST(result)
 	shows("Ended without a result", WORDS_NO_RESULT);
 	shows("\n• Sends out: these addresses, as a model that has seen your data wrote them",
 	      WORDS_QUOTE_FETCH_SENDS);
-	shows("S-1 has ended: complete", WORDS_HAS_ENDED("S-1", words_status("success")));
 	shows("Stopped at its limit of time after 1 reply, without a result.",
 	      WORDS_LIMIT_SUMMARY("time", words_amount(WORDS_LIMIT_REPLIES, 1).text));
 	shows("Stopped at its limit of ", WORDS_STOPPED_AT);

@@ -107,7 +107,7 @@ export function AskCard({ ask: a, within }: { ask: Ask; within?: boolean }) {
   const quote = a.kind === "quote", left = Date.parse(a.until) - now.value;
   const yes = a.choices.find((c) => c.id !== "no");
   return (
-    <div class={within ? "ask answer" : "ask card panel"} data-ask={a.id} tabIndex={within ? undefined : 0} aria-label={within ? undefined : `${kindOf(a)}: ${cut(a.text, 120)}`}>
+    <div class={within ? "ask answer" : "ask card panel"} data-ask={a.id} role="group" tabIndex={within ? undefined : 0} aria-label={within ? undefined : `${kindOf(a)}: ${cut(a.text, 120)}`}>
       {within ? null : (
         <div class="row">
           <span class="grow"><strong>{kindOf(a)}</strong> <small>{a.number ? `${a.number}, ` : ""}{a.id}</small></span>

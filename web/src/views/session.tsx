@@ -57,17 +57,19 @@ function useItems(id: string) {
 }
 
 type Row = { item: Item; ask: Ask | undefined } | { item?: undefined; ask: Ask };
-const opens = (i: Item) => i.kind === "proposed" || i.kind === "asked";
+const hers = (i: Item) => i.kind === "said" && i.detail.by === "ava";
+const opens = (i: Item) => i.kind === "proposed" || i.kind === "asked" || (hers(i) && !!i.ask);
 
 // Items, and each open Ask once: with the Item that opened it, behind what Ava said about it at once, or by
 // its time where that Item was not read.
 function rowsOf(items: Item[], open: Ask[]): Row[] {
-  const rows: Row[] = [], held: Row[] = [], opening = items.filter(opens), of = new Map(open.map((a) => [a.id, a]));
-  const alone = open.filter((a) => !opening.some((i) => i.ask === a.id)).sort((a, b) => a.since.localeCompare(b.since));
+  const rows: Row[] = [], held: Row[] = [], of = new Map(open.map((a) => [a.id, a]));
+  const opening = new Map(items.filter(opens).map((i) => [i.ask, i.lsn])); // the newest: a row of the memory is asked about again
+  const alone = open.filter((a) => !opening.has(a.id)).sort((a, b) => a.since.localeCompare(b.since));
   for (const item of items) {
-    const ask = opens(item) ? of.get(item.ask) : undefined;
+    const ask = opening.get(item.ask) === item.lsn ? of.get(item.ask) : undefined;
     while (alone.length && alone[0]!.since < item.at) rows.push({ ask: alone.shift()! });
-    if (!ask && !(item.kind === "said" && item.detail.by === "ava")) rows.push(...held.splice(0));
+    if (!ask && !hers(item)) rows.push(...held.splice(0));
     (ask ? held : rows).push({ item, ask });
   }
   return [...rows, ...held, ...alone.map((ask) => ({ ask }))];
@@ -126,7 +128,7 @@ function useNewest(n: string) {
 
 function ItemRow({ item: i }: { item: Item }) {
   const speech = i.kind === "said", ended = i.kind === "result" || i.kind === "failed";
-  const title = opens(i) ? i.ask : i.title; // one that waits no more
+  const title = opens(i) && !speech ? i.ask : i.title; // one that waits no more
   return (
     <>
       <small>{i.run && !speech ? <a href={address("run", i.run)}>{title}</a> : title}, {day(i.at)}</small>
