@@ -41,6 +41,15 @@ const char *item_kind_name(enum item_kind kind)
 	return names[kind];
 }
 
+enum item_kind item_kind_of(const char *name)
+{
+	enum item_kind kind = 0;
+
+	while (kind < ITEM_NKINDS && strcmp(item_kind_name(kind), name) != 0)
+		kind++;
+	return kind;
+}
+
 static const char *item_str(const struct item_draft *d, const char *key)
 {
 	return json_str(d->content, key);
@@ -188,6 +197,32 @@ static bool item_doing(struct item_draft *d)
 	return *d->text != 0;
 }
 
+/* The first call of a run: it has its slot. */
+static bool item_calling(struct item_draft *d)
+{
+	d->it->kind = ITEM_doing;
+	d->text = WORDS_STARTING;
+	snprintf(d->it->run, sizeof(d->it->run), "%s", d->agent);
+	snprintf(d->title, sizeof(d->title), "%s", d->agent);
+	return !item_is_ava(d) && strcmp(item_str(d, "callId"), "i1") == 0;
+}
+
+/* A call of Ava's own, and its end; those of a run are told by its activity. */
+static bool item_call(struct item_draft *d)
+{
+	const json_t *success = json_object_get(d->content, "success");
+
+	d->it->kind = ITEM_doing;
+	d->text = success ? "" : item_str(d, "name");
+	snprintf(d->title, sizeof(d->title), "Ava");
+	item_tell(d, "call", "callId");
+	item_tell(d, "tool", "name");
+	item_raw(d, "args", json_object_get(d->content, "args"));
+	item_raw(d, "success", success);
+	item_tell(d, "output", "output");
+	return item_is_ava(d);
+}
+
 /* A question of a run, and its end. A parked run whose person was told of the quota before is only
  * at rest. */
 static bool item_waiting(struct item_draft *d)
@@ -238,29 +273,42 @@ static bool item_waiting(struct item_draft *d)
 	return true;
 }
 
+/* An amount of the limit that ended a run, in its unit. */
+static int64_t item_limit(const struct item_draft *d, const char *key)
+{
+	const struct words_limit *l = words_limit(item_str(d, "status"));
+
+	return l ? json_get_fixed(d->content, key, l->decimals, 0) : 0;
+}
+
 static bool item_ended(struct item_draft *d)
 {
 	const json_t *totals = json_object_get(d->content, "totals");
-	const json_t *cents = json_object_get(totals, "costCents");
 	const char *status = item_str(d, "status");
-	struct words_end end = words_end(d->it->run, status, item_str(d, "stopReason"), "", 0, 0);
-	int64_t ms = json_get_int(totals, "durationMs", 0), micro = -1;
+	struct words_end end =
+		words_end(d->it->run, status, item_str(d, "stopReason"), item_str(d, "error"),
+			  item_limit(d, "limit"), item_limit(d, "needs"));
+	int64_t ms = json_get_int(totals, "durationMs", 0);
 	char who[100];
 
-	if (json_is_number(cents))
-		micro = (int64_t)(json_number_value(cents) * 10000 + 0.5);
 	d->it->kind = strcmp(status, "success") == 0 ? ITEM_result : ITEM_failed;
 	d->text = item_str(d, "summary");
 	snprintf(d->title, sizeof(d->title),
 		 WORDS_RUN_ENDED(item_who(d, who), end.what, format_seconds(ms).text,
-				 format_money(micro).text));
+				 format_money(json_get_fixed(totals, "costCents", 4, -1)).text));
 	jw_str(d->detail, "status", status);
 	item_tell(d, "reason", "stopReason");
 	item_tell(d, "by", "by");
+	jw_str(d->detail, "end", end.what);
 	jw_int(d->detail, "ms", ms);
 	jw_int(d->detail, "tokens", json_get_int(totals, "tokens", 0));
-	item_raw(d, "cost_cents", cents);
+	item_raw(d, "cost_cents", json_object_get(totals, "costCents"));
+	if (json_get_int(totals, "estimatedCalls", 0) > 0)
+		jw_bool(d->detail, "estimated", true);
 	jw_int(d->detail, "replies", json_get_int(totals, "iterations", 0));
+	item_raw(d, "files", json_object_get(d->content, "files"));
+	item_raw(d, "citations", json_object_get(d->content, "citations"));
+	item_raw(d, "not_found", json_object_get(d->content, "notFound"));
 	if (end.next[0])
 		jw_str(d->detail, "next", end.next);
 	return true;
@@ -302,7 +350,8 @@ static bool (*const item_fills[EVENT_NKINDS])(struct item_draft *d) = {
 	[EVENT_SpawnExpired] = item_settled,   [EVENT_SubagentSpawn] = item_started,
 	[EVENT_Activity] = item_doing,         [EVENT_Waiting] = item_waiting,
 	[EVENT_SubagentComplete] = item_ended, [EVENT_Error] = item_error,
-	[EVENT_StateWrite] = item_memory,
+	[EVENT_StateWrite] = item_memory,      [EVENT_InferStart] = item_calling,
+	[EVENT_ToolCall] = item_call,          [EVENT_ToolResult] = item_call,
 };
 
 /* ---- the Item */

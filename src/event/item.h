@@ -54,6 +54,7 @@ struct item {
 };
 
 const char *item_kind_name(enum item_kind kind);
+enum item_kind item_kind_of(const char *name); /* ITEM_NKINDS: none of them */
 
 /* Appends the Item of a line to `json`, its text cut to `chars`. `secrets` may be NULL. 0;
  * AVA_ENOENT: a person sees nothing of this event; AVA_ENOMEM: `json` holds a part. */

@@ -185,6 +185,11 @@ const char *copying_failed(const struct run_changes *c)
 	return c && c->err.code != 0 ? c->err.text : NULL;
 }
 
+size_t copying_files(const struct run_changes *c)
+{
+	return c && c->there ? c->made.files : 0;
+}
+
 void copying_put(struct run *r, struct draft *d, const struct run_changes *c)
 {
 	struct buf *b = c && c->there ? draft_part(d, DRAFT_PUT, c->path) : NULL;

@@ -45,8 +45,9 @@ struct end_job {
 	struct evidence evidence;
 	struct run_changes *changes; /* changes in the copy of the project; NULL: no copy */
 	struct buf artifacts;        /* kept files as JSON; empty: none */
-	bool waits;                  /* stopped tools are still at work */
-	struct os_timer *timer;      /* bounds that wait: TOOLS_WAIT_MS */
+	int64_t needs;          /* of the limit that ended it, for its first call; 0: unknown */
+	bool waits;             /* stopped tools are still at work */
+	struct os_timer *timer; /* bounds that wait: TOOLS_WAIT_MS */
 };
 
 static void ending_free(struct run *r)
@@ -141,6 +142,7 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 		jw_raw(w, "caveats", own, strlen(own));
 	buf_fini(&all);
 	json_decref(list);
+	r->end.job->needs = needed;
 	if (needed > 0)
 		jw_fixed(w, "needs", needed, words_limit(ava_status_name(end->status))->decimals);
 }
@@ -261,7 +263,16 @@ static void ending_commit(void *user)
 			d->failed = true; /* a run must not end without result.json */
 		}
 		buf_fini(&result);
-		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary, hash);
+		record_complete(d, r,
+				&(struct record_end){.status = j->end.status,
+						     .stop_reason = j->end.stop_reason,
+						     .summary = j->end.summary,
+						     .result_hash = hash,
+						     .error = j->end.error,
+						     .needs = j->needs,
+						     .files = copying_files(j->changes),
+						     .citations = j->evidence.checked,
+						     .not_found = j->evidence.failed});
 		record_session_end(d, r, j->end.status, j->end.summary);
 		chain_run_ends(r, d, j->end.status, j->end.summary); /* may spawn the next run */
 		logbook_run_path(r->id.text, path);

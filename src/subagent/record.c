@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "base/clock.h"
+#include "base/words.h"
 #include "subagent/rights.h"
 #include "subagent/run.h"
 #include "provider/context.h"
@@ -622,8 +623,31 @@ static void complete_number(char *rest, size_t len, void *user)
 	run_log_hex(&r->rec.log, (char *)memmem(rest, len, ",\"head\":\"", 9) + 9);
 }
 
-void record_complete(struct draft *d, struct run *r, enum ava_status status,
-		     const char *stop_reason, const char *summary, const char *result_hash)
+/* What a person reads at once of an end, and what stands whole in result.json. */
+static void complete_told(struct rec *c, const struct run *r, const struct record_end *e)
+{
+	const struct words_limit *l = words_limit(ava_status_name(e->status));
+	const struct agent_limits *own = &r->spec->agent.limits;
+	const int64_t limits[] = {[WORDS_LIMIT_TIME] = own->time_ms,
+				  [WORDS_LIMIT_MONEY] = own->cost_microusd,
+				  [WORDS_LIMIT_TOKENS] = own->tokens,
+				  [WORDS_LIMIT_REPLIES] = own->iterations};
+
+	if (l)
+		jw_fixed(&c->w, "limit", limits[l->kind], l->decimals);
+	if (l && e->needs > 0)
+		jw_fixed(&c->w, "needs", e->needs, l->decimals);
+	if (l && e->error)
+		preview(c, "error", e->error, strlen(e->error));
+	if (e->files > 0)
+		jw_int(&c->w, "files", (int64_t)e->files);
+	if (e->not_found > 0) {
+		jw_int(&c->w, "citations", e->citations);
+		jw_int(&c->w, "notFound", e->not_found);
+	}
+}
+
+void record_complete(struct draft *d, struct run *r, const struct record_end *e)
 {
 	char path[LOGBOOK_PATH], head[HASH_HEX_LEN + 1];
 	struct rec c;
@@ -635,11 +659,11 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	record_begin(&c, d, r, EVENT_SubagentComplete);
 	jw_str(&c.w, "subagentId", r->id.text);
 	jw_str(&c.w, "role", r->spec->role->name);
-	jw_str(&c.w, "status", ava_status_name(status));
-	jw_str(&c.w, "stopReason", stop_reason);
-	if (status == AVA_CANCELLED && r->end.by)
+	jw_str(&c.w, "status", ava_status_name(e->status));
+	jw_str(&c.w, "stopReason", e->stop_reason);
+	if (e->status == AVA_CANCELLED && r->end.by)
 		write_by(&c.w, r->end.by, r->end.origin);
-	preview(&c, "summary", summary, strlen(summary));
+	preview(&c, "summary", e->summary, strlen(e->summary));
 	jw_object(&c.w, "totals");
 	jw_int(&c.w, "inputTokens", t->input);
 	jw_int(&c.w, "outputTokens", t->output);
@@ -658,8 +682,9 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	jw_int(&c.w, "toolCalls", t->tool_calls);
 	jw_end(&c.w);
 	jw_str(&c.w, "resultPath", path);
-	if (result_hash[0])
-		jw_str(&c.w, "resultHash", result_hash);
+	if (e->result_hash[0])
+		jw_str(&c.w, "resultHash", e->result_hash);
+	complete_told(&c, r, e);
 	jw_str(&c.w, "head", head);
 	c.meta.cost_microusd = run_cost(r);
 	c.meta.input_tokens = t->input;
@@ -667,7 +692,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	c.meta.duration_ms = run_elapsed_ms(r);
 	c.meta.model_id = r->spec->model->id;
 	end_as(&c, true, complete_number, r);
-	record_catalog_end(d, r, status, stop_reason);
+	record_catalog_end(d, r, e->status, e->stop_reason);
 }
 
 /* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */

@@ -81,8 +81,15 @@ void record_shared(struct draft *d, struct run *r, const struct agent_shared *s)
 void record_exhausted(struct draft *d, struct run *r, const char *resource);
 void record_error(struct draft *d, struct run *r, const char *error_class, const char *message);
 /* SubagentComplete (run, last; and day), the catalog's end row. */
-void record_complete(struct draft *d, struct run *r, enum ava_status status,
-		     const char *stop_reason, const char *summary, const char *result_hash);
+struct record_end {
+	enum ava_status status;
+	const char *stop_reason, *summary, *result_hash;
+	const char *error; /* NULL: none */
+	int64_t needs;     /* what the first call needs of the limit that ended it; 0: unknown */
+	size_t files;      /* that it proposes to change */
+	unsigned citations, not_found;
+};
+void record_complete(struct draft *d, struct run *r, const struct record_end *e);
 /* Entries of the run's start and end in its session file, if it has one. */
 void record_session_start(struct draft *d, struct run *r);
 void record_session_end(struct draft *d, struct run *r, enum ava_status status,

@@ -366,6 +366,7 @@ void copying_put(struct run *r, struct draft *d, const struct run_changes *c);
 #define COPY_TREE "runs/%s/copy/tree"
 void copying_result(const struct run *r, const struct run_changes *c, struct jw *w);
 const char *copying_failed(const struct run_changes *c); /* why there is no patch; or NULL */
+size_t copying_files(const struct run_changes *c);       /* files that it proposes to change */
 /* Removes the copy, off the loop, after a durable end, unless no patch could be made. */
 void copying_remove(struct run *r, const struct run_changes *c);
 void copying_free(struct run_changes *c); /* NULL is fine */
