@@ -244,6 +244,7 @@ static void session_show(struct session *s, struct op_session *out)
 		out->doing = t->run.activity;
 		out->trouble = t->run.call.trouble;
 	}
+	out->context_used = t->run.agent.at.measured_input;
 	out->live_runs = list_count(&t->watches);
 	out->waiting = list_count(&t->inputs);
 	out->cost_microusd += t->cost_microusd + t->run.agent.at.totals.cost_microusd;
@@ -664,6 +665,7 @@ static void write_session(struct jw *w, const struct op_session *s)
 	jw_str(w, "origin", s->origin);
 	jw_str(w, "model", s->model);
 	jw_int(w, "context", s->context);
+	jw_int(w, "context_used", s->context_used);
 	jw_str(w, "status", s->busy ? "busy" : "idle");
 	if (s->doing[0])
 		jw_str(w, "doing", s->doing);

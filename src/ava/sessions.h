@@ -20,6 +20,7 @@ struct op_session {
 	const char *id, *cwd, *user_id, *model; /* model "": not chosen yet */
 	const char *origin;                     /* the door where it was begun */
 	int64_t context;                        /* the model's window, tokens; 0: not in memory */
+	int64_t context_used;                   /* of it, at her last call */
 	const char *title;              /* beginning of the person's first words; "": none */
 	int64_t created_ms, updated_ms; /* wall */
 	int64_t cost_microusd, tokens;  /* of Ava's own calls by this process */

@@ -76,7 +76,6 @@ static void ask_write_quote_choices(struct jw *w, const struct proposal *p)
 	const char *split = all ? quote_split(p->specs, p->n) : NULL;
 	char id[96], label[96];
 
-	snprintf(label, sizeof(label), WORDS_YES_FOR(format_money_limit(p->cost_microusd).text));
 	if (split) {
 		snprintf(id, sizeof(id), "yes, without %s", split);
 		snprintf(label, sizeof(label), WORDS_YES ", without %s", split);
@@ -86,8 +85,7 @@ static void ask_write_quote_choices(struct jw *w, const struct proposal *p)
 		ask_write_choice(w, "yes, all three", WORDS_YES_ALL_THREE,
 				 "starts it with all three rights");
 	else
-		ask_write_choice(w, "yes", p->cost_microusd < 0 ? WORDS_YES : label,
-				 "starts it as quoted");
+		ask_write_choice(w, "yes", WORDS_YES, "starts it as quoted");
 	ask_write_choice(w, "no", WORDS_NO, "starts nothing");
 }
 

@@ -246,7 +246,6 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_FOLDER(path)  WORDS_QUOTE_FOLDER_HEAD "%s", path
 #define WORDS_YES                 "Yes"
 #define WORDS_NO                  "No"
-#define WORDS_YES_FOR(cost)       WORDS_YES ", " WORDS_UP_TO "%s", cost
 #define WORDS_YES_ALL_THREE       WORDS_YES ", all three"
 
 #define WORDS_WAITS(id, more)         "%s waits for your answer%s", id, more

@@ -1,17 +1,17 @@
 /* A conversation in an editor; acp.h.
  *
- * Happy path: a prompt follows the conversation from the last event that was taken, so that what
+ * Happy path: a prompt follows the conversation from the last Item that was taken, so that what
  * has happened since (a subagent ended, Ava told of it) comes first; then it is said to the daemon,
- * and its events become updates. When Ava listens again, open quotes and
- * questions are put to the person, one by one; then the prompt is answered, behind all its updates:
- * editors take updates between two turns for mistakes. Editors that show notices get those
- * meanwhile, and the next turn tells them nevertheless.
+ * and its Items become updates. When Ava listens again, what waits is put to the person, one by
+ * one; then the prompt is answered, behind all its updates: editors take updates between two turns
+ * for mistakes. Editors that show notices get those meanwhile, and the next turn tells them
+ * nevertheless.
  *
- * The daemon knows whether a turn is over: it is asked when an item shows that Ava has ended, a
- * moment behind an event, and now and then. A turn ends only when all items the daemon has for this
+ * The daemon knows whether a turn is over: it is asked when news says that Ava has ended, a
+ * moment behind an Item, and now and then. A turn ends only when all Items the daemon has for this
  * person have come, and the messages sent from here have come back.
  *
- * What can fail: the daemon: items come again by themselves, what was accepted goes on, and a
+ * What can fail: the daemon: Items come again by themselves, what was accepted goes on, and a
  * request that is never answered ends the turn with its sentence; an editor that reads no more:
  * the loop ends without another write; memory for an update, which is then left out (the
  * conversation has it). */
@@ -29,11 +29,11 @@
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/api.h"
-#include "cli/chat.h"
+#include "cli/face.h"
 #include "codec/format_of.h"
 
-#define LOOK_MS      150  /* after an event the daemon is asked whether the turn is over */
-#define LOOK_SLOW_MS 2000 /* the same question while no event comes */
+#define LOOK_MS      150  /* after an Item the daemon is asked whether the turn is over */
+#define LOOK_SLOW_MS 2000 /* the same question while no Item comes */
 #define RUNS_MAX     64   /* runs in a plan */
 
 /* ---- texts and tool calls */
@@ -139,7 +139,7 @@ static void acp_ask(struct acp_session *s, const char *tool, const char *text, j
 		return;
 	s->turn.asked = ++s->a->next_id;
 	s->turn.form = fields != NULL;
-	snprintf(s->turn.tool, sizeof(s->turn.tool), "%s", tool);
+	snprintf(s->turn.ask, sizeof(s->turn.ask), "%s", tool);
 	acp_send(s->a,
 		 rpc_request(s->turn.asked,
 			     fields != NULL ? "elicitation/create" : "session/request_permission",
@@ -152,28 +152,30 @@ static json_t *option(const char *id, const char *name, bool yes)
 			 "kind", yes ? "allow_once" : "reject_once");
 }
 
-/* A quote whose yes is a plain one may be answered on other terms, in a form; a question without
- * choices, put to an editor without forms, is answered in words. */
+/* The Ask is put to the person: its choices are options; a quote, or a question without choices, is
+ * a form where the editor has forms. Such a question is else answered in words. */
 static void acp_put(struct acp_session *s, const json_t *ask)
 {
 	const char *id = json_str(ask, "id"), *text = json_str(ask, "text");
-	const json_t *choices = json_object_get(ask, "choices"), *choice;
-	bool plain = strcmp(json_str(json_array_get(choices, 0), "id"), "yes") == 0;
+	const json_t *choices = json_object_get(ask, "choices"), *one;
+	bool quote = strcmp(json_str(ask, "kind"), "quote") == 0;
+	bool plain = quote && json_array_size(choices) > 0 &&
+		     strcmp(json_str(json_array_get(choices, 0), "id"), "yes") == 0;
 	json_t *form = NULL, *options = NULL;
 	size_t i;
 
-	if (s->a->forms && plain && id[0] == 'P')
+	if (s->a->forms && plain) /* a yes to all three rights says so in words */
 		form = json_pack("{s:{s:s,s:s,s:s}}", "terms", "type", "string", "title",
 				 WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS);
-	else if (json_array_size(choices) > 0)
-		options = json_array();
-	else if (s->a->forms)
+	else if (s->a->forms && json_array_size(choices) == 0)
 		form = json_pack("{s:{s:s,s:s}}", "answer", "type", "string", "title",
 				 WORDS_FORM_ANSWER);
+	else if (json_array_size(choices) > 0)
+		options = json_array();
 	if (options != NULL)
-		json_array_foreach(choices, i, choice) json_array_append_new(
-			options, option(json_str(choice, "id"), json_str(choice, "label"),
-					strcmp(json_str(choice, "id"), "no") != 0));
+		json_array_foreach(choices, i, one) json_array_append_new(
+			options, option(json_str(one, "id"), json_str(one, "label"),
+					strcmp(json_str(one, "id"), "no") != 0));
 	if (form != NULL || options != NULL) {
 		acp_ask(s, id, text, form, options);
 		snprintf(s->turn.hash, sizeof(s->turn.hash), "%s", json_str(ask, "hash"));
@@ -184,19 +186,18 @@ static void acp_put(struct acp_session *s, const json_t *ask)
 	snprintf(s->shown, sizeof(s->shown), "%s", id);
 }
 
-/* The first thing that waits for an answer is put to the person. false: there is none. */
+/* The first thing that waits for an answer is put to the person, once. false: there is none. */
 static bool ask_next(struct acp_session *s)
 {
 	json_t *asks = NULL;
-	const json_t *ask;
+	const json_t *one;
 	size_t i;
 
-	(void)api_request(&s->a->c, NULL, &asks, NULL, "/asks?session=%s", s->d.id);
-	json_array_foreach(json_object_get(asks, "asks"), i, ask)
+	(void)dialog_asks(&s->d, &asks, NULL);
+	json_array_foreach(asks, i, one)
 	{
-		/* Not put to them yet, and nothing else waits for their answer. */
-		if (s->turn.asked == 0 && json_object_get(s->calls, json_str(ask, "id")) == NULL)
-			acp_put(s, ask);
+		if (s->turn.asked == 0 && json_object_get(s->calls, json_str(one, "id")) == NULL)
+			acp_put(s, one);
 	}
 	json_decref(asks);
 	return s->turn.asked != 0;
@@ -212,12 +213,12 @@ static void take_back(struct acp_session *s)
 	s->turn.asked = 0;
 }
 
-/* `tool` was answered, maybe elsewhere, or has expired. false: the editor has no call for it. */
-static bool settled(struct acp_session *s, const char *tool, bool good, const char *text)
+/* The Ask was answered, maybe elsewhere, or has expired. false: the editor has no call for it. */
+static bool settled(struct acp_session *s, const char *ask, bool good, const char *text)
 {
-	if (strcmp(s->turn.tool, tool) == 0)
+	if (strcmp(s->turn.ask, ask) == 0)
 		take_back(s);
-	return tool_end(s, tool, good, text);
+	return tool_end(s, ask, good, text);
 }
 
 /* The person's choice in words. NULL: none, or no answer to our question. */
@@ -241,42 +242,36 @@ static json_t *chosen(const struct acp_turn *t, const struct rpc *m, bool quote)
 /* Say a form's answer in words, which the runtime reads like typed ones. */
 void acp_answer(struct acp_session *s, const struct rpc *m)
 {
-	struct session_id request = id_session(); /* asking twice says it once */
 	struct acp_turn *t = &s->turn;
+	struct session_id request = id_session(); /* asking twice answers once */
 	struct ava_error err = {0};
-	char path[80];
-	const char *text;
+	char path[sizeof(t->ask) + 8];
 	json_t *words;
-	int rv;
 
 	if (t->asked == 0 || rpc_number(m->id) != t->asked)
 		return;
-	words = chosen(t, m, t->tool[0] == 'P');
-	text = json_string_value(words);
+	words = chosen(t, m, t->ask[0] == 'P');
 	t->asked = 0;
 	t->look_ms = clock_mono_ms();
+	snprintf(path, sizeof(path), "/asks/%s", t->ask);
 	if (words == NULL) {
-		sayf(s, WORDS_WAITS(t->tool, ""));
-		snprintf(s->shown, sizeof(s->shown), "%s", t->tool);
-		return;
-	}
-	snprintf(path, sizeof(path), "/asks/%s", t->tool);
-	rv = api_post(&s->a->c, NULL, &err, path, "text", text, "hash", t->hash, "request_id",
-		      request.text, NULL);
-	if (rv != 0) {
+		sayf(s, WORDS_WAITS(t->ask, ""));
+		snprintf(s->shown, sizeof(s->shown), "%s", t->ask);
+	} else if (api_post(&s->a->c, NULL, &err, path, "text", json_string_value(words), "hash",
+			    t->hash, "request_id", request.text, NULL) != 0) {
 		sayf(s, "%s", err.text);
 	} else {
-		if (t->tool[0] != 'S')
-			snprintf(t->words, sizeof(t->words), "%s", text);
-		if (t->tool[0] == 'M') /* no event names it */
-			tool_end(s, t->tool, strcmp(text, "no") != 0, text);
-		/* The outcome comes as an event; the request itself may have taken long. */
+		if (t->ask[0] == 'M') /* no Item closes it */
+			tool_end(s, t->ask, strcmp(json_string_value(words), "no") != 0,
+				 json_string_value(words));
+		snprintf(t->words, sizeof(t->words), "%s", json_string_value(words));
+		/* The outcome comes as an Item; the request itself may have taken long. */
 		t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	}
 	json_decref(words);
 }
 
-/* ---- events */
+/* ---- Items */
 
 /* The plan is the subagents since the last time that none was at work. */
 static void plan_set(struct acp_session *s, const char *run, const char *status)
@@ -353,13 +348,13 @@ static void show_streamed(struct acp_session *s)
 }
 
 /* Ava's whole text: show only what frames did not bring already. */
-static void show_ava(struct acp_session *s, const json_t *c)
+static void show_ava(struct acp_session *s, const json_t *item)
 {
 	struct acp_turn *t = &s->turn;
 	struct buf *had = &t->streamed;
-	const char *text = json_str(c, "text");
+	const char *text = json_str(item, "text");
 	size_t len = strlen(text), same = MIN(had->len, len);
-	bool cut = json_get_bool(c, "cut", false) && had->len <= len;
+	bool cut = json_get_bool(item, "cut", false) && had->len <= len;
 
 	if (same > 0 && memcmp(had->data, text, same) == 0)
 		acp_show_words(s, t->speaks, text, t->shown, len);
@@ -367,7 +362,7 @@ static void show_ava(struct acp_session *s, const json_t *c)
 		acp_show_words(s, ++s->messages, text, 0, len);
 	if (cut)
 		sayf(s, WORDS_CUT);
-	snprintf(s->shown, sizeof(s->shown), "%s", json_str(c, "ask"));
+	snprintf(s->shown, sizeof(s->shown), "%s", json_str(item, "ask"));
 	buf_reset(had);
 	t->shown = 0;
 	t->cut = false;
@@ -390,80 +385,43 @@ static void show_call(struct acp_session *s, const char *id, const char *name, c
 		tool_call(s, id, title, kind, "in_progress", "", args);
 }
 
-static void acp_show_answered(struct acp_session *s, const char *type, const json_t *c)
+/* An Ask has its answer, or expired. */
+static void acp_show_answered(struct acp_session *s, const json_t *item, const char *text)
 {
-	char text[512];
+	const char *answer = json_str(json_object_get(item, "detail"), "answer");
+	const char *ask = json_str(item, "ask");
+	bool good = strcmp(answer, "yes") == 0 || strcmp(answer, "answered") == 0 ||
+		    strcmp(answer, "waits") == 0;
 
-	chat_answered(text, type, c);
-	if (!settled(s, json_str(c, "proposalId"), strcmp(type, "SpawnConfirmed") == 0, text))
+	if (!settled(s, ask, good, ask[0] == 'S' ? json_str(item, "text") : text))
 		sayf(s, "%s", text);
 }
 
-static void show_waiting(struct acp_session *s, const json_t *c)
-{
-	const char *state = json_str(c, "state");
-	char tool[80];
-
-	snprintf(tool, sizeof(tool), "%s:%s", json_str(c, "subagentId"), json_str(c, "callId"));
-	if (strcmp(state, "asked") != 0 && strcmp(state, "parked") != 0)
-		settled(s, tool, strcmp(state, "answered") == 0 || strcmp(state, "waits") == 0,
-			json_str(c, "answer"));
-}
-
 /* A spawned run has a tool call while a turn waits for it. */
-static void acp_show_spawn(struct acp_session *s, const json_t *c)
+static void acp_show_spawn(struct acp_session *s, const json_t *item, const char *text)
 {
-	const char *id = json_str(c, "subagentId"), *task = json_get_str(c, "task");
-	struct format role = format_role(json_str(c, "role"));
+	const char *id = json_str(item, "run"), *task = json_str(item, "text");
 	char title[1024];
 
-	if (json_object_get(s->plan, id) != NULL) /* a run may be in the plan before its event */
+	if (json_object_get(s->plan, id) != NULL) /* a run may be in the plan before its Item */
 		return;
-	sayf(s, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text, id));
-	snprintf(title, sizeof(title), "%s: %s", role.text, task != NULL ? task : id);
+	sayf(s, "%s", text);
+	snprintf(title, sizeof(title), "%s: %s", format_role(json_str(item, "role")).text,
+		 task[0] != '\0' ? task : id);
 	if (s->wait)
 		tool_call(s, id, title, "other", "in_progress", "", NULL);
 	plan_add(s, id, title);
 }
 
-/* The line that tells of a run's end in every channel. *Owned* (free); NULL: no memory. */
-static char *acp_end_line(struct acp_session *s, const json_t *c)
+static void show_ended(struct acp_session *s, const json_t *item, const char *text)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-
-	if (f == NULL)
-		return NULL;
-	/* The plan has the runs that were at work together. */
-	chat_ended(f, &s->a->c, NULL, json_object_size(s->plan) > 1, c);
-	fclose(f);
-	if (len > 0 && text[len - 1] == '\n')
-		text[len - 1] = '\0';
-	return text;
-}
-
-static void show_ended(struct acp_session *s, const json_t *c)
-{
-	const char *id = json_str(c, "subagentId");
-	bool success = strcmp(json_str(c, "status"), "success") == 0;
-	char *line;
+	const char *id = json_str(item, "run");
 
 	if (strcmp(json_str(json_object_get(s->plan, id), "status"), "completed") == 0)
 		return;
-	line = acp_end_line(s, c);
-	sayf(s, "%s", line != NULL ? line : id);
-	tool_end(s, id, success, json_str(c, "summary"));
+	sayf(s, "%s", text);
+	tool_end(s, id, strcmp(json_str(item, "kind"), "result") == 0, json_str(item, "text"));
 	plan_set(s, id, "completed");
-	free(line);
-}
-
-static void show_call_end(struct acp_session *s, const json_t *c)
-{
-	const json_t *tokens = json_object_get(c, "tokens");
-
-	s->tokens = json_get_int(tokens, "input", 0) + json_get_int(tokens, "output", 0);
-	s->turn.cut = s->turn.streamed.len > 0; /* the text of a failed attempt is made anew */
 }
 
 static void acp_fail(struct acp_session *s, const char *why)
@@ -472,64 +430,79 @@ static void acp_fail(struct acp_session *s, const char *why)
 	s->turn.failed = strdup(why);
 }
 
-static void acp_show_error(struct acp_session *s, const json_t *c)
+/* What a run does, or Ava herself: a call of hers begins or ends, or what holds her up. */
+static void show_doing(struct acp_session *s, const json_t *item, const char *text)
 {
-	const char *class = json_str(c, "class"), *why = json_str(c, "message");
+	const json_t *detail = json_object_get(item, "detail");
+	const json_t *success = json_object_get(detail, "success");
+	const char *run = json_str(item, "run"), *call = json_str(detail, "call");
 
-	if (strcmp(class, "chain") == 0 || strcmp(class, "answer") == 0) /* ends no turn of Ava's */
-		sayf(s, WORDS_CANNOT(class, why));
-	else
-		acp_fail(s, why);
+	if (run[0] != '\0') {
+		plan_set(s, run, "in_progress");
+		tool_update(s, run, "in_progress", json_str(item, "text"));
+	} else if (call[0] == '\0') {
+		sayf(s, "%s", text);
+	} else if (success != NULL) {
+		tool_end(s, call, json_is_true(success), json_str(detail, "output"));
+	} else {
+		show_call(s, call, json_str(detail, "tool"), json_object_get(detail, "args"));
+	}
 }
 
-static void acp_show_event(struct acp_session *s, const struct dialog_item *i)
+/* The lines of an Item, which every channel has. *Owned* (free); NULL: no memory. */
+static char *acp_lines(struct acp_session *s, const json_t *item)
 {
-	json_t *event = json_parse(i->data, i->len, NULL);
-	const json_t *c = json_object_get(event, "content");
-	const char *agent = json_str(event, "agentId"), *call = json_str(c, "callId");
-	bool own = strcmp(agent, "ava") == 0;
+	struct format role = format_role(json_str(item, "role"));
+	char who[sizeof(role) + 32];
 
-	if (strcmp(i->type, "UserMessage") == 0)
-		show_user(s, json_str(c, "text"));
-	else if (strcmp(i->type, "AssistantMessage") == 0)
-		show_ava(s, c);
-	else if (strcmp(i->type, "ToolCall") == 0 && own)
-		show_call(s, call, json_str(c, "name"), json_object_get(c, "args"));
-	else if (strcmp(i->type, "ToolResult") == 0 && own)
-		tool_end(s, call, json_get_bool(c, "success", false), json_str(c, "output"));
-	else if (strcmp(i->type, "InferEnd") == 0 && own)
-		show_call_end(s, c);
-	else if (strcmp(i->type, "Error") == 0 && own)
-		acp_show_error(s, c);
-	else if (strcmp(i->type, "SubagentSpawn") == 0)
-		acp_show_spawn(s, c);
-	else if (strcmp(i->type, "InferStart") == 0)
-		plan_set(s, agent, "in_progress");
-	else if (strcmp(i->type, "Activity") == 0 && own)
-		sayf(s, "%s", json_str(c, "text"));
-	else if (strcmp(i->type, "Activity") == 0)
-		tool_update(s, agent, "in_progress", json_str(c, "text"));
-	else if (strcmp(i->type, "Waiting") == 0)
-		show_waiting(s, c);
-	else if (strcmp(i->type, "SubagentComplete") == 0)
-		show_ended(s, c);
-	else if (strncmp(i->type, "Spawn", 5) == 0 && strcmp(i->type, "SpawnProposed") != 0)
-		acp_show_answered(s, i->type, c);
-	json_decref(event);
+	/* The plan has the runs that were at work together. */
+	if (json_object_size(s->plan) > 1)
+		snprintf(who, sizeof(who), "%s %s", role.text, json_str(item, "run"));
+	else
+		snprintf(who, sizeof(who), "%s", role.text);
+	return face_text(item, who);
+}
+
+static void acp_show_item(struct acp_session *s, const json_t *item, enum item_kind kind)
+{
+	bool ava = strcmp(json_str(json_object_get(item, "detail"), "by"), "ava") == 0;
+	const char *run = json_str(item, "run");
+	char *lines = acp_lines(s, item);
+	const char *text = lines != NULL ? lines : json_str(item, "title");
+
+	if (kind == ITEM_said && ava)
+		show_ava(s, item);
+	else if (kind == ITEM_said && run[0] == '\0')
+		show_user(s, json_str(item, "text"));
+	else if (kind == ITEM_started)
+		acp_show_spawn(s, item, text);
+	else if (kind == ITEM_doing)
+		show_doing(s, item, text);
+	else if (kind == ITEM_answered || kind == ITEM_expired)
+		acp_show_answered(s, item, text);
+	else if (kind == ITEM_failed && run[0] == '\0')
+		acp_fail(s, json_str(item, "text"));
+	else if (kind == ITEM_result || kind == ITEM_failed)
+		show_ended(s, item, text);
+	else if (kind == ITEM_noted)
+		sayf(s, "%s", text);
+	free(lines);
 }
 
 /* Show streamed text up to a line whose beginning is not clear yet. */
-static void show_text(struct acp_session *s, const struct dialog_item *i)
+static void show_text(struct acp_session *s, const struct dialog_news *n)
 {
 	struct acp_turn *t = &s->turn;
 	const char *nl;
 	size_t upto, line;
 
-	if (t->cut) /* frames are missing: show no more until the event brings the whole text */
+	if (n->len == 0) /* a failed attempt's text is made anew */
+		t->cut = t->streamed.len > 0;
+	if (t->cut || n->len == 0) /* no more until the Item brings the whole text */
 		return;
 	if (t->streamed.len == 0)
 		t->speaks = ++s->messages;
-	t->cut = buf_add(&t->streamed, i->data, i->len) != 0;
+	t->cut = buf_add(&t->streamed, n->text, n->len) != 0;
 	if (t->cut)
 		return;
 	upto = t->streamed.len;
@@ -541,24 +514,24 @@ static void show_text(struct acp_session *s, const struct dialog_item *i)
 	t->shown = upto;
 }
 
-static void acp_show_item(struct acp_session *s, const struct dialog_item *i)
+static void acp_show_news(struct acp_session *s, const struct dialog_news *n)
 {
 	struct acp_turn *t = &s->turn;
 
-	if (i->kind == DIALOG_EVENT || i->kind == DIALOG_OWN)
+	if (n->kind == DIALOG_ITEM || n->kind == DIALOG_OWN)
 		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
-	switch (i->kind) {
-	case DIALOG_EVENT:
-		acp_show_event(s, i);
+	switch (n->kind) {
+	case DIALOG_ITEM:
+		acp_show_item(s, n->item, n->is);
 		break;
 	case DIALOG_OWN:
 		tell_failure(s);
 		break;
 	case DIALOG_TEXT:
-		show_text(s, i);
+		show_text(s, n);
 		break;
 	case DIALOG_THINKING:
-		chunk(s, thought, s->talking == thought ? s->message : ++s->messages, i->data);
+		chunk(s, thought, s->talking == thought ? s->message : ++s->messages, n->text);
 		break;
 	case DIALOG_IDLE:
 		t->look_ms = clock_mono_ms();
@@ -569,7 +542,7 @@ static void acp_show_item(struct acp_session *s, const struct dialog_item *i)
 		t->cut = true;
 		break;
 	case DIALOG_GONE:
-		acp_fail(s, i->data);
+		acp_fail(s, n->text);
 		break;
 	default:
 		break;
@@ -577,41 +550,41 @@ static void acp_show_item(struct acp_session *s, const struct dialog_item *i)
 }
 
 /* Show a notice between two turns. The next turn repeats it: a notice may be missed. */
-static void acp_show_notice(struct acp_session *s, const struct dialog_item *i)
+static void acp_show_notice(struct acp_session *s, const struct dialog_news *n)
 {
-	json_t *event = i->kind == DIALOG_EVENT ? json_parse(i->data, i->len, NULL) : NULL;
-	const json_t *c = json_object_get(event, "content");
-	bool ended = strcmp(i->type, "SubagentComplete") == 0;
-	bool good = !ended || strcmp(json_str(c, "status"), "success") == 0;
-	bool said = strcmp(i->type, "AssistantMessage") == 0;
-	bool asks = strcmp(json_str(c, "state"), "asked") == 0;
-	char *line = ended ? acp_end_line(s, c) : NULL;
-	const char *text = json_str(c, ended ? "summary" : asks ? "question" : said ? "text" : "");
+	bool run = json_str(n->item, "run")[0] != '\0';
+	bool ended = run && (n->is == ITEM_result || n->is == ITEM_failed);
+	bool ava = strcmp(json_str(json_object_get(n->item, "detail"), "by"), "ava") == 0;
 	struct buf words;
+	char *line;
 
 	s->shown[0] = '\0';
+	if (n->kind != DIALOG_ITEM ||
+	    (!ended && n->is != ITEM_asked && !(n->is == ITEM_said && ava)))
+		return;
 	buf_init(&words, 2 * ACP_TEXT_MAX);
-	format_barred(&words, text, strlen(text), false);
+	format_barred(&words, json_str(n->item, "text"), strlen(json_str(n->item, "text")), false);
+	line = ended ? acp_lines(s, n->item) : NULL;
 	if (words.len > 0)
-		acp_update(s, "notice", "{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
-			   "title", acp_title(line != NULL ? line : words.data, ACP_TITLE_CHARS),
+		acp_update(s, "notice", "{s:s,s:o,s:o}", "severity",
+			   n->is == ITEM_failed ? "warning" : "info", "title",
+			   acp_title(line != NULL ? line : words.data, ACP_TITLE_CHARS),
 			   "description", json_shown(words.data));
 	buf_fini(&words);
 	free(line);
-	json_decref(event);
 }
 
-/* Show all items that have come. */
+/* Show all news that has come. */
 static void acp_show(struct acp_session *s)
 {
-	struct dialog_item *i;
+	struct dialog_news *n;
 
-	while ((i = dialog_take(&s->d)) != NULL) {
+	while ((n = dialog_take(&s->d)) != NULL) {
 		if (s->turn.prompt != NULL)
-			acp_show_item(s, i);
+			acp_show_news(s, n);
 		else
-			acp_show_notice(s, i);
-		free(i);
+			acp_show_notice(s, n);
+		dialog_free(n);
 	}
 }
 
@@ -651,10 +624,11 @@ static void acp_tell_session(struct acp_session *s, const json_t *session)
 	double cents = json_number_value(json_object_get(session, "cost_cents"));
 	json_t *title = json_object_get(session, "title");
 
-	if (s->tokens > 0)
-		acp_update(s, "usage_update", "{s:I,s:O,s:{s:f,s:s}}", "used",
-			   (json_int_t)s->tokens, "size", json_object_get(session, "context"),
-			   "cost", "amount", cents / 100, "currency", "USD");
+	if (json_get_int(session, "context_used", 0) > 0)
+		acp_update(s, "usage_update", "{s:O,s:O,s:{s:f,s:s}}", "used",
+			   json_object_get(session, "context_used"), "size",
+			   json_object_get(session, "context"), "cost", "amount", cents / 100,
+			   "currency", "USD");
 	/* The model was changed elsewhere, or Ava fell back on another. */
 	if (strcmp(json_str(session, "model"), s->d.model) != 0) {
 		snprintf(s->d.model, sizeof(s->d.model), "%s", json_str(session, "model"));
@@ -828,11 +802,30 @@ struct acp_session *acp_find(const struct acp *a, const char *id)
 	return NULL;
 }
 
+/* A run's entry of the conversation's file; how it ended is the newest of its Items. */
+static void show_agent(struct acp_session *s, const json_t *entry)
+{
+	bool starts = strcmp(json_str(entry, "eventType"), "subagent:start") == 0;
+	const char *run = json_str(entry, "jobId");
+	json_t *items = NULL, *item;
+
+	if (starts) {
+		item = json_pack("{s:s,s:s,s:s}", "kind", "started", "run", run, "role",
+				 json_str(entry, "agentName"));
+		acp_show_item(s, item, ITEM_started);
+		json_decref(item);
+	} else if (api_request(&s->a->c, NULL, &items, NULL, "/items?run=%s&limit=1", run) == 0) {
+		item = json_array_get(json_object_get(items, "items"), 0);
+		acp_show_item(s, item, item_kind_of(json_str(item, "kind")));
+	}
+	json_decref(items);
+}
+
 /* An entry of the conversation's file. */
 static void show_entry(struct acp_session *s, json_t *entry)
 {
 	const json_t *m = json_object_get(entry, "message"), *block;
-	const char *role = json_str(m, "role"), *event = json_str(entry, "eventType"), *kind;
+	const char *role = json_str(m, "role"), *kind;
 	unsigned id = ++s->messages;
 	size_t i;
 
@@ -852,17 +845,8 @@ static void show_entry(struct acp_session *s, json_t *entry)
 		else
 			acp_show_words(s, id, text, 0, strlen(text));
 	}
-	if (strcmp(json_str(entry, "type"), "agent_event") != 0)
-		return;
-	json_object_set(entry, "subagentId", json_object_get(entry, "jobId"));
-	json_object_set(entry, "role", json_object_get(entry, "agentName"));
-	json_object_set_new(
-		entry, "status",
-		json_string(strcmp(event, "subagent:complete") == 0 ? "success" : "error"));
-	if (strcmp(event, "subagent:start") == 0)
-		acp_show_spawn(s, entry);
-	else
-		show_ended(s, entry);
+	if (strcmp(json_str(entry, "type"), "agent_event") == 0)
+		show_agent(s, entry);
 }
 
 /* Show the conversation again from its file, or from the first item this person has not seen. */

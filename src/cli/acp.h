@@ -1,5 +1,5 @@
 /* A conversation in an editor that speaks the Agent Client Protocol (ACP, version 1): its
- * events become messages for the editor, one a line on stdout, and the person's words go to the
+ * Items become messages for the editor, one a line on stdout, and the person's words go to the
  * daemon. The daemon has all state; here stands only the part that the editor was told.
  * One thread. */
 #ifndef CLI_ACP_H
@@ -27,30 +27,29 @@ struct acp_turn {
 	struct buf streamed; /* Ava's text under way, as far as frames have brought it */
 	size_t shown;        /* bytes of `streamed` sent to the editor */
 	unsigned speaks;     /* id of Ava's message under way */
-	bool cut;            /* frames of that message are missing: the event has all of it */
+	bool cut;            /* frames of that message are missing: the Item has all of it */
 	bool cancelled;      /* the turn is to end as cancelled */
 	char *failed;        /* why Ava could not answer; owned */
 	int64_t look_ms;     /* when the daemon is asked whether the turn is over */
 	int64_t asked;       /* id of our request to the editor; 0: none */
 	bool form;           /* `asked` shows a form, else options */
-	char tool[48];       /* the Ask that `asked` is about */
-	char hash[65];       /* of the Ask as it was shown */
+	char ask[ITEM_ASK];  /* the Ask that `asked` shows */
+	char hash[80];       /* of the Ask as it was shown */
 	char words[256];     /* beginning of the last answer's words */
 };
 
 struct acp_session {
 	struct list node;
 	struct acp *a;
-	struct dialog d;     /* followed while a turn is under way, or notices are shown */
-	json_t *title;       /* as the editor was told; owned */
-	bool wait;           /* a turn lasts until its subagents have ended */
-	const char *remark;  /* said with the next turn; static; NULL: none */
-	char shown[48];      /* the Ask that was shown last, nothing behind it; "": none */
-	json_t *calls;       /* ids of tool calls that the editor has, and that have not ended */
-	json_t *plan;        /* subagents: entries of the editor's plan, by run */
-	const char *talking; /* kind of the text sent last, part of `message`; static */
+	struct dialog d;      /* followed while a turn is under way, or notices are shown */
+	json_t *title;        /* as the editor was told; owned */
+	bool wait;            /* a turn lasts until its subagents have ended */
+	const char *remark;   /* said with the next turn; static; NULL: none */
+	char shown[ITEM_ASK]; /* the Ask that was shown last, nothing behind it; "": none */
+	json_t *calls;        /* ids of tool calls that the editor has, and that have not ended */
+	json_t *plan;         /* subagents: entries of the editor's plan, by run */
+	const char *talking;  /* kind of the text sent last, part of `message`; static */
 	unsigned message, messages; /* the last text's id; ids given so far */
-	int64_t tokens;             /* used by Ava's last call */
 	struct acp_turn turn;
 };
 
@@ -79,7 +78,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m);
 /* The turn under way, if there is one, ends as cancelled, when the daemon has said its last words;
  * subagents go on. */
 void acp_stop(struct acp_session *s);
-/* Takes in items that have come, and does due work. */
+/* Takes in news that has come, and does due work. */
 void acp_step(struct acp_session *s);
 int64_t acp_next(const struct acp_session *s); /* clock_mono_ms; -1: never */
 

@@ -509,7 +509,6 @@ struct following {
 	struct follow *f;
 	char path[64], last_id[24];
 	int stopped; /* value of on_event that ended the stream */
-	bool ended;  /* the run's last event has been given out */
 };
 
 static int on_sse(const struct sse_event *e, void *user)
@@ -519,7 +518,6 @@ static int on_sse(const struct sse_event *e, void *user)
 
 	if (rv == 0 && e->id[0] != '\0')
 		snprintf(g->last_id, sizeof(g->last_id), "%s", e->id);
-	g->ended |= rv == 0 && strcmp(e->event, "SubagentComplete") == 0;
 	return rv;
 }
 
@@ -536,7 +534,7 @@ static int follow_step(struct client *c, void *user, struct ava_error *err)
 	client_set_deadline(c, -1);
 	client_set_interrupt(c, NULL);
 	g->stopped = MAX(rv, 0);
-	if (g->ended || rv >= 0) /* a stream without a last event: the run had ended before */
+	if (rv >= 0) /* the daemon ends the stream behind the run's last event */
 		return 1;
 	if (rv == AVA_ECANCELED && f->on_interrupt != NULL) {
 		*f->interrupt = 0;
@@ -553,7 +551,8 @@ int api_follow(struct client **c, const char *run, struct follow *f, struct ava_
 	struct following g = {.f = f};
 	int rv;
 
-	snprintf(g.path, sizeof(g.path), PREFIX "/runs/%s/events", run);
+	snprintf(g.path, sizeof(g.path), PREFIX "/runs/%s/events%s", run,
+		 f->items ? "?items=only" : "");
 	rv = api_until(c, follow_step, &g, -1, err);
 	return rv == 0 ? g.stopped : rv;
 }

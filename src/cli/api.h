@@ -74,6 +74,7 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	       struct ava_error *err);
 
 struct follow {
+	bool items; /* Items (doc/ITEMS.md) in place of events */
 	/* *Borrowed during the call.* Positive stops; negative: it has not been taken, the
 	 * stream is opened anew before it. */
 	int (*on_event)(const struct sse_event *e, void *user);
@@ -86,7 +87,7 @@ struct follow {
 	volatile sig_atomic_t *interrupt; /* NULL: none */
 	void *user;
 };
-/* The events of a run through restarts of the daemon and lost connections, each once, in
+/* The events or Items of a run through restarts of the daemon and lost connections, each once, in
  * order: until the run has ended (0), on_event says stop (its value), or it cannot go on (a
  * code). *c may be replaced. */
 int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err);

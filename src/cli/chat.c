@@ -1,13 +1,13 @@
 /* A conversation with Ava as a person has it, at a terminal or over a pipe; chat.h.
  *
- * Happy path: it is opened and followed (dialog.h). Items are taken one by one: those without
+ * Happy path: it is opened and followed (dialog.h). News is taken one by one: what has no
  * output (a piece of a block of text) at once, the rest when the line being typed is out of the
- * way. Status lines are those of every channel (show.h). Quotes are asked of the
+ * way. Lines of Items are those of every channel (face.h). Quotes are asked of the
  * daemon, which words them, and stand behind what Ava says in the same turn.
  *
  * What can fail: the daemon does not start, there is no such conversation. A message whose
  * acknowledgement was lost is looked for in the conversation before it is said again. A request for
- * quotes: then the command that shows them is named. An acknowledgement, silently. */
+ * what waits: then the command that shows them is named. An acknowledgement, silently. */
 #include "cli/chat.h"
 
 #include <ava.h>
@@ -91,7 +91,7 @@ void chat_close(struct chat *c)
 {
 	dialog_acknowledge(&c->d, c->noticed, false);
 	dialog_fini(&c->d);
-	free(c->next);
+	dialog_free(c->next);
 	speech_fini(&c->speech);
 	client_close(c->c);
 }
@@ -180,28 +180,26 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 
 /* ---- what was not seen. What is behind the beginning comes as events */
 
-/* Show the rest of Ava's text. The note on a text that the event cut is left out when the stream
- * brought more than the event has: then nothing is missing. */
-static void show_hers(struct chat *c, const json_t *content)
+/* Show the rest of Ava's text. The note on a text that the Item cut is left out when the stream
+ * brought more than the Item has: then nothing is missing. */
+static void show_hers(struct chat *c, const json_t *item)
 {
-	const char *text = json_str(content, "text");
+	const char *text = json_str(item, "text");
 
 	chat_else_is_last(c);
 	speech_whole(&c->speech, stdout, text, strlen(text));
-	if (json_get_bool(content, "cut", false) && c->speech.text.len == 0)
+	if (json_get_bool(item, "cut", false) && c->speech.text.len == 0)
 		chat_note(WORDS_CUT);
-	if (json_str(content, "ask")[0] != '\0')
-		chat_is_last(c, json_str(content, "ask"));
+	if (json_str(item, "ask")[0] != '\0')
+		chat_is_last(c, json_str(item, "ask"));
 }
 
-static void chat_show_notice(struct chat *c, const json_t *item)
+static void chat_show_notice(struct chat *c, const json_t *item, enum item_kind kind)
 {
-	const char *type = json_str(item, "type");
-
-	if (strcmp(type, "AssistantMessage") == 0) {
+	if (kind == ITEM_said) {
 		show_hers(c, item);
 		speech_close(&c->speech);
-	} else if (strcmp(type, "SpawnProposed") != 0) { /* open quotes are shown on their own */
+	} else if (kind != ITEM_proposed && kind != ITEM_asked) { /* shown on their own */
 		chat_else_is_last(c);
 		term_print(stdout, "%s\n", json_str(item, "title"));
 	}
@@ -211,6 +209,7 @@ static int show_unseen(struct chat *c, bool *words, struct ava_error *err)
 {
 	json_t *unseen = NULL;
 	const json_t *item;
+	enum item_kind kind;
 	size_t i;
 	int rv;
 
@@ -231,9 +230,10 @@ static int show_unseen(struct chat *c, bool *words, struct ava_error *err)
 
 		if (lsn > c->d.seen)
 			continue;
-		chat_show_notice(c, item);
+		kind = item_kind_of(json_str(item, "kind"));
+		chat_show_notice(c, item, kind);
 		notice(c, lsn);
-		*words |= strcmp(json_str(item, "type"), "AssistantMessage") == 0;
+		*words |= kind == ITEM_said;
 	}
 	json_decref(unseen);
 	fflush(stdout);
@@ -255,48 +255,71 @@ void chat_note(const char *fmt, ...)
 	putchar('\n');
 }
 
-/* ---- quotes */
+/* ---- what waits */
 
-static bool was_shown(const struct chat *c, const char *quote)
+static bool was_shown(const struct chat *c, const char *ask)
 {
-	for (size_t i = 0; i < MIN(c->nquotes, (size_t)CHAT_QUOTES_MAX); i++)
-		if (strcmp(c->quotes[i], quote) == 0)
+	for (size_t i = 0; i < MIN(c->nasks, (size_t)CHAT_ASKS_MAX); i++)
+		if (strcmp(c->asks[i], ask) == 0)
 			return true;
 	return false;
 }
 
-/* Show waiting quotes that were not shown yet. */
-static int chat_show_quotes(struct chat *c, struct ava_error *err)
+/* The Ask was shown, last. */
+static void chat_shown(struct chat *c, const char *id)
+{
+	snprintf(c->asks[c->nasks++ % CHAT_ASKS_MAX], sizeof(c->asks[0]), "%s", id);
+	chat_is_last(c, id);
+}
+
+static const char *chat_who(struct chat *c, const char *run)
+{
+	const struct chat_run *known = chat_runs_find(&c->runs, run);
+
+	return known != NULL ? known->shown.who : "subagent";
+}
+
+/* Show what waits and was not shown yet. */
+static int chat_show_asks(struct chat *c, struct ava_error *err)
 {
 	json_t *all = NULL;
-	const json_t *quote;
+	const json_t *ask;
 	size_t i;
-	int rv = dialog_quotes(&c->d, &all, err);
+	int rv = dialog_asks(&c->d, &all, err);
 
-	c->quotes_ms = 0;
-	json_array_foreach(all, i, quote)
+	c->asks_ms = 0;
+	json_array_foreach(all, i, ask)
 	{
-		const char *id = json_str(quote, "proposal_id");
-		const char *message = json_str(quote, "message");
+		const char *id = json_str(ask, "id"), *text = json_str(ask, "text");
 
 		if (was_shown(c, id))
 			continue;
 		speech_close(&c->speech);
-		term_wrapped(stdout, message, strlen(message));
-		putchar('\n');
-		snprintf(c->quotes[c->nquotes++ % CHAT_QUOTES_MAX], sizeof(c->quotes[0]), "%s", id);
-		chat_is_last(c, id);
+		if (id[0] == 'S') {
+			face_question(stdout, ask, chat_who(c, json_str(ask, "run")), true);
+		} else {
+			term_wrapped(stdout, text, strlen(text));
+			putchar('\n');
+		}
+		chat_shown(c, id);
 	}
 	json_decref(all);
 	return rv;
 }
 
-/* ---- events */
+/* ---- Items */
 
-static void show_said(struct chat *c, const char *text)
+static void show_said(struct chat *c, const json_t *item)
 {
 	static const char elsewhere[] = "You, elsewhere: ";
+	const char *text = json_str(item, "text");
 
+	if (json_str(item, "run")[0] != '\0') /* to a run, which tells what came of it */
+		return;
+	if (strcmp(json_str(json_object_get(item, "detail"), "by"), "person") != 0) {
+		show_hers(c, item);
+		return;
+	}
 	chat_else_is_last(c);
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_BOLD);
@@ -306,212 +329,81 @@ static void show_said(struct chat *c, const char *text)
 	putchar('\n');
 }
 
-static void chat_show_spawn(struct chat *c, const json_t *content)
+/* The run of an Item, which is known from then on. NULL: as many are live as can be kept. */
+static struct chat_run *chat_run_of(struct chat *c, const json_t *item, enum item_kind kind)
 {
-	const char *id = json_str(content, "subagentId");
-	struct chat_run *run =
-		chat_runs_begin(&c->runs, id, json_str(content, "role"), clock_mono_ms());
-	struct progress p;
-
-	chat_else_is_last(c);
-	speech_close(&c->speech);
-	progress_init(&p, stdout, json_str(content, "role"));
-	progress_spawning(run != NULL ? &run->shown : &p, id);
-}
-
-/* The role of a run that began before this terminal came is asked. */
-static struct chat_run *chat_run_of(struct chat *c, const char *id)
-{
+	const char *id = json_str(item, "run"), *role = json_str(item, "role");
 	struct chat_run *run = chat_runs_find(&c->runs, id);
-	json_t *status = NULL;
 
-	if (run != NULL || strlen(id) >= sizeof(run->id))
+	if (run != NULL && kind != ITEM_started)
 		return run;
-	if (api_request(&c->c, NULL, &status, NULL, "/runs/%s", id) == 0)
-		run = chat_runs_begin(&c->runs, id, json_str(status, "role"), clock_mono_ms());
-	json_decref(status);
-	return run;
+	return chat_runs_begin(&c->runs, id, role[0] != '\0' ? role : "subagent", clock_mono_ms());
 }
 
-static bool is_first_call(struct chat *c, const char *type, const char *id)
+/* The event of a memory has only its key; its text is asked for, so that it can be forgotten. */
+static bool show_memory(struct chat *c, const json_t *item)
 {
-	const struct chat_run *run =
-		strcmp(type, "InferStart") == 0 ? chat_runs_find(&c->runs, id) : NULL;
+	const json_t *detail = json_object_get(item, "detail");
+	const char *key = json_str(detail, "memory");
+	json_t *row = NULL;
+	bool had = key[0] != '\0' && strcmp(json_str(detail, "change"), "removed") != 0 &&
+		   api_request(&c->c, NULL, &row, NULL, "/memories/%s", key) == 0;
 
-	return run != NULL && run->shown.spawned;
+	if (had)
+		chat_note("Noted: %s (%s; `ava memory` shows all)", json_str(row, "text"), key);
+	json_decref(row);
+	return had;
 }
 
-/* The question of a run, or what it does; of an answered one nothing is shown. */
-static void chat_show_activity(struct chat *c, const char *id, const struct dialog_item *i,
-			       const json_t *content)
+static void chat_show_run(struct chat *c, const struct dialog_news *n)
 {
-	struct chat_run *run = chat_run_of(c, id);
-	const char *state = json_str(content, "state");
+	struct chat_run *run = chat_run_of(c, n->item, n->is);
 	struct progress p;
-	char ask[CHAT_ASK];
 
-	speech_close(&c->speech);
-	progress_init(&p, stdout, "subagent");
+	progress_init(&p, stdout, json_str(n->item, "role"));
 	p.chat = true;
-	progress_event(run != NULL ? &run->shown : &p, i->type, i->data, i->len);
-	snprintf(ask, sizeof(ask), "%s:%s", id, json_str(content, "callId"));
-	if (strcmp(state, "asked") == 0 || strcmp(state, "parked") == 0)
-		chat_is_last(c, ask);
-}
-
-/* SubagentComplete's content under a result's names, for a result that cannot be had. */
-static json_t *result_of(const json_t *content)
-{
-	const json_t *totals = json_object_get(content, "totals");
-	const json_t *cost = json_object_get(totals, "costCents");
-	json_t *result = json_object();
-
-	json_object_set_new(result, "subagent_id", json_string(json_str(content, "subagentId")));
-	json_object_set_new(result, "status", json_string(json_str(content, "status")));
-	json_object_set_new(result, "stop_reason", json_string(json_str(content, "stopReason")));
-	json_object_set_new(result, "duration_seconds",
-			    json_real((double)json_get_int(totals, "durationMs", 0) / 1000));
-	if (json_is_number(cost))
-		json_object_set_new(result, "cost_cents", json_real(json_number_value(cost)));
-	return result;
-}
-
-void chat_ended(FILE *f, struct client **c, const char *who, bool named, const json_t *content)
-{
-	const char *id = json_str(content, "subagentId");
-	json_t *result = NULL, *status = NULL;
-	struct progress p;
-
-	if (api_request(c, NULL, &result, NULL, "/runs/%s/result", id) != 0)
-		result = result_of(content);
-	/* Limits are told when one of them has ended the run. */
-	if (who == NULL || cli_exit_of_status(json_str(result, "status")) == CLI_LIMIT)
-		(void)api_request(c, NULL, &status, NULL, "/runs/%s", id);
-	progress_init(&p, f, json_str(status, "role"));
-	if (p.role[0] == '\0')
-		progress_init(&p, f, "subagent");
-	if (named)
-		snprintf(p.who, sizeof(p.who), "%s %s", p.role, id);
-	progress_end(f, who != NULL ? who : p.who, result, status);
-	json_decref(result);
-	json_decref(status);
-}
-
-static void show_complete(struct chat *c, const json_t *content)
-{
-	struct chat_run *run = chat_runs_find(&c->runs, json_str(content, "subagentId"));
-
-	chat_else_is_last(c);
-	speech_close(&c->speech);
-	chat_ended(stdout, &c->c, run != NULL ? run->shown.who : NULL, false, content);
-	if (run != NULL)
+	progress_item(run != NULL ? &run->shown : &p, n->item);
+	if (run != NULL && (n->is == ITEM_result || n->is == ITEM_failed))
 		run->live = false;
 }
 
-void chat_answered(char out[512], const char *type, const json_t *content)
+static void chat_show_item(struct chat *c, const struct dialog_news *n)
 {
-	const char *id = json_str(content, "proposalId"), *changes = json_str(content, "changes");
+	const char *ask = json_str(n->item, "ask");
+	bool of_run = json_str(n->item, "run")[0] != '\0';
 
-	out[0] = '\0';
-	if (strcmp(type, "SpawnExpired") == 0)
-		snprintf(out, 512, WORDS_EXPIRED(id));
-	else if (strcmp(type, "SpawnConfirmed") == 0 && changes[0] != '\0')
-		snprintf(out, 512, WORDS_CONFIRMED(changes));
-	else if (strcmp(type, "SpawnRejected") == 0 && json_str(content, "replacedBy")[0] == '\0')
-		snprintf(out, 512, WORDS_REJECTED(id));
-}
-
-static void chat_show_answered(struct chat *c, const char *type, const json_t *content)
-{
-	char text[512];
-
-	chat_answered(text, type, content);
-	if (text[0] == '\0')
+	if (n->is == ITEM_said)
+		show_said(c, n->item);
+	if (face_is_silent(n->item) || (n->is == ITEM_asked && was_shown(c, ask)))
 		return;
-	chat_else_is_last(c);
+	if (n->is != ITEM_doing)
+		chat_else_is_last(c);
 	speech_close(&c->speech);
-	chat_note("%s", text);
+	if (of_run && n->is != ITEM_answered)
+		chat_show_run(c, n);
+	else if (n->is != ITEM_noted || !show_memory(c, n->item))
+		face_item(stdout, n->item, "", true);
+	c->errors += n->is == ITEM_failed && !of_run;
+	if (n->is == ITEM_asked)
+		chat_shown(c, ask);
 }
 
-static void chat_show_error(struct chat *c, const json_t *content)
+/* The Item is a notice, for who was away, and counts as shown here. */
+static bool chat_is_notice(const struct dialog_news *n)
 {
-	const char *class = json_str(content, "class");
-
-	c->errors += strcmp(class, "chain") != 0 && strcmp(class, "answer") != 0;
-	chat_else_is_last(c);
-	speech_close(&c->speech);
-	term_colour(stdout, TERM_RED);
-	term_print(stdout, WORDS_CANNOT(class, json_str(content, "message")));
-	term_colour(stdout, TERM_PLAIN);
-	putchar('\n');
+	return n->is != ITEM_doing && n->is != ITEM_started && n->is != ITEM_answered;
 }
 
-/* Ava's own Activity: the trouble that holds her up, or its remedy. */
-static void show_trouble(struct chat *c, const char *text)
+/* ---- news */
+
+/* News that changes nothing on the screen. False: it is to be shown. */
+static bool take_in(struct chat *c, const struct dialog_news *n)
 {
-	speech_close(&c->speech);
-	chat_note("%s%s", text, strstr(text, WORDS_TRYING) ? WORDS_CTRL_C_STOPS : "");
-}
-
-/* A memory noted or forgotten; the event has only its key. */
-static void show_memory(struct chat *c, const json_t *content)
-{
-	const char *key = json_str(content, "key");
-	json_t *row = NULL;
-
-	if (strncmp(key, "memory:", 7) != 0)
-		return;
-	key += 7;
-	chat_else_is_last(c);
-	speech_close(&c->speech);
-	if (strcmp(json_str(content, "change"), "removed") == 0)
-		chat_note("Forgotten (%s).", key);
-	else if (api_request(&c->c, NULL, &row, NULL, "/memories/%s", key) == 0)
-		chat_note("Noted: %s (%s; `ava memory` shows all)", json_str(row, "text"), key);
-	json_decref(row);
-}
-
-static void chat_show_event(struct chat *c, const struct dialog_item *i)
-{
-	json_t *event = json_parse(i->data, i->len, NULL);
-	const json_t *content = json_object_get(event, "content");
-	const char *agent = json_str(event, "agentId"), *text = json_str(content, "text");
-	bool own = strcmp(agent, "ava") == 0;
-
-	if (strcmp(i->type, "AssistantMessage") == 0)
-		show_hers(c, content);
-	else if (strcmp(i->type, "UserMessage") == 0)
-		show_said(c, text);
-	else if (strcmp(i->type, "SubagentSpawn") == 0)
-		chat_show_spawn(c, content);
-	else if (strcmp(i->type, "Activity") == 0 && own)
-		show_trouble(c, text);
-	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0 ||
-		 is_first_call(c, i->type, agent))
-		chat_show_activity(c, agent, i, content);
-	else if (strcmp(i->type, "SubagentComplete") == 0)
-		show_complete(c, content);
-	else if (strcmp(i->type, "Error") == 0 && own)
-		chat_show_error(c, content);
-	else if (strcmp(i->type, "StateWrite") == 0 && own)
-		show_memory(c, content);
-	else if (strncmp(i->type, "Spawn", 5) == 0)
-		chat_show_answered(c, i->type, content);
-	json_decref(event);
-	if (own || strcmp(i->type, "SubagentComplete") == 0 || strcmp(i->type, "Waiting") == 0)
-		notice(c, i->lsn);
-}
-
-/* ---- items */
-
-/* Items that change nothing on the screen. False: the item is to be shown. */
-static bool take_in(struct chat *c, const struct dialog_item *i)
-{
-	switch (i->kind) {
+	switch (n->kind) {
 	case DIALOG_TEXT:
 		chat_else_is_last(c);
 		silence_begins(c);
-		speech_piece(&c->speech, i->data, i->len);
+		speech_piece(&c->speech, n->text, n->len);
 		return true;
 	case DIALOG_IDLE:
 		c->turns += c->d.nown == 0;
@@ -523,24 +415,26 @@ static bool take_in(struct chat *c, const struct dialog_item *i)
 		return true;
 	case DIALOG_OWN:
 		return true;
-	case DIALOG_EVENT:
-		if (strcmp(i->type, "SpawnProposed") != 0)
+	case DIALOG_ITEM:
+		if (n->is != ITEM_proposed)
 			return false;
-		if (c->quotes_ms == 0)
-			c->quotes_ms = clock_mono_ms() + HOLD_MS;
-		notice(c, i->lsn); /* the notice counts as shown when Ava's turn is over */
+		if (c->asks_ms == 0)
+			c->asks_ms = clock_mono_ms() + HOLD_MS;
+		notice(c, n->lsn); /* the notice counts as shown when Ava's turn is over */
 		return true;
 	default:
 		return false;
 	}
 }
 
-static void chat_show_item(struct chat *c, const struct dialog_item *i)
+static void chat_show_news(struct chat *c, const struct dialog_news *n)
 {
-	switch (i->kind) {
-	case DIALOG_EVENT:
+	switch (n->kind) {
+	case DIALOG_ITEM:
 		silence_begins(c);
-		chat_show_event(c, i);
+		chat_show_item(c, n);
+		if (chat_is_notice(n))
+			notice(c, n->lsn);
 		break;
 	case DIALOG_LOST:
 		speech_close(&c->speech);
@@ -553,7 +447,7 @@ static void chat_show_item(struct chat *c, const struct dialog_item *i)
 		chat_note("Connected again.");
 		break;
 	case DIALOG_GONE:
-		chat_note("The conversation cannot be followed any more: %s", i->data);
+		chat_note("The conversation cannot be followed any more: %s", n->text);
 		break;
 	default:
 		break;
@@ -567,16 +461,16 @@ static bool tail_changed(const struct chat *c)
 	return c->live && (chat_tail(c, &len) != NULL ? len : 0) != c->tail_len;
 }
 
-static bool quotes_due(const struct chat *c)
+static bool asks_due(const struct chat *c)
 {
-	return c->quotes_ms > 0 && (!c->d.busy || clock_mono_ms() >= c->quotes_ms);
+	return c->asks_ms > 0 && (!c->d.busy || clock_mono_ms() >= c->asks_ms);
 }
 
 static bool is_due(const struct chat *c)
 {
 	int64_t now = clock_mono_ms(), next = chat_runs_next(&c->runs);
 
-	return quotes_due(c) || (next >= 0 && next <= now) || speech_ready(&c->speech) ||
+	return asks_due(c) || (next >= 0 && next <= now) || speech_ready(&c->speech) ||
 	       silence_due(c) || stop_due(c) || (tail_changed(c) && now >= c->tail_ms);
 }
 
@@ -594,7 +488,7 @@ bool chat_wants(struct chat *c)
 		}
 		if (is_due(c) || !take_in(c, c->next))
 			return true;
-		free(c->next);
+		dialog_free(c->next);
 		c->next = NULL;
 	}
 }
@@ -623,10 +517,10 @@ static void show_due(struct chat *c)
 		chat_note("Ava's answer is stopped; subagents go on.");
 	}
 	note_tail(c);
-	if (quotes_due(c) && chat_show_quotes(c, &err) != 0) {
+	if (asks_due(c) && chat_show_asks(c, &err) != 0) {
 		speech_close(&c->speech);
 		chat_note(WORDS_WAITS("A quote", ""));
-		chat_note("`ava proposals` shows it: %s", err.text);
+		chat_note("`ava asks` shows it: %s", err.text);
 	}
 	while ((run = chat_runs_due(&c->runs, clock_mono_ms())) != NULL) {
 		speech_close(&c->speech);
@@ -645,8 +539,8 @@ void chat_show(struct chat *c)
 		if (c->next == NULL)
 			continue;
 		if (!take_in(c, c->next))
-			chat_show_item(c, c->next);
-		free(c->next);
+			chat_show_news(c, c->next);
+		dialog_free(c->next);
 		c->next = NULL;
 	}
 	note_tail(c);
@@ -666,7 +560,7 @@ const char *chat_tail(const struct chat *c, size_t *len)
 int64_t chat_next(const struct chat *c)
 {
 	const int64_t due[] = {chat_runs_next(&c->runs),
-			       c->quotes_ms > 0 ? c->quotes_ms : -1,
+			       c->asks_ms > 0 ? c->asks_ms : -1,
 			       tail_changed(c) ? c->tail_ms : -1,
 			       dialog_next(&c->d),
 			       c->d.busy && !c->d.lost ? c->tell_ms : -1,
@@ -761,7 +655,7 @@ static int show_open(struct chat *c, struct ava_error *err)
 		progress_status(stdout, run);
 	}
 	json_decref(runs);
-	return rv == 0 ? chat_show_quotes(c, err) : rv;
+	return rv == 0 ? chat_show_asks(c, err) : rv;
 }
 
 int chat_show_past(struct chat *c, struct ava_error *err)

@@ -10,20 +10,19 @@
 
 #include "base/buf.h"
 #include "cli/dialog.h"
+#include "cli/face.h"
 #include "cli/markdown.h"
-#include "cli/show.h"
 
 struct ava_error;
 struct client;
 
-#define CHAT_QUOTES_MAX 256
-
-#define CHAT_ASK 48
+#define CHAT_ASKS_MAX 256
+#define CHAT_ASK      48
 
 struct chat {
 	struct client *c; /* NULL after a lost connection, until the next request */
 	struct dialog d;
-	struct dialog_item *next; /* taken, not shown yet; owned */
+	struct dialog_news *next; /* taken, not shown yet; owned */
 	struct speech speech;
 	bool live;       /* a text that is not done is kept in sight (line.h) */
 	size_t tail_len; /* bytes of that text as last shown */
@@ -34,9 +33,9 @@ struct chat {
 	 * that stood there before that; and the one that the line may answer. "": none. */
 	char shown[CHAT_ASK], stood[CHAT_ASK], before[CHAT_ASK];
 	int64_t shown_ms;
-	int64_t quotes_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
-	char quotes[CHAT_QUOTES_MAX][32]; /* shown so far; a ring */
-	size_t nquotes;
+	int64_t asks_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
+	char asks[CHAT_ASKS_MAX][CHAT_ASK]; /* shown so far; a ring */
+	size_t nasks;
 	/* Ava is at work and nothing new is shown: since when, and when a line says so next; what
 	 * Ava does, as last asked: "Ava is thinking (12 s)". */
 	int64_t quiet_ms, tell_ms;
@@ -58,7 +57,7 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err);
 void chat_begin_line(struct chat *c, bool typed);
 /* ---- what happens, as its person sees it, on stdout */
 
-/* Whether there is something to show, asked when dialog_fd can be read; takes in items without
+/* Whether there is something to show, asked when dialog_fd can be read; takes in news without
  * output. */
 bool chat_wants(struct chat *c);
 /* Show all there is, in whole lines. */
@@ -74,15 +73,6 @@ int64_t chat_next(const struct chat *c);
 int chat_show_past(struct chat *c, struct ava_error *err);
 /* A line of our own, dim. */
 void chat_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* Words for an event that all clients share. */
-
-/* The outcome in SpawnConfirmed, SpawnRejected or SpawnExpired; "": the spawn, or the quote that
- * replaces it, says it. */
-void chat_answered(char out[512], const char *type, const json_t *content);
-/* The last line of a run, by its SubagentComplete. `who` NULL: the daemon is asked for the role;
- * `named`: the id is shown, too. */
-void chat_ended(FILE *f, struct client **c, const char *who, bool named, const json_t *content);
 
 /* ---- what its person types (cmd_chat.c) */
 

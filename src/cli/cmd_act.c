@@ -28,6 +28,7 @@
 #include "base/words.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/face.h"
 #include "cli/show.h"
 #include "cli/task.h"
 #include "cli/term.h"

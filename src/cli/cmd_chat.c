@@ -94,28 +94,29 @@ static void chat_show_one(struct chat *c, const char *id)
 	json_decref(run);
 }
 
-static void cmd_chat_show_quotes(struct chat *c)
+/* "Quote 2 (P-19c0de): I'll spawn …", "S-7f3a2b:c3.1: Which parser?" */
+static void cmd_chat_show_asks(struct chat *c)
 {
 	json_t *all = NULL;
-	const json_t *quote;
+	const json_t *ask;
 	size_t i;
 
-	(void)dialog_quotes(&c->d, &all, NULL);
-	json_array_foreach(all, i, quote)
+	(void)dialog_asks(&c->d, &all, NULL);
+	json_array_foreach(all, i, ask)
 	{
-		/* "2 (P-19c0de): find main", as Ava names them; of a group its first task. */
-		const json_t *config = json_object_get(quote, "config");
-		const json_t *members = json_object_get(config, "members");
-		const char *task = json_str(members ? json_array_get(members, 0) : config, "task");
-		char line[512], runs[32] = "";
+		const char *text = json_str(ask, "text"), *id = json_str(ask, "id");
+		int64_t number = json_get_int(ask, "number", 0);
+		char line[512];
 
 		if (i == 0)
 			puts(WORDS_WAITING);
-		if (members)
-			snprintf(runs, sizeof(runs), "%zu runs: ", json_array_size(members));
-		snprintf(line, sizeof(line), "%" PRId64 " (%.24s): %s%.*s",
-			 json_get_int(quote, "number", 1), json_str(quote, "proposal_id"), runs,
-			 (int)utf8_prefix(task, strlen(task), 80), task);
+		text += number > 1 && strncmp(text, "Quote ", 6) == 0 ? strcspn(text, ":") + 2 : 0;
+		if (number > 0)
+			snprintf(line, sizeof(line), WORDS_QUOTE_NUMBER((unsigned)number, id));
+		else
+			snprintf(line, sizeof(line), "%s: ", id);
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), "%.*s",
+			 (int)MIN(strcspn(text, "\n"), utf8_prefix(text, strlen(text), 200)), text);
 		term_cut(stdout, line, strlen(line), term_width(stdout));
 		putchar('\n');
 	}
@@ -152,7 +153,7 @@ static void do_status(struct chat *c, const char *rest)
 	if (live == 0)
 		puts(WORDS_NONE_AT_WORK);
 	json_decref(all);
-	cmd_chat_show_quotes(c);
+	cmd_chat_show_asks(c);
 }
 
 static void do_runs(struct chat *c, const char *rest)
@@ -401,7 +402,7 @@ static enum chat_did chat_command(struct chat *c, const char *line)
 
 size_t chat_complete(struct chat *c, const char *word, bool first, const char **out, size_t max)
 {
-	size_t len = strlen(word), n = 0, named = MIN(c->nquotes, (size_t)CHAT_QUOTES_MAX);
+	size_t len = strlen(word), n = 0, named = MIN(c->nasks, (size_t)CHAT_ASKS_MAX);
 
 	for (size_t i = 0; first && word[0] == '/' && i < ARRAY_LEN(rows) && n < max; i++)
 		if (strncmp(rows[i].name, word, len) == 0)
@@ -410,8 +411,8 @@ size_t chat_complete(struct chat *c, const char *word, bool first, const char **
 		if (strncmp(c->runs.run[i].id, word, len) == 0)
 			out[n++] = c->runs.run[i].id;
 	for (size_t i = 0; len > 0 && i < named && n < max; i++)
-		if (strncmp(c->quotes[i], word, len) == 0)
-			out[n++] = c->quotes[i];
+		if (c->asks[i][0] == 'P' && strncmp(c->asks[i], word, len) == 0)
+			out[n++] = c->asks[i];
 	return n;
 }
 
@@ -487,7 +488,7 @@ static int wait_until_quiet(struct chat *c, bool runs_too, struct ava_error *err
 	int rv;
 
 	while (quiet < 2 && !c->d.gone) {
-		if (c->turns > 0 && !c->d.busy && !runs_too && c->quotes_ms == 0)
+		if (c->turns > 0 && !c->d.busy && !runs_too && c->asks_ms == 0)
 			return 0;
 		if (wait_a_moment(c, clock_mono_ms() + LOOK_MS, -1) || c->d.lost) {
 			quiet = 0;

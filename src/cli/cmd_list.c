@@ -18,6 +18,7 @@
 #include "base/words.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/face.h"
 #include "cli/logtext.h"
 #include "cli/show.h"
 #include "cli/term.h"

@@ -21,10 +21,12 @@
 #include "base/error.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/face.h"
 #include "cli/show.h"
 #include "cli/task.h"
 #include "cli/term.h"
 #include "codec/json.h"
+#include "event/item.h"
 
 #define ASK_TIMES   3    /* answers in a row that are not understood */
 #define QUOTE_TIMES 20   /* most quotes of one task */
@@ -286,8 +288,12 @@ static int run_ask(struct run_job *j, struct ava_error *err)
 static int run_on_event(const struct sse_event *e, void *user)
 {
 	struct run_job *j = user;
+	json_t *item = strcmp(e->event, "item") == 0 ? json_parse(e->data, e->len, NULL) : NULL;
+	enum item_kind kind = item_kind_of(json_str(item, "kind"));
 
-	progress_event(&j->progress, e->event, e->data, e->len);
+	if (kind == ITEM_doing || kind == ITEM_asked)
+		progress_item(&j->progress, item);
+	json_decref(item);
 	return 0;
 }
 
@@ -336,6 +342,7 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 static int run_follow(struct run_job *j, json_t **result, struct ava_error *err)
 {
 	struct follow f = {
+		.items = true,
 		.on_event = run_on_event,
 		.on_tick = run_on_tick,
 		.tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_FIRST_MS),
@@ -563,7 +570,8 @@ static int run_job(struct run_job *j, const char *text)
 	if (j->group[0])
 		return run_group(j);
 	progress_init(&j->progress, j->talk, j->role);
-	progress_spawning(&j->progress, j->run);
+	term_line(j->talk, WORDS_SPAWNING(words_mark(WORDS_MARK_START, term_utf8()),
+					  j->progress.role, j->run));
 	if (o.background)
 		return leave_in_background(j);
 	rv = run_follow(j, &result, &err);

@@ -1,15 +1,15 @@
 /* A conversation as a client has it; dialog.h.
  *
- *   daemon ── SSE ──► filter ──► queue ──► the client that shows it
+ *   daemon ── SSE ──► queue ──► the client that shows it
  *
  * Happy path: the newest lsn is asked, the conversation made or found and followed behind that lsn,
- * so that nothing is missed between the two. Messages are answered by events. The stream is read
- * only when the queue is empty, once each time; meanwhile durable events wait, and the daemon
+ * so that nothing is missed between the two. Messages are answered by Items. The stream is read
+ * only when the queue is empty, once each time; meanwhile Items wait, and the daemon
  * leaves out frames of text.
  *
  * What can fail: there is no such conversation, a request, which says why; a connection, which is
  * made again for as long as it takes; a refusal of the stream, which is told and ends it; memory
- * for an item, after which the stream is opened anew behind the last one kept. */
+ * for news, after which the stream is opened anew behind the last one kept. */
 #include "cli/dialog.h"
 
 #include <ava.h>
@@ -28,6 +28,7 @@
 #include "cli/api.h"
 #include "client/client.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 
 #define QUIET_MS  45000 /* silence of three heartbeats: the connection is lost */
 #define OPEN_MS   5000  /* longest wait for the stream at the first opening */
@@ -35,10 +36,10 @@
 #define PAUSE_MS  100   /* first pause between tries; doubled up to PAUSE_MAX */
 #define PAUSE_MAX 3000
 
-void dialog_init(struct dialog *d, struct client **c, bool all)
+void dialog_init(struct dialog *d, struct client **c, bool thoughts)
 {
-	*d = (struct dialog){.c = c, .all = all, .gone = true};
-	list_init(&d->items);
+	*d = (struct dialog){.c = c, .thoughts = thoughts, .gone = true};
+	list_init(&d->news);
 }
 
 void dialog_fini(struct dialog *d)
@@ -175,32 +176,30 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 	return dialog_give(rv, all, out);
 }
 
-/* Reads the list at `path`, newest first, and keeps the rows of this conversation. */
-static int ours(struct dialog *d, const char *path, const char *key, bool oldest_first,
-		json_t **out, struct ava_error *err)
+int dialog_asks(struct dialog *d, json_t **out, struct ava_error *err)
 {
-	json_t *all = NULL, *found = json_array(), *one;
-	size_t i;
-	int rv = api_request(d->c, NULL, &all, err, "%s", path);
+	json_t *all = NULL;
+	int rv = api_request(d->c, NULL, &all, err, "/asks?session=%s", d->id);
+	json_t *asks = json_incref(json_object_get(all, "asks"));
 
-	json_array_foreach(json_object_get(all, key), i, one)
-	{
-		if (strcmp(json_str(one, "session_id"), d->id) == 0)
-			json_array_insert(found, oldest_first ? 0 : json_array_size(found), one);
-	}
 	json_decref(all);
-	return dialog_give(rv, found, out);
-}
-
-int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err)
-{
-	return ours(d, "/proposals", "proposals", true, out, err);
+	return dialog_give(rv, asks, out);
 }
 
 int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err)
 {
-	return ours(d, all ? "/runs?all=1&limit=10000" : "/runs?limit=1000", "runs", false, out,
-		    err);
+	json_t *theirs = NULL, *found = json_array(), *one;
+	size_t i;
+	int rv = api_request(d->c, NULL, &theirs, err, "%s",
+			     all ? "/runs?all=1&limit=10000" : "/runs?limit=1000");
+
+	json_array_foreach(json_object_get(theirs, "runs"), i, one)
+	{
+		if (strcmp(json_str(one, "session_id"), d->id) == 0)
+			json_array_append(found, one);
+	}
+	json_decref(theirs);
+	return dialog_give(rv, found, out);
 }
 
 int dialog_say(struct dialog *d, const char *text, const char *shown, struct ava_error *err)
@@ -262,81 +261,82 @@ void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist)
 
 /* ---- what happens */
 
-/* 0 or AVA_ENOMEM. `e` NULL: not an event. */
-static int dialog_put(struct dialog *d, enum dialog_kind kind, const char *data, size_t len,
-		      const struct sse_event *e)
+void dialog_free(struct dialog_news *n)
 {
-	struct dialog_item *i = calloc(1, sizeof(*i) + len + 1);
-
-	if (i == NULL)
-		return AVA_ENOMEM;
-	i->kind = kind;
-	i->len = len;
-	memcpy(i->data, data, len);
-	if (e != NULL) {
-		snprintf(i->type, sizeof(i->type), "%s", e->event);
-		i->lsn = strtoull(e->id, NULL, 10);
-	}
-	list_add(&d->items, &i->node);
-	return 0;
+	if (n != NULL)
+		json_decref(n->item);
+	free(n);
 }
 
-/* Whether a person sees the event; the rest is in `ava logs`. Model calls count for subagents only,
- * where the first one means the start. */
-static bool dialog_is_shown(const struct dialog *d, const struct sse_event *e)
+static struct dialog_news *dialog_put(struct dialog *d, enum dialog_kind kind, const char *text,
+				      size_t len)
 {
-	static const char ava[] = "\"agentId\":\"ava\"";
-	static const char *const shown[] = {
-		"UserMessage",    "AssistantMessage", "SpawnProposed",
-		"SpawnConfirmed", "SpawnRejected",    "SpawnExpired",
-		"SubagentSpawn",  "Activity",         "SubagentComplete",
-		"Error",          "Waiting",          "StateWrite",
-	};
+	struct dialog_news *n = calloc(1, sizeof(*n) + len + 1);
 
-	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
-		if (strcmp(e->event, shown[i]) == 0)
-			return true;
-	if (strcmp(e->event, "ToolCall") == 0 || strcmp(e->event, "ToolResult") == 0 ||
-	    strcmp(e->event, "InferEnd") == 0)
-		return d->all && memmem(e->data, e->len, ava, strlen(ava));
-	return strcmp(e->event, "InferStart") == 0 && !memmem(e->data, e->len, ava, strlen(ava));
+	if (n == NULL)
+		return NULL;
+	n->kind = kind;
+	n->len = len;
+	memcpy(n->text, text, len);
+	list_add(&d->news, &n->node);
+	return n;
 }
 
-/* Whether the event is a message sent from here: it is the first of its kind behind the entry of
- * that message. */
-static bool dialog_is_own(struct dialog *d, const struct sse_event *e)
+/* Words of this person's from here: they are the first behind the entry of a message of ours. */
+static bool dialog_is_own(struct dialog *d, const struct dialog_news *n)
 {
-	if (d->nown == 0 || strcmp(e->event, "UserMessage") != 0 ||
-	    strtoull(e->id, NULL, 10) <= d->own[0])
+	if (d->nown == 0 || n->is != ITEM_said || n->lsn <= d->own[0] ||
+	    json_str(n->item, "run")[0] != '\0' ||
+	    strcmp(json_str(json_object_get(n->item, "detail"), "by"), "person") != 0)
 		return false;
 	memmove(d->own, d->own + 1, --d->nown * sizeof(d->own[0]));
 	return true;
+}
+
+static struct dialog_news *put_item(struct dialog *d, const struct sse_event *e)
+{
+	struct dialog_news *n = dialog_put(d, DIALOG_ITEM, "", 0);
+
+	if (n == NULL)
+		return NULL;
+	n->item = json_parse(e->data, e->len, NULL);
+	n->is = item_kind_of(json_str(n->item, "kind"));
+	n->lsn = strtoull(e->id, NULL, 10);
+	d->last = n->lsn;
+	if (dialog_is_own(d, n))
+		n->kind = DIALOG_OWN;
+	return n;
+}
+
+/* A piece of text as the Item will have it: what would do something to a screen is visible. */
+static struct dialog_news *put_text(struct dialog *d, enum dialog_kind kind, const char *text)
+{
+	struct dialog_news *n = NULL;
+	struct buf seen;
+
+	buf_init(&seen, 16u << 20);
+	if (utf8_terminal(&seen, text, strlen(text), true) == 0)
+		n = dialog_put(d, kind, seen.len > 0 ? seen.data : "", seen.len);
+	buf_fini(&seen);
+	return n;
 }
 
 static int dialog_on_event(const struct sse_event *e, void *user)
 {
 	struct dialog *d = user;
 	bool text = strcmp(e->event, "text") == 0, turn = strcmp(e->event, "turn") == 0;
-	bool thinking = d->all && strcmp(e->event, "thinking") == 0;
+	bool thinking = d->thoughts && strcmp(e->event, "thinking") == 0;
 	json_t *frame = text || turn || thinking ? json_parse(e->data, e->len, NULL) : NULL;
-	const char *said = json_str(frame, "text");
-	int rv = 0;
+	bool busy = strcmp(json_str(frame, "state"), "busy") == 0, kept = true;
 
 	if (text || thinking)
-		rv = dialog_put(d, text ? DIALOG_TEXT : DIALOG_THINKING, said, strlen(said), NULL);
+		kept = put_text(d, text ? DIALOG_TEXT : DIALOG_THINKING, json_str(frame, "text"));
 	else if (turn)
-		rv = dialog_put(d,
-				strcmp(json_str(frame, "state"), "busy") == 0 ? DIALOG_BUSY
-									      : DIALOG_IDLE,
-				"", 0, NULL);
-	else if (dialog_is_own(d, e))
-		rv = dialog_put(d, DIALOG_OWN, "", 0, e);
-	else if (dialog_is_shown(d, e))
-		rv = dialog_put(d, DIALOG_EVENT, e->data, e->len, e);
-	if (rv == 0 && e->id[0] != '\0')
-		d->last = strtoull(e->id, NULL, 10);
+		kept = dialog_put(d, busy ? DIALOG_BUSY : DIALOG_IDLE, "", 0);
+	else if (strcmp(e->event, "item") == 0)
+		kept = put_item(d, e);
 	json_decref(frame);
-	return rv;
+	return kept ? 0 : AVA_ENOMEM;
 }
 
 /* Connect without notes, which would stand in the picture. */
@@ -349,7 +349,7 @@ static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *e
 		rv = client_open(root, true, &d->stream, err);
 	if (rv != 0)
 		return rv;
-	snprintf(path, sizeof(path), "/api/v1/events?session=%s", d->id);
+	snprintf(path, sizeof(path), "/api/v1/events?session=%s&items=only", d->id);
 	snprintf(last, sizeof(last), "%" PRIu64, d->last);
 	client_set_deadline(d->stream, clock_mono_ms() + wait_ms);
 	rv = client_stream_open(d->stream, path, last, dialog_on_event, d, err);
@@ -357,14 +357,14 @@ static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *e
 	if (rv != 0)
 		return rv;
 	if (d->lost) /* frames come again from here on */
-		dialog_put(d, DIALOG_BACK, "", 0, NULL);
+		dialog_put(d, DIALOG_BACK, "", 0);
 	d->lost = false;
 	d->heard_ms = clock_mono_ms();
 	d->pause_ms = PAUSE_MS;
 	return 0;
 }
 
-/* Queue items from the stream. */
+/* Queue news from the stream. */
 static void read_stream(struct dialog *d, int64_t wait_ms)
 {
 	struct ava_error err = {0};
@@ -383,32 +383,32 @@ static void read_stream(struct dialog *d, int64_t wait_ms)
 	d->stream = NULL;
 	d->gone = rv == AVA_EINVAL || rv == AVA_EDENIED || rv == AVA_EUNSUPPORTED;
 	if (d->gone)
-		dialog_put(d, DIALOG_GONE, err.text, strlen(err.text), NULL);
+		dialog_put(d, DIALOG_GONE, err.text, strlen(err.text));
 	else if (!d->lost)
-		d->lost = dialog_put(d, DIALOG_LOST, "", 0, NULL) == 0;
+		d->lost = dialog_put(d, DIALOG_LOST, "", 0) != NULL;
 	d->retry_ms = now + d->pause_ms;
 	d->pause_ms = MIN(d->pause_ms * 2, PAUSE_MAX);
 }
 
-static struct dialog_item *queued(struct dialog *d)
+static struct dialog_news *queued(struct dialog *d)
 {
-	struct dialog_item *i = LIST_FIRST(&d->items, struct dialog_item, node);
+	struct dialog_news *n = LIST_FIRST(&d->news, struct dialog_news, node);
 
-	if (i != NULL)
-		list_del(&i->node);
-	return i;
+	if (n != NULL)
+		list_del(&n->node);
+	return n;
 }
 
-struct dialog_item *dialog_take(struct dialog *d)
+struct dialog_news *dialog_take(struct dialog *d)
 {
-	struct dialog_item *i;
+	struct dialog_news *n;
 
-	if (list_empty(&d->items))
+	if (list_empty(&d->news))
 		read_stream(d, AGAIN_MS);
-	i = queued(d);
-	if (i != NULL && (i->kind == DIALOG_BUSY || i->kind == DIALOG_IDLE))
-		d->busy = i->kind == DIALOG_BUSY;
-	return i;
+	n = queued(d);
+	if (n != NULL && (n->kind == DIALOG_BUSY || n->kind == DIALOG_IDLE))
+		d->busy = n->kind == DIALOG_BUSY;
+	return n;
 }
 
 void dialog_follow(struct dialog *d)
@@ -435,12 +435,12 @@ int64_t dialog_next(const struct dialog *d)
 
 void dialog_leave(struct dialog *d)
 {
-	struct dialog_item *i;
+	struct dialog_news *n;
 
 	client_close(d->stream);
 	d->stream = NULL;
 	d->lost = false;
 	d->gone = true;
-	while ((i = queued(d)) != NULL)
-		free(i);
+	while ((n = queued(d)) != NULL)
+		dialog_free(n);
 }

@@ -1,7 +1,8 @@
 /* A conversation with Ava as a client has it, a terminal (chat.h) or an editor (acp.h): it is begun
- * or found, something is said in it, and what happens in it comes as items whenever they are asked
- * for: over lost connections and restarts of the daemon (started again if need be), from the last
- * event that came, every event once, in order. One thread. */
+ * or found, something is said in it, and what happens in it comes as Items (doc/ITEMS.md) and news
+ * of the stream whenever they are asked for: over lost connections and restarts of the daemon
+ * (started again if need be), from the last Item that came, every one once, in order. One
+ * thread. */
 #ifndef CLI_DIALOG_H
 #define CLI_DIALOG_H
 
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "event/item.h"
 
 struct ava_error;
 struct client;
@@ -18,29 +20,30 @@ struct client;
 #define DIALOG_OWN_MAX 64
 
 enum dialog_kind {
-	DIALOG_EVENT,    /* a durable event: `type`, and its line in `data` */
+	DIALOG_ITEM,     /* an Item */
 	DIALOG_OWN,      /* a message sent from here has come back */
-	DIALOG_TEXT,     /* more of Ava's text: `data` */
-	DIALOG_THINKING, /* more of Ava's thoughts; only with `all` */
+	DIALOG_TEXT,     /* more of Ava's text; "": it begins anew */
+	DIALOG_THINKING, /* more of Ava's thoughts; only with `thoughts` */
 	DIALOG_BUSY,     /* Ava's turn began */
 	DIALOG_IDLE,     /* Ava's turn ended */
 	DIALOG_LOST,     /* the connection broke; frames may have been missed */
 	DIALOG_BACK,     /* the connection is there again */
-	DIALOG_GONE,     /* the daemon refuses the conversation: `data` says why; the last item */
+	DIALOG_GONE,     /* the daemon refuses the conversation; the last news */
 };
 
-struct dialog_item {
+struct dialog_news {
 	struct list node;
 	enum dialog_kind kind;
-	uint64_t lsn; /* an event's or an own message's */
-	char type[24];
+	enum item_kind is; /* of an Item */
+	uint64_t lsn;      /* of an Item or a message of ours */
+	json_t *item;      /* the Item; owned */
 	size_t len;
-	char data[]; /* NUL-terminated */
+	char text[]; /* NUL-terminated: a piece of text, or why it is gone */
 };
 
 struct dialog {
 	struct client **c; /* requests go over it (api.h); *borrowed* */
-	bool all;          /* Ava's activity and thoughts come as well */
+	bool thoughts;     /* Ava's thoughts come as well */
 	char id[64], model[264];
 	char *cwd; /* owned; the client's folder, until an older conversation's is known to exist */
 	bool said; /* a message was sent: the conversation is on disk */
@@ -48,9 +51,9 @@ struct dialog {
 	uint64_t seen;         /* following begins behind this lsn */
 	char unshown[900];     /* a sentence about what dialog_past left out; "": nothing */
 	uint64_t acknowledged; /* lsn of the last acknowledgement */
-	uint64_t last;         /* lsn of the newest event that came, shown or not */
+	uint64_t last;         /* lsn of the newest Item that came */
 	struct client *stream; /* NULL: lost, or not open */
-	struct list items;     /* struct dialog_item */
+	struct list news;      /* struct dialog_news */
 	bool lost, gone;       /* DIALOG_LOST, DIALOG_GONE were given; gone also if not followed */
 	int64_t heard_ms;      /* when the stream last brought anything */
 	int64_t retry_ms;      /* when a connection is made again */
@@ -59,7 +62,7 @@ struct dialog {
 	size_t nown;
 };
 
-void dialog_init(struct dialog *d, struct client **c, bool all);
+void dialog_init(struct dialog *d, struct client **c, bool thoughts);
 void dialog_fini(struct dialog *d);
 
 /* Open a conversation. `id` NULL: a new one in d->cwd; `model` NULL: the daemon's default. Else an
@@ -73,12 +76,11 @@ int dialog_get(struct dialog *d, json_t **out, struct ava_error *err);
 /* Entries of the conversation's file (doc/SESSIONS.md) without those that come as events, each text
  * in a block. *out is a list, the caller's. */
 int dialog_past(struct dialog *d, json_t **out, struct ava_error *err);
-/* The conversation's waiting quotes, the oldest first; its runs, the newest first, `all` or only
- * live ones. Lists as well. */
-int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err);
+/* What waits for an answer in it (doc/ASKS.md), quotes first, each the oldest first; its runs, the
+ * newest first, `all` or only live ones. Lists as well. */
+int dialog_asks(struct dialog *d, json_t **out, struct ava_error *err);
 int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err);
-
-/* 0: the message is on disk, and its event will be DIALOG_OWN. `shown`: the Ask that was shown
+/* 0: the message is on disk, and its Item will be DIALOG_OWN. `shown`: the Ask that was shown
  * last, with nothing behind it but what is being done; "": none. */
 int dialog_say(struct dialog *d, const char *text, const char *shown, struct ava_error *err);
 /* Ava's turn ends; subagents go on. */
@@ -91,9 +93,10 @@ void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist);
  * be answered without frames; without a daemon the connection is lost. */
 void dialog_follow(struct dialog *d);
 void dialog_leave(struct dialog *d);
-/* The next item, the caller's from now on (free); NULL when there is none. */
-struct dialog_item *dialog_take(struct dialog *d);
-/* A descriptor to poll: readable, dialog_take may have an item. -1: no connection. */
+/* The next news, the caller's from now on (dialog_free); NULL when there is none. */
+struct dialog_news *dialog_take(struct dialog *d);
+void dialog_free(struct dialog_news *n); /* NULL is fine */
+/* A descriptor to poll: readable, dialog_take may have news. -1: no connection. */
 int dialog_fd(const struct dialog *d);
 /* When dialog_take is due without a readable descriptor, clock_mono_ms; -1: never. */
 int64_t dialog_next(const struct dialog *d);

@@ -30,6 +30,7 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/face.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"

@@ -640,6 +640,8 @@ static void infer_send(struct infer_job *j)
 		redact_live_fini(&j->thinking);
 		redact_live_init(&j->text);
 		redact_live_init(&j->thinking);
+		if (r->call.attempts > 1)
+			r->sup->on_text(r, "", 0, false);
 		j->wire.on_text = infer_text;
 		j->wire.text_user = j;
 	}

@@ -48,8 +48,8 @@ ask '/status\n/cost\n/quit\n' -c
 contains 'a conversation taken up again still has its model' ', model offline.' "$OUT"
 check 'and what Ava has cost before' grep -qE '^Ava: \$0.00, [0-9.]+k tokens\.$' "$OUT"
 ask 'review a.c for leaks\nresearch the headers\n/status\nno to all\n/quit\n' -c
-check '/status names the quotes that wait' grep -qE '^1 \(P-[0-9a-f]+\): review a.c for leaks$' "$OUT"
-check 'each with its number' grep -qE '^2 \(P-[0-9a-f]+\): research the headers$' "$OUT"
+check '/status names the quotes that wait' grep -qE '^Quote 1 \(P-[0-9a-f]+\): I.ll spawn a CodeReviewer subagent to review a.c for leaks' "$OUT"
+check 'each with its number' grep -qE '^Quote 2 \(P-[0-9a-f]+\): I.ll spawn a Researcher subagent to research the headers' "$OUT"
 ask '/logs\n/quit\n' -c
 contains '/logs without an id is the newest run' '] SubagentComplete S-' "$OUT"
 ask '/logs\n/quit\n'

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/show.h"
+#include "cli/face.h"
 #include "cli/markdown.h"
 
 static char *text;

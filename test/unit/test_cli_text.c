@@ -11,6 +11,7 @@
 
 #include "base/util.h"
 #include "cli/logtext.h"
+#include "cli/face.h"
 #include "cli/show.h"
 #include "cli/show.h"
 #include "cli/term.h"
@@ -262,10 +263,80 @@ static json_t *parse(const char *s)
 	return v;
 }
 
+static const char *face(const char *json, bool chat)
+{
+	json_auto_t *item = parse(json);
+	FILE *f = begin();
+
+	face_item(f, item, "WebCrawler", chat);
+	assert_true(face_is_silent(item) == (end(f)[0] == '\0'));
+	return text;
+}
+
+/* What each Item of a run looks like, and those that are told otherwise. */
+TEST(items)
+{
+	static const struct {
+		const char *item, *line;
+	} rows[] = {
+		{"{\"kind\":\"started\",\"run\":\"S-7f3a2b\",\"role\":\"web_crawler\"}",
+		 "🚀 Spawning WebCrawler subagent (S-7f3a2b)...\n"},
+		{"{\"kind\":\"doing\",\"run\":\"S-7f3a2b\",\"text\":\"Reading "
+		 "\\u001b[31motter.ai/pricing\\n\"}",
+		 "🔍 [WebCrawler] Reading \\x1b[31motter.ai/pricing \n"},
+		{"{\"kind\":\"doing\",\"run\":\"\",\"text\":\"x cannot be reached, trying again\"}",
+		 "x cannot be reached, trying again (Ctrl-C stops)\n"},
+		{"{\"kind\":\"doing\",\"run\":\"\",\"text\":\"read_file\",\"detail\":{\"call\":"
+		 "\"c1.1\"}}",
+		 ""},
+		{"{\"kind\":\"asked\",\"run\":\"S-7f3a2b\",\"text\":\"Which?\",\"detail\":{\"of\":"
+		 "\"question\",\"choices\":[\"json\",\"yaml\"]}}",
+		 "❓ [WebCrawler] asks: Which? (1: json, 2: yaml)\nAnswer with: /steer S-7f3a2b "
+		 "TEXT\n"},
+		{"{\"kind\":\"asked\",\"run\":\"S-7f3a2b\",\"text\":\"Run it?\",\"detail\":{\"of\":"
+		 "\"approval\"}}",
+		 "❓ [WebCrawler] asks: Run it?\nAnswer with: yes or no, or later /steer S-7f3a2b "
+		 "yes|no\n"},
+		{"{\"kind\":\"answered\",\"run\":\"S-7f3a2b\",\"ask\":\"S-7f3a2b:c1.1\",\"title\":"
+		 "\"x\",\"detail\":{\"answer\":\"answered\"}}",
+		 ""},
+		{"{\"kind\":\"answered\",\"run\":\"S-7f3a2b\",\"ask\":\"P-19c0de\",\"title\":\"x\","
+		 "\"detail\":{\"answer\":\"yes\"}}",
+		 ""},
+		{"{\"kind\":\"answered\",\"run\":\"S-7f3a2b\",\"ask\":\"P-19c0de\",\"title\":"
+		 "\"Confirmed, up to $0.20.\",\"detail\":{\"answer\":\"yes\",\"changes\":\"up to "
+		 "$0.20\"}}",
+		 "Confirmed, up to $0.20.\n"},
+		{"{\"kind\":\"result\",\"run\":\"S-7f3a2b\",\"detail\":{\"status\":\"success\","
+		 "\"end\":"
+		 "\"Complete\",\"ms\":180200,\"cost_cents\":24.0,\"files\":2,\"citations\":2,"
+		 "\"not_found\":1}}",
+		 "✅ Subagent [WebCrawler]: Complete (180s, $0.24)\nIt proposes changes in 2 files: "
+		 "`ava apply S-7f3a2b` shows them and asks.\n1 of 2 citations were not found where "
+		 "they were said to be\n"},
+		{"{\"kind\":\"failed\",\"run\":\"S-7f3a2b\",\"detail\":{\"status\":\"timeout\","
+		 "\"end\":"
+		 "\"Stopped at its limit of 9s\",\"next\":\"go "
+		 "on\",\"ms\":9000,\"cost_cents\":null,"
+		 "\"estimated\":true}}",
+		 "⚠️ Subagent [WebCrawler]: Stopped at its limit of 9s (9s, cost unknown); go "
+		 "on\n"},
+		{"{\"kind\":\"failed\",\"run\":\"\",\"title\":\"Ava cannot answer: "
+		 "no\",\"detail\":{"
+		 "\"class\":\"x\"}}",
+		 "Ava cannot answer: no\n"},
+		{"{\"kind\":\"said\",\"text\":\"hello\"}", ""},
+		{"{\"kind\":\"proposed\",\"text\":\"find it\"}", ""},
+		{"{\"kind\":\"unknown\"}", ""},
+		{"[]", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_string_equal(face(rows[i].item, true), rows[i].line);
+}
+
 TEST(status_lines)
 {
-	static const char activity[] =
-		"{\"content\":{\"text\":\"Reading \\u001b[31motter.ai/pricing\\n\"}}";
 	static const struct {
 		const char *result, *line;
 	} ends[] = {
@@ -282,28 +353,26 @@ TEST(status_lines)
 		 "⏹️ Subagent [WebCrawler]: Cancelled (1s, $0.00)\n"},
 	};
 	json_auto_t *status = NULL;
+	json_auto_t *doing =
+		parse("{\"kind\":\"doing\",\"run\":\"S-7f3a2b\",\"text\":\"Reading\"}");
+	json_auto_t *call =
+		parse("{\"kind\":\"doing\",\"run\":\"\",\"detail\":{\"call\":\"c1.1\"}}");
 	struct progress p;
 	FILE *f = begin();
 
 	progress_init(&p, f, "web_crawler");
-	progress_spawning(&p, "S-7f3a2b");
 	progress_still_working(&p, NULL);
-	progress_event(&p, "InferStart", "{}", 2);
-	progress_event(&p, "InferStart", "{}", 2); /* its first call alone is its start */
-	progress_event(&p, "Activity", activity, sizeof(activity) - 1);
-	progress_event(&p, "ToolCall", activity, sizeof(activity) - 1); /* not shown */
-	progress_event(&p, "Activity", "nonsense", 8);
+	progress_item(&p, doing);
+	progress_item(&p, call);
 	progress_still_working(&p, NULL);
 	status = parse("{\"current_activity\":\"Thinking\"}");
 	progress_still_working(&p, status); /* what is no event is asked for */
 	json_object_set_new(status, "progress",
 			    json_string("reply 7 of 20; the model is reading (2 min)"));
 	progress_still_working(&p, status);
-	assert_string_equal(end(f), "🚀 Spawning WebCrawler subagent (S-7f3a2b)...\n"
-				    "⏳ Subagent still working: no news yet\n"
-				    "🔍 [WebCrawler] Starting...\n"
-				    "🔍 [WebCrawler] Reading \\x1b[31motter.ai/pricing \n"
-				    "⏳ Subagent still working: Reading \\x1b[31motter.ai/pricing \n"
+	assert_string_equal(end(f), "⏳ Subagent still working: no news yet\n"
+				    "🔍 [WebCrawler] Reading\n"
+				    "⏳ Subagent still working: Reading\n"
 				    "⏳ Subagent still working: Thinking\n"
 				    "⏳ Subagent still working: reply 7 of 20; the model is reading "
 				    "(2 min)\n");

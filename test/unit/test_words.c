@@ -259,7 +259,6 @@ TEST(quote)
 	      "P-19c0de`, or answer in `ava` or on its page.",
 	      WORDS_NOT_STARTED("P-19c0de"));
 	shows("No", WORDS_NO);
-	shows("Yes, up to $0.24", WORDS_YES_FOR("$0.24"));
 	shows("Yes, all three", WORDS_YES_ALL_THREE);
 	shows("P-19c0de waits for your answer: find it", WORDS_WAITS("P-19c0de", ": find it"));
 	shows("Waiting for your answer:", WORDS_WAITING);

@@ -125,8 +125,8 @@ function onEvent(e: AvaEvent) {
   if (e.agentId.startsWith("S-")) refreshRun(e.agentId);
 }
 function onItem(i: Item) {
-  if (i.ask) refreshAsks();
   if (i.run) refreshRun(i.run);
+  if (i.kind !== "doing" || i.ask) refreshAsks();
   if (i.kind !== "doing") refreshSessions();
   if (i.kind === "started" || i.kind === "result" || i.kind === "failed") refreshHealth();
 }

@@ -312,6 +312,33 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await shot("conversation");
   }
 
+  // What she would note of words that are not the person's is an Ask as well, also one that is answered elsewhere.
+  async function noting() {
+    const note = (text) => ({ tool_calls: [{ name: "memory_write", args: { text } }] });
+    const model = script("notes", note("The kettle is red."), { text: "So it seems." }, note("The lid is green."), { text: "And that." });
+    const id = (await call("POST", "/api/v1/sessions", { model, cwd: src })).body.session_id;
+    const list = page.locator("ol.said"), card = list.locator(".ask"), has = (text) => ava("memory", "list", "--json").includes(text);
+    const say = async (words) => {
+      await page.getByLabel("Say something to Ava").click();
+      await type(words);
+      await page.keyboard.press("Enter");
+    };
+    await goTo(`#/session/${id}`);
+    await say("look at it");
+    await card.getByText("The kettle is red.").waitFor();
+    ok(!has("kettle is red") && (await list.locator("li").last().locator(".ask").count()) === 1, "a question about the memory is the last of the conversation", await list.innerText());
+    await card.getByRole("button", { name: "Yes", exact: true }).click();
+    await soon(async () => has("kettle is red") && (await card.count()) === 0, "the note");
+    await say("and the lid");
+    await card.getByText("The lid is green.").waitFor();
+    const ask = await card.getAttribute("data-ask");
+    ava("answer", ask, "no");
+    await soon(async () => (await card.count()) === 0, "the card to go");
+    ok(!has("lid is green") && (await list.locator("li.said.ava").getByText("The lid is green.").count()) === 1, "one that is answered elsewhere goes, and what was asked stays", await list.innerText());
+    ava("memory", "rm", JSON.parse(ava("memory", "list", "--json")).find((m) => /kettle is red/.test(m.text)).id);
+    await goTo("#/");
+  }
+
   // Boards of any size, of runs that nobody has: one of each kind, its words as long as they come.
   async function columns() {
     const kinds = ["success", "running", "queued", "waiting", "error", "cancelled"], odd = [599.7, 3599.6, 7199.9];
@@ -374,5 +401,5 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await second.close();
   }
 
-  return { changing, steering, letters, writing, choosing, talking, conversing, columns, busyTab };
+  return { changing, steering, letters, writing, choosing, talking, conversing, noting, columns, busyTab };
 }

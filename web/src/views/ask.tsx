@@ -8,7 +8,7 @@ import { now, putAsk, refreshAsks } from "../store";
 import { draft, focused, leave, Problem, Sure, toast, useSend } from "../ui";
 import { cut, day, duration } from "../words";
 
-const kinds: Record<string, string> = { quote: "Quote", question: "Question", approval: "May it?", limit: "Limit", quota: "Quota" };
+const kinds: Record<string, string> = { quote: "Quote", question: "Question", approval: "May it?", limit: "Limit", quota: "Quota", note: "Memory", forget: "Memory" };
 const kindOf = (a: Ask) => kinds[a.kind] ?? a.kind;
 
 type Said = { choice: string } | { text: string } | { set: Record<string, unknown> };
