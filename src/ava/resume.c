@@ -252,7 +252,14 @@ static void resume_read(struct job *j)
 {
 	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
 
-	r->rv = resume_prepare(r->core->root_fd, r->spec, &r->spec->resumed, &r->err);
+	struct run_spec *s = r->spec;
+	size_t upto = SIZE_MAX;
+
+	if (s->resumed_call > 0)
+		r->rv = replay_seek(r->core->root_fd, s->resumed_from, (int)s->resumed_call, &upto,
+				    &r->err);
+	if (r->rv == 0)
+		r->rv = resume_prepare(r->core->root_fd, s, upto, &s->resumed, &r->err);
 }
 
 static void resume_prepared(struct job *j)

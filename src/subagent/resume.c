@@ -3,7 +3,7 @@
  * a user line says that the run goes on. The result is checked like every request: a
  * conversation that no service would take is refused here, before anybody pays.
  *
- * A fork from an earlier call has the lines that this call was sent; they are found
+ * A fork from an earlier call has the lines that this call was sent; the caller finds them
  * by replaying the run up to there. All of this is done on a pool thread, before the
  * run is spawned (ava/resume.c).
  *
@@ -23,7 +23,6 @@
 #include "codec/redact.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
-#include "subagent/replay.h"
 #include "subagent/run.h"
 
 #define FILE_MAX (256u << 20)
@@ -188,7 +187,8 @@ static int make_lines(struct run_spec *s, const char *file, size_t len, struct r
 	return rv;
 }
 
-int resume_prepare(int root_fd, struct run_spec *s, struct resumed **out, struct ava_error *err)
+int resume_prepare(int root_fd, struct run_spec *s, size_t upto, struct resumed **out,
+		   struct ava_error *err)
 {
 	struct resumed *r = calloc(1, sizeof(*r));
 	char *file = NULL;
@@ -199,10 +199,8 @@ int resume_prepare(int root_fd, struct run_spec *s, struct resumed **out, struct
 		buf_init(&r->lines, FILE_MAX);
 		rv = read_file(root_fd, s->resumed_from, &file, &len, err);
 	}
-	if (rv == 0 && s->resumed_call > 0)
-		rv = replay_seek(root_fd, s->resumed_from, (int)s->resumed_call, &len, err);
 	if (rv == 0)
-		rv = make_lines(s, file, len, r, err);
+		rv = make_lines(s, file, MIN(len, upto), r, err);
 	if (rv == 0)
 		rv = take_request(s->model->dialect, r, err);
 	free(file);

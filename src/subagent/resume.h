@@ -18,9 +18,11 @@ struct run_spec;
 int resume_spec(int root_fd, const char *run, json_t **spec, struct ava_error *err);
 
 /* Made before the run is spawned, on a pool thread: a long record takes its time.
- * The spec takes the dialect of the lines. AVA_ENOENT, AVA_EUNSUPPORTED (models of another
- * dialect), AVA_ECORRUPT, AVA_ENOMEM. */
-int resume_prepare(int root_fd, struct run_spec *s, struct resumed **out, struct ava_error *err);
+ * `upto`: bytes of the other run's messages that the new one begins with, from replay_seek;
+ * SIZE_MAX: all. The spec takes the dialect of the lines. AVA_ENOENT, AVA_EUNSUPPORTED (models
+ * of another dialect), AVA_ECORRUPT, AVA_ENOMEM. */
+int resume_prepare(int root_fd, struct run_spec *s, size_t upto, struct resumed **out,
+		   struct ava_error *err);
 /* The messages of a new run from spec->resumed, which is freed. AVA_EINVAL: it is NULL. */
 int resume_messages(struct run *r, struct buf *out, unsigned *results, struct ava_error *err);
 
