@@ -629,6 +629,15 @@ static void ending_tools_done(struct run *r)
 	}
 }
 
+void ending_begin(struct run *r, struct draft *d, const struct agent_end *e)
+{
+	ending_close(r, d, e->stop_reason);
+	if (e->exhausted)
+		record_exhausted(d, r, e->exhausted);
+	if (e->error_class)
+		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
+}
+
 void ending_start(struct agent *a, const struct agent_end *e)
 {
 	struct run *r = a->world;
@@ -644,11 +653,7 @@ void ending_start(struct agent *a, const struct agent_end *e)
 		ending_free(r);
 		return;
 	}
-	ending_close(r, d, e->stop_reason);
-	if (e->exhausted)
-		record_exhausted(d, r, e->exhausted);
-	if (e->error_class)
-		record_error(d, r, e->error_class, e->error ? e->error : e->error_class);
+	ending_begin(r, d, e);
 	/* A run ends when no tool is at work any more. The draft waits with it: closed calls
 	 * committed before the end would be half an end for a start in between. */
 	if (r->tools.running > 0) {

@@ -726,26 +726,31 @@ static void infer_saved(int rv, void *user)
 	infer_work_start(j);
 }
 
+/* Without building the request: the prefix is kept running. */
+int infer_hash(const struct run *r, const struct agent_infer *call, char prefix[HASH_HEX_LEN + 1],
+	       char request[HASH_HEX_LEN + 1])
+{
+	const struct model *m = r->spec->model;
+	struct buf tail;
+	int rv;
+
+	hash_sha256_with(&r->rec.prefix, NULL, 0, prefix);
+	buf_init(&tail, 1u << 16);
+	rv = m->dialect->encode_tail(&tail, m, r->spec->thinking, call);
+	if (rv == 0)
+		hash_sha256_with(&r->rec.prefix, tail.data, tail.len, request);
+	buf_fini(&tail);
+	return rv;
+}
+
 /* Write InferStart; infer_saved goes on. */
 static int infer_begin(struct infer_job *j)
 {
 	struct run *r = j->run;
 	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1], *id = r->call.id;
-	const struct model *m = r->spec->model;
 	struct draft *d = commit_draft(r);
-	struct buf tail;
-	int rv;
 
-	if (!d)
-		return AVA_ENOMEM;
-	/* The hashes of the request without building it: the prefix is kept running. */
-	hash_sha256_with(&r->rec.prefix, NULL, 0, prefix);
-	buf_init(&tail, 1u << 16);
-	rv = m->dialect->encode_tail(&tail, m, r->spec->thinking, &j->call);
-	if (rv == 0)
-		hash_sha256_with(&r->rec.prefix, tail.data, tail.len, request);
-	buf_fini(&tail);
-	if (rv != 0)
+	if (!d || infer_hash(r, &j->call, prefix, request) != 0)
 		return AVA_ENOMEM;
 	r->call.state = CALL_SAVE;
 	r->call.cut = (struct usage){0}; /* nothing is sent yet */

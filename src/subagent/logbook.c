@@ -448,6 +448,20 @@ bool draft_failed(const struct draft *d)
 	return failed;
 }
 
+int draft_next(const struct draft *d, unsigned *i, struct buf *line, struct event_view *v)
+{
+	while (*i < d->nlines && !d->lines[*i].run)
+		++*i;
+	if (*i == d->nlines)
+		return 0;
+	buf_reset(line);
+	event_begin(line, 0, 0, 0);
+	if (buf_add(line, d->rest.data + d->lines[*i].at, d->lines[*i].len) != 0)
+		return AVA_ENOMEM;
+	++*i;
+	return event_view(line->data, line->len, v) == 0 ? 1 : AVA_ECORRUPT;
+}
+
 /* ---- numbers */
 
 /* A row with its lsn, and the size of the run's file if `l` has its log. Keys can be searched
@@ -818,7 +832,10 @@ void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
 	d->done = done;
 	d->user = user;
 	list_add(&b->waiting, &d->node);
-	outbox_pump(b);
+	if (b->lb->compare)
+		b->lb->compare(d, b->lb->compare_user);
+	else
+		outbox_pump(b);
 }
 
 static void retry_fire(void *user)

@@ -104,6 +104,9 @@ struct draft {
 struct draft *draft_new(struct logbook *lb); /* NULL: out of memory */
 void draft_free(struct draft *d);
 bool draft_failed(const struct draft *d); /* memory ran out for some of it */
+/* The next event of a run from place *i on, as a line whose numbers are 0: 1 with a view of
+ * `line`, which is overwritten; 0: there is none; AVA_ENOMEM. */
+int draft_next(const struct draft *d, unsigned *i, struct buf *line, struct event_view *v);
 
 /* The bytes of a part; the same path gives the same part. NULL: no memory. */
 struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path);
@@ -187,6 +190,10 @@ struct logbook {
 	/* behind: the journal's numbers were below those in the logs, so they were moved on;
 	 * closed: no outbox sends. */
 	bool behind, closed;
+	/* Called instead of the journal for a draft that an outbox keeps, or the callee frees: a
+	 * replay compares it with the record; or NULL. */
+	void (*compare)(struct draft *d, void *user);
+	void *compare_user;
 	/* Called when the file `path` got lines; or NULL. */
 	void (*touched)(const char *path, void *user);
 	void *touched_user;

@@ -124,19 +124,28 @@ static bool call_number(const struct run *r, struct call_ref at, size_t *k)
 	return is;
 }
 
+int recall_result(struct run *r, struct call_ref at, struct buf *out, struct ava_error *err)
+{
+	struct recall_fetch f = {.out = out};
+	int rv = AVA_ENOENT;
+
+	if (call_number(r, at, &f.want))
+		rv = MIN(each_result(r, fetch_each, &f, err), 0);
+	return rv == 0 && !f.found ? AVA_ENOENT : rv;
+}
+
 /* On a pool thread: reads files, and fields that do not change while tools run. */
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
 {
 	struct run *r = env->user;
-	struct recall_fetch f = {.out = out};
 	char path[RUN_ARTIFACT_PATH], *data;
 	struct call_ref at;
-	size_t len;
+	size_t len, k;
 	int rv;
 
 	if (call_id[0] == 'S' || call_id[0] == 's')
 		return fetch_of_others(r, call_id, out, err);
-	if (!call_ref_read(call_id, &at) || !call_number(r, at, &f.want))
+	if (!call_ref_read(call_id, &at) || !call_number(r, at, &k))
 		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
 	run_artifact_path(r, call_id, "txt", path);
 	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) ==
@@ -145,8 +154,8 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 		free(data);
 		return rv;
 	}
-	rv = MIN(each_result(r, fetch_each, &f, err), 0);
-	if (rv == 0 && !f.found)
+	rv = recall_result(r, at, out, err);
+	if (rv == AVA_ENOENT)
 		rv = err_set(err, AVA_ENOENT, "the result of call %.20s is not kept", call_id);
 	return rv;
 }

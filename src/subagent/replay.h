@@ -1,7 +1,8 @@
-/* Replay: a run executed again from its record alone. The machine (agent/) is
- * the one of a live run; the world behind it answers from the run's events and
- * messages.jsonl. No network, no tool and no key is touched, nothing is written.
- * Decisions of the clock, other runs and people are read from the record. */
+/* Replay: a run executed again from its record alone. The machine (agent/) and the
+ * writers of events and lines are those of a live run; what comes from outside is
+ * read from the run's events and messages.jsonl. No network, no tool and no key is
+ * touched, nothing is written. Decisions of the clock, other runs and people are
+ * read from the record. */
 #ifndef SUBAGENT_REPLAY_H
 #define SUBAGENT_REPLAY_H
 

@@ -1,6 +1,6 @@
-/* The machine in a world that answers from a record; replay.h.
+/* A run whose models, tools, people and clock are a record; replay.h.
  *
- * Each wish of the machine is compared with the record (replay_record.c), and
+ * What the run would commit is compared with the record (replay_record.c), and
  * each thing that it waits for comes from the record: a reply is its line of
  * messages.jsonl with the numbers of its InferEnd, a tool's output the text in
  * the line of results, a person's answer that of the Waiting event. Time stands
@@ -20,6 +20,7 @@
 #include "codec/json.h"
 #include "provider/messages.h"
 #include "provider/stream.h"
+#include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/replay_world.h"
 
@@ -40,13 +41,16 @@ int replay_failure_code(const struct replay *p)
 	return strcmp(reason, "cost") == 0 ? AVA_EBUDGET : AVA_ECONNECT;
 }
 
-/* Is the next event a question about a quota? */
+/* Is the next event a question about a quota? Then the run is parked as it says. */
 static bool parks(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
 
-	return e != NULL && e->kind == EVENT_Waiting && record_asks(&p->rec) &&
-	       strcmp(json_str(p->rec.content, "kind"), "quota") == 0;
+	if (e == NULL || e->kind != EVENT_Waiting || !record_asks(&p->rec) ||
+	    strcmp(json_str(p->rec.content, "kind"), "quota") != 0)
+		return false;
+	park_restore(&p->run, p->rec.content, 0);
+	return true;
 }
 
 /* The run was parked at the gate, before the model was asked. */
@@ -54,7 +58,7 @@ static bool feed_parked(struct replay *p)
 {
 	if (p->started || !parks(p))
 		return false;
-	agent_on_parked(&p->agent, false, reply_class_word(REPLY_RATE_LIMIT), "");
+	agent_on_parked(&p->run.agent, false, reply_class_word(REPLY_RATE_LIMIT), "");
 	return true;
 }
 
@@ -69,18 +73,19 @@ static void feed_failure(struct replay *p)
 
 	record_usage(content, r->meta, &u);
 	record_take(r);
-	agent_charge(&p->agent, &u);
+	p->run.call.id[0] = '\0';
+	agent_charge(&p->run.agent, &u);
 	if (record_told(content, &told) || strcmp(class, reply_class_word(REPLY_OVERFLOW)) == 0)
-		agent_on_refused(&p->agent, &told, class, sentence);
+		agent_on_refused(&p->run.agent, &told, class, sentence);
 	else if (parks(p))
-		agent_on_parked(&p->agent, true, reply_class_word(REPLY_RATE_LIMIT), sentence);
+		agent_on_parked(&p->run.agent, true, reply_class_word(REPLY_RATE_LIMIT), sentence);
 	else if (!record_find(r, EVENT_InferStart) ||
-		 json_get_int(r->meta, "iteration", -1) != p->agent.at.iteration)
-		agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, sentence);
+		 json_get_int(r->meta, "iteration", -1) != p->run.agent.at.iteration)
+		agent_on_reply(&p->run.agent, replay_failure_code(p), NULL, class, sentence);
 	else if (replay_amend(p) != 0)
 		replay_drive_out_of_memory(p);
 	else
-		agent_on_again(&p->agent);
+		agent_on_again(&p->run.agent);
 	json_decref(content);
 }
 
@@ -105,30 +110,48 @@ static bool reply_is_empty(const struct replay *p)
 		if (kind != EVENT_CostUpdate && kind != EVENT_ExtendedThinking)
 			break;
 	}
-	return record_line(r, &line, &len) != RECORD_ASSISTANT;
+	return record_line(r, &line, &len) != LINE_REPLY;
 }
 
 /* The turn of the InferEnd looked at, with the reply's lines in messages.jsonl. */
 static int turn_from(struct replay *p, struct turn *t)
 {
+	const struct dialect *d = p->run.spec->model->dialect;
+	struct record ahead = p->rec;
 	struct buf lines;
-	int rv = AVA_ENOENT;
+	size_t n, len;
+	int rv;
 
 	t->stop = record_stop(json_get_str(p->rec.content, "stopReason"));
 	record_usage(p->rec.content, p->rec.meta, &t->usage);
 	if (reply_is_empty(p))
 		return 0;
 	buf_init(&lines, REPLAY_FILE_MAX);
-	if (record_reply(&p->rec, ',', &lines) > 0)
-		rv = p->spec->model->dialect->open_calls(lines.data, lines.len, t, NULL);
-	buf_reset(&lines);
-	if (rv == 0 && record_reply(&p->rec, '\n', &lines) > 0) {
-		t->wire = arena_copy(&t->mem, lines.data, lines.len);
-		t->wire_len = lines.len;
-	}
-	if (rv == 0 && (buf_check(&lines) != 0 || t->wire == NULL))
-		rv = AVA_ENOMEM;
+	n = record_lines(&p->rec, LINE_REPLY, d->line_an_item ? SIZE_MAX : 1, &lines);
+	rv = n > 0 ? d->open_calls(lines.data, lines.len, t, NULL) : AVA_ENOENT;
 	buf_fini(&lines);
+	if (rv != 0)
+		return rv;
+	(void)record_line(&p->rec, &t->wire, &len); /* they follow each other in the file */
+	while (n-- > 0)
+		record_pass(&ahead);
+	t->wire_len = (size_t)(p->rec.file + ahead.at - 1 - t->wire);
+	return 0;
+}
+
+/* Messages of people that the next results tell were there before the reply was taken. */
+static int hear(struct replay *p)
+{
+	struct record *r = &p->rec;
+	size_t i = r->next;
+	int rv = 0;
+
+	while (rv == 0 && record_scan(r, &i, EVENT_Steering)) {
+		if (strcmp(json_str(r->content, "outcome"), "delivered") != 0)
+			continue;
+		rv = person_restore_said(&p->run, json_str(r->content, "steerId"), r->content);
+		agent_on_steer(&p->run.agent);
+	}
 	return rv;
 }
 
@@ -164,18 +187,18 @@ static bool feed_reply(struct replay *p)
 		return false;
 	}
 	record_take(&p->rec);
-	/* People spoke before this reply was taken, if the next results tell it. */
-	if (record_find(&p->rec, EVENT_InferStart) && record_noticed(&p->rec, "steering"))
-		agent_on_steer(&p->agent);
+	if (hear(p) != 0)
+		replay_drive_out_of_memory(p);
 	p->rec.out->turns++;
-	agent_on_reply(&p->agent, 0, t, NULL, NULL);
+	agent_on_reply(&p->run.agent, 0, t, NULL, NULL);
 	return true;
 }
 
 static bool feed_tool(struct replay *p)
 {
+	struct draft *d = commit_draft(&p->run);
 	const struct trace_event *e = record_peek(&p->rec);
-	struct turn *t = p->agent.turn;
+	struct turn *t = p->run.agent.turn;
 	const char *id = json_get_str(p->rec.content, "callId");
 
 	if (e == NULL) {
@@ -187,13 +210,15 @@ static bool feed_tool(struct replay *p)
 
 		if (!c->started || c->answered || strcmp(c->id, id) != 0)
 			continue;
-		if (!replay_take_result(p, i))
+		if (d == NULL || replay_take_result(p, i) != 0) {
+			replay_drive_out_of_memory(p);
 			return false;
-		/* false: the runtime itself wrote the result. */
-		c->ran = json_get_bool(p->rec.content, "ran", false);
-		record_take(&p->rec);
-		agent_on_tool(&p->agent, i);
-		return true;
+		}
+		record_tool_result(d, &p->run, c);
+		c->recorded = true;
+		replay_flush(p, NULL);
+		agent_on_tool(&p->run.agent, i);
+		return !p->rec.stopped;
 	}
 	record_other(&p->rec, "a ToolResult of an open call");
 	return false;
@@ -206,8 +231,8 @@ static bool feed_answer(struct replay *p)
 	const char *state;
 
 	while ((e = record_peek(r)) != NULL && e->kind == EVENT_Waiting && record_asks(r)) {
-		if (record_waits(r) && p->agent.over >= AGENT_PARKED)
-			agent_on_wait(&p->agent, INT64_MAX);
+		if (record_waits(r) && p->run.agent.over >= AGENT_PARKED)
+			agent_on_wait(&p->run.agent, INT64_MAX);
 		record_take(r); /* asked once more after a restart */
 	}
 	if (e == NULL) {
@@ -219,11 +244,11 @@ static bool feed_answer(struct replay *p)
 		record_other(r, "an answer (Waiting)");
 		return false;
 	}
-	if (strcmp(state, "expired") == 0 && p->agent.over == AGENT_WAITS) {
-		p->agent.ask_until_ms = p->now;
+	if (strcmp(state, "expired") == 0) {
+		p->run.agent.ask_until_ms = p->now;
 		return true;
 	}
-	if (agent_on_answer(&p->agent, json_str(r->content, "answer"),
+	if (agent_on_answer(&p->run.agent, json_str(r->content, "answer"),
 			    strcmp(state, "answered") == 0) != 0) {
 		replay_drive_out_of_memory(p);
 		return false;
@@ -277,20 +302,20 @@ static enum outside replay_drive_outside(struct replay *p)
 /* Had the run asked the model once more when the end came, before that was written? */
 static bool asks_first(const struct replay *p)
 {
-	return !p->agent.asked && record_end_iterations(&p->rec) > p->agent.at.iteration;
+	return !p->run.agent.asked && record_end_iterations(&p->rec) > p->run.agent.at.iteration;
 }
 
 /* Must calls be started first? Those that the end stopped had begun before it came. */
 static bool begins_first(const struct replay *p)
 {
-	const struct turn *t = p->agent.turn;
+	const struct turn *t = p->run.agent.turn;
 
 	if (t == NULL || strncmp(json_str(p->rec.content, "output"), "stopped: ", 9) != 0)
 		return false;
 	for (unsigned i = 0; i < t->ncalls; i++)
 		if (t->calls[i].started)
 			return false;
-	return p->agent.state != AGENT_TOOLS;
+	return p->run.agent.state != AGENT_TOOLS;
 }
 
 /* Brings about an end from outside, if it is next in the record; false: it is not. */
@@ -298,16 +323,17 @@ static bool feed_end(struct replay *p)
 {
 	switch (replay_drive_outside(p)) {
 	case OUTSIDE_CANCEL:
-		if (p->agent.cancelled || p->agent.ending || asks_first(p) || begins_first(p))
+		if (p->run.agent.cancelled || p->run.agent.ending || asks_first(p) ||
+		    begins_first(p))
 			return false;
-		agent_cancel(&p->agent);
+		agent_cancel(&p->run.agent);
 		return true;
 	case OUTSIDE_TIME:
-		if (p->agent.ending || asks_first(p) || p->now >= p->agent.deadline_ms)
+		if (p->run.agent.ending || asks_first(p) || p->now >= p->run.agent.deadline_ms)
 			return false;
-		if (p->agent.deadline_ms == INT64_MAX) /* queued: the group's time was over */
-			p->agent.deadline_ms = p->now;
-		p->now = p->agent.deadline_ms;
+		if (p->run.agent.deadline_ms == INT64_MAX) /* queued: the group's time was over */
+			p->run.agent.deadline_ms = p->now;
+		p->now = p->run.agent.deadline_ms;
 		return true;
 	case OUTSIDE_CRASH:
 		record_cut(&p->rec, "the runtime stopped while it was at work");
@@ -325,23 +351,31 @@ static bool feed_refusal(struct replay *p)
 	if (replay_drive_outside(p) != OUTSIDE_OTHER || p->started)
 		return false;
 	error = record_find(&p->rec, EVENT_Error) ? json_incref(p->rec.content) : NULL;
-	agent_on_reply(&p->agent, replay_failure_code(p), NULL, json_get_str(error, "class"),
+	agent_on_reply(&p->run.agent, replay_failure_code(p), NULL, json_get_str(error, "class"),
 		       json_get_str(error, "message"));
 	json_decref(error);
+	return true;
+}
+
+/* The oldest draft that the run waits for is durable; false: it waits for none. */
+static bool feed_saved(struct replay *p)
+{
+	struct draft *d = LIST_FIRST(&p->run.rec.outbox.waiting, struct draft, node);
+
+	if (d == NULL)
+		return false;
+	list_del(&d->node);
+	d->done(0, d->user);
+	draft_free(d);
 	return true;
 }
 
 /* Gives the machine one thing that it waits for. false: the record has none. */
 static bool feed(struct replay *p)
 {
-	struct agent *a = &p->agent;
+	struct agent *a = &p->run.agent;
 
-	if (p->saves_due > 0) {
-		p->saves_due--;
-		agent_on_saved(a);
-		return true;
-	}
-	if (feed_end(p))
+	if (feed_saved(p) || feed_end(p))
 		return true;
 	if (p->rec.stopped)
 		return false;
@@ -368,10 +402,10 @@ static bool feed(struct replay *p)
  * calls that have their yes come first. */
 static void reply_again(struct replay *p)
 {
-	struct agent *a = &p->agent;
+	struct agent *a = &p->run.agent;
 	struct agent_position at;
-	uint16_t steers = a->steers;
 	struct turn *t = a->turn;
+	bool open = a->asking > 0;
 
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		if (t->calls[i].answered)
@@ -380,16 +414,21 @@ static void reply_again(struct replay *p)
 		t->calls[i].tool = NULL;
 	}
 	agent_position_of(a, p->now, &at);
-	agent_init(a, &replay_io, &p->spec->agent, p, 0);
+	agent_init(a, &replay_io, &p->run.spec->agent, &p->run, 0);
 	agent_restore(a, &at, a->reply_error);
 	agent_resume_counted(a, t);
-	a->steers = steers;
-	p->saves_due = 0; /* all written before the stop is durable */
+	/* All written before the stop is durable; its questions and messages are read again. */
+	person_free(&p->run);
+	outbox_fini(&p->run.rec.outbox);
+	if ((open && record_last(&p->rec, EVENT_Waiting) &&
+	     person_restore_question(&p->run, p->rec.content, 0) != 0) ||
+	    hear(p) != 0)
+		replay_drive_out_of_memory(p);
 }
 
 static void drive(struct replay *p)
 {
-	const struct agent *a = &p->agent;
+	const struct agent *a = &p->run.agent;
 	const struct trace_event *left;
 
 	(void)feed_end(p); /* the run may have been cancelled in the queue */
@@ -402,12 +441,10 @@ static void drive(struct replay *p)
 			if (a->state == AGENT_WAITING && a->turn != NULL)
 				reply_again(p);
 		}
-		agent_run(&p->agent);
-		if (p->rec.stopped || p->done)
+		agent_run(&p->run.agent);
+		if (p->rec.stopped || p->done || !feed(p))
 			break;
-		if (!feed(p))
-			break;
-		if (p->saves_due == 0 && !p->agent.ending)
+		if (list_empty(&p->run.rec.outbox.waiting) && !p->run.agent.ending)
 			(void)feed_end(p);
 	}
 	left = p->done && !p->rec.stopped ? record_peek(&p->rec) : NULL;
@@ -418,20 +455,49 @@ static void drive(struct replay *p)
 
 /* ---- the beginning */
 
-static int replay_drive_read_spec(struct replay *p, struct ava_error *err)
+/* A run of its own, and all that one needs around it. */
+static int make_run(struct replay *p, int root_fd, const char *run, struct run_spec *spec)
+{
+	static const struct settings settings;
+	struct draft *d;
+
+	p->book = (struct logbook){.root_fd = root_fd,
+				   .redact = p->rec.redact,
+				   .compare = replay_compare,
+				   .compare_user = p};
+	p->sup = (struct supervisor){.book = &p->book, .settings = &settings};
+	list_init(&p->sup.live);
+	list_init(&p->sup.waiting);
+	money_init(&p->sup);
+	if (run_init(&p->run, &p->sup, spec) != 0)
+		return AVA_ENOMEM;
+	snprintf(p->run.id.text, sizeof(p->run.id.text), "%s", run);
+	p->run.wake.queued = true; /* drive() lets the machine go on, not a loop */
+	p->rec.spec = spec;
+	d = commit_draft(&p->run);
+	if (d != NULL)
+		record_spawn(d, &p->run);
+	replay_flush(p, NULL);
+	return d != NULL ? 0 : AVA_ENOMEM;
+}
+
+static int replay_drive_read_spec(struct replay *p, int root_fd, const char *run,
+				  struct ava_error *err)
 {
 	const char *line;
-	json_t *spec = NULL;
+	json_t *json = NULL;
+	struct run_spec *spec;
 	size_t n;
-	int rv = spec_first_line(p->rec.file, p->rec.len, &spec, err);
+	int rv = spec_first_line(p->rec.file, p->rec.len, &json, err);
 
 	(void)jsonl_next(p->rec.file, p->rec.len, &p->rec.at, &line, &n);
 	if (rv == 0)
-		rv = spec_from_json(&p->spec, spec, "", "", "", err);
-	p->rec.spec = p->spec;
-	if (rv == 0)
-		replay_check_spec(p, spec);
-	json_decref(spec);
+		rv = spec_from_json(&spec, json, "", "", "", err);
+	if (rv == 0) /* as it was confirmed then, whatever a hash is over now */
+		snprintf(spec->hash, sizeof(spec->hash), "%s", json_str(json, "configHash"));
+	if (rv == 0 && (rv = make_run(p, root_fd, run, spec)) != 0)
+		err_set(err, rv, "out of memory");
+	json_decref(json);
 	return rv;
 }
 
@@ -441,7 +507,7 @@ static bool is_first_request(const struct replay *p)
 	const char *hash = json_get_str(p->rec.content, "prefixHash");
 	char mine[HASH_HEX_LEN + 1];
 
-	hash_sha256_with(&p->prefix, "", 0, mine);
+	hash_sha256_with(&p->run.rec.prefix, "", 0, mine);
 	return hash == NULL || strcmp(hash, mine) == 0;
 }
 
@@ -449,21 +515,22 @@ static bool is_first_request(const struct replay *p)
  * was sent. Results in them belong to no calls of this run. */
 static int begin_fork(struct replay *p, struct ava_error *err)
 {
-	enum record_line kind;
 	const char *line;
+	unsigned results = 0;
 	size_t len;
-	int rv = replay_rehash(p, false, err);
+	int rv = replay_rehash(p, NULL, err), kind;
 
 	(void)record_find(&p->rec, EVENT_InferStart);
-	while (rv == 0 && !is_first_request(p) &&
-	       (kind = record_line(&p->rec, &line, &len)) != RECORD_NO_LINE) {
+	while (rv == 0 && !is_first_request(p) && (kind = record_line(&p->rec, &line, &len)) >= 0) {
 		record_pass(&p->rec);
-		if (kind == RECORD_AMENDMENT)
-			rv = replay_rehash(p, false, err);
+		if (kind == LINE_NONE)
+			rv = replay_rehash(p, NULL, err);
 		else
-			messages_hash(&p->prefix, &p->wordless, line, len);
+			messages_hash(&p->run.rec.prefix, &p->run.rec.wordless, line, len);
 	}
-	return rv == 0 ? replay_rehash(p, true, err) : rv;
+	if (rv == 0)
+		rv = replay_rehash(p, &results, err);
+	return rv == 0 ? toolrun_count(&p->run, results) : rv;
 }
 
 /* Takes head and first message, and starts the machine. */
@@ -477,14 +544,15 @@ static int replay_drive_begin(struct replay *p, struct ava_error *err)
 	    json_str(p->rec.content, "resumedFrom")[0] != '\0') {
 		rv = begin_fork(p, err);
 	} else {
-		while (record_line(&p->rec, &line, &len) == RECORD_AMENDMENT)
+		while (record_line(&p->rec, &line, &len) == LINE_NONE)
 			record_pass(&p->rec);
-		if (record_line(&p->rec, &line, &len) == RECORD_USER)
+		if (record_line(&p->rec, &line, &len) == LINE_USER)
 			record_pass(&p->rec);
-		rv = replay_rehash(p, false, err);
+		rv = replay_rehash(p, NULL, err);
 	}
 	if (rv == 0)
-		agent_init(&p->agent, &replay_io, &p->spec->agent, p, p->request_bytes);
+		agent_init(&p->run.agent, &replay_io, &p->run.spec->agent, &p->run,
+			   p->run.rec.request_bytes);
 	return rv;
 }
 
@@ -494,18 +562,17 @@ static int execute(struct replay *p, int root_fd, const char *run, struct ava_er
 	int rv = record_open(&p->rec, root_fd, run, err);
 
 	if (rv == 0)
-		rv = replay_drive_read_spec(p, err);
+		rv = replay_drive_read_spec(p, root_fd, run, err);
 	if (rv == 0)
 		rv = replay_drive_begin(p, err);
 	if (rv == 0) {
 		if (!p->rec.stopped)
 			drive(p);
-		agent_fini(&p->agent);
 		if (p->rv != 0)
 			rv = err_set(err, p->rv, "%s: %s", run, ava_strerror(p->rv));
 	}
-	free(p->calls);
-	spec_free(p->spec);
+	if (p->run.spec != NULL)
+		run_fini(&p->run);
 	record_close(&p->rec);
 	return rv;
 }

@@ -1,5 +1,5 @@
-/* The record of a run as a replay walks through it, and the comparison of the machine's
- * acts with it.
+/* The record of a run as a replay walks through it, and the comparison of what the run would
+ * commit with it.
  *
  * Two files tell the same story: the events (what happened, previews, hashes)
  * and messages.jsonl (the bytes). A difference is told with the event at which
@@ -10,14 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/position.h"
 #include "agent/tool.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
-#include "codec/redact.h"
-#include "codec/utf8.h"
-#include "subagent/logbook.h"
 #include "subagent/replay_world.h"
 
 #define EXCERPT_PART 60 /* bytes shown of each side of a difference */
@@ -44,9 +42,18 @@ bool record_find(struct record *r, enum event_kind kind)
 	return false;
 }
 
-/* Look at the next event of the kind from *i on, which moves behind it, up to the next
- * InferStart or InferEnd; false: none. */
-static bool record_scan(struct record *r, size_t *i, enum event_kind kind)
+bool record_last(struct record *r, enum event_kind kind)
+{
+	for (size_t i = r->next; i-- > 0;) {
+		if (r->events->events[i].kind != (int)kind)
+			continue;
+		record_look(r, &r->events->events[i]);
+		return true;
+	}
+	return false;
+}
+
+bool record_scan(struct record *r, size_t *i, enum event_kind kind)
 {
 	while (*i < r->events->n) {
 		const struct trace_event *e = &r->events->events[(*i)++];
@@ -105,9 +112,9 @@ void record_close(struct record *r)
 
 /* Must the machine bring this event about? Costs follow from replies, activity from calls, and
  * people speak when they like. */
-static bool matters(const struct record *r, const struct trace_event *e)
+static bool matters(int kind, const json_t *content)
 {
-	switch (e->kind) {
+	switch (kind) {
 	case EVENT_InferStart:
 	case EVENT_InferEnd:
 	case EVENT_ToolCall:
@@ -119,8 +126,8 @@ static bool matters(const struct record *r, const struct trace_event *e)
 	case EVENT_SubagentComplete:
 		return true;
 	case EVENT_Limit:
-		return json_object_get(r->content, "warned") != NULL ||
-		       json_object_get(r->content, "shared") != NULL;
+		return json_object_get(content, "warned") != NULL ||
+		       json_object_get(content, "shared") != NULL;
 	default:
 		return false;
 	}
@@ -132,7 +139,7 @@ const struct trace_event *record_peek(struct record *r)
 		const struct trace_event *e = &r->events->events[r->next];
 
 		record_look(r, e);
-		if (matters(r, e))
+		if (matters(e->kind, r->content))
 			return e;
 		if (e->kind == EVENT_Custom &&
 		    strcmp(json_str(r->content, "customType"), "carried_on") == 0)
@@ -211,18 +218,13 @@ static size_t past_marks(const struct record *r)
 	return at;
 }
 
-enum record_line record_line(const struct record *r, const char **line, size_t *len)
+int record_line(const struct record *r, const char **line, size_t *len)
 {
-	static const enum record_line kinds[] = {
-		[LINE_NONE] = RECORD_AMENDMENT,
-		[LINE_USER] = RECORD_USER,
-		[LINE_REPLY] = RECORD_ASSISTANT,
-	};
 	size_t at = past_marks(r);
 
 	if (jsonl_next(r->file, r->len, &at, line, len) != 1)
-		return RECORD_NO_LINE;
-	return kinds[r->spec->model->dialect->line_kind(*line, *len)];
+		return -1;
+	return (int)r->spec->model->dialect->line_kind(*line, *len);
 }
 
 void record_pass(struct record *r)
@@ -234,32 +236,19 @@ void record_pass(struct record *r)
 	(void)jsonl_next(r->file, r->len, &r->at, &line, &len);
 }
 
-/* Joins the lines of a kind that follow each other, `most` of them. */
-static size_t join_lines(struct record ahead, enum record_line kind, size_t most, char between,
-			 struct buf *joined)
+size_t record_lines(const struct record *r, enum line_kind kind, size_t most, struct buf *joined)
 {
+	struct record ahead = *r;
 	const char *line;
 	size_t len, n = 0;
 
-	while (n < most && record_line(&ahead, &line, &len) == kind) {
+	while (n < most && record_line(&ahead, &line, &len) == (int)kind) {
 		if (n++ > 0)
-			buf_addc(joined, between);
+			buf_addc(joined, ',');
 		buf_add(joined, line, len);
 		record_pass(&ahead);
 	}
 	return n;
-}
-
-size_t record_reply(const struct record *r, char between, struct buf *joined)
-{
-	size_t most = r->spec->model->dialect->line_an_item ? SIZE_MAX : 1;
-
-	return join_lines(*r, RECORD_ASSISTANT, most, between, joined);
-}
-
-size_t record_results(const struct record *r, size_t most, char between, struct buf *joined)
-{
-	return join_lines(*r, RECORD_USER, most, between, joined);
 }
 
 /* ---- differences */
@@ -334,179 +323,253 @@ bool record_same(struct record *r, const char *what, const char *recorded, size_
 	return false;
 }
 
-/* Compares `text` with its preview in the event, which is cut and without secrets. */
-static void check_preview(struct record *r, const char *what, const char *key, const char *text,
-			  size_t len)
+/* ---- what the run would commit */
+
+enum compared_as { AS_WORD, AS_TEXT, AS_HASH };
+
+/* What is compared of an event; the rest is numbers, times and words that only the service, the
+ * clock or other runs know. */
+static const struct compared {
+	enum event_kind kind;
+	const char *key;
+	enum compared_as as;
+	const char *what; /* NULL: the output of a tool */
+} compared[] = {
+	{EVENT_SubagentSpawn, "model", AS_WORD, "the model"},
+	{EVENT_SubagentSpawn, "role", AS_WORD, "the role"},
+	{EVENT_SubagentSpawn, "task", AS_TEXT, "the task"},
+	{EVENT_SubagentSpawn, "limits.seconds", AS_WORD, "the time limit (ms)"},
+	{EVENT_SubagentSpawn, "limits.costCents", AS_WORD, "the cost limit (micro-USD)"},
+	{EVENT_SubagentSpawn, "limits.tokens", AS_WORD, "the token limit"},
+	{EVENT_SubagentSpawn, "limits.iterations", AS_WORD, "the limit of replies"},
+	{EVENT_SubagentSpawn, "tools", AS_WORD, "its tools"},
+	{EVENT_SubagentSpawn, "configHash", AS_HASH, "the hash of what was confirmed"},
+	{EVENT_InferStart, "callId", AS_WORD, "the call of the model"},
+	{EVENT_InferStart, "model", AS_WORD, "the model"},
+	{EVENT_InferStart, "maxOutput", AS_WORD, "the most it may write (tokens)"},
+	{EVENT_InferStart, "prefixHash", AS_HASH, "the hash of the request's messages"},
+	{EVENT_InferStart, "requestHash", AS_HASH, "the hash of the request with its parameters"},
+	{EVENT_ToolCall, "callId", AS_WORD, "the call"},
+	{EVENT_ToolResult, "callId", AS_WORD, "the call that is answered"},
+	{EVENT_ToolResult, "success", AS_WORD, "its success"},
+	{EVENT_ToolResult, "errorClass", AS_WORD, "its class of error"},
+	{EVENT_ToolResult, "output", AS_TEXT, NULL},
+	{EVENT_Waiting, "callId", AS_WORD, "the call that is asked about"},
+	{EVENT_Waiting, "state", AS_WORD, "what became of the question"},
+	{EVENT_Exhausted, "resource", AS_WORD, "what was used up"},
+	{EVENT_Error, "class", AS_WORD, "the class of the error"},
+	{EVENT_SubagentComplete, "status", AS_WORD, "the status"},
+	{EVENT_SubagentComplete, "stopReason", AS_WORD, "the reason to stop"},
+	{EVENT_SubagentComplete, "summary", AS_TEXT, "the summary"},
+};
+
+/* The value at `key`, or in "limits.key", as words: "read_file search_codebase", "100", "1" for
+ * true, "" for none. Limits are whole numbers of ms and micro-USD. */
+static void record_words(const json_t *content, const char *key, struct buf *out)
 {
-	const char *preview = json_get_str(r->content, key);
-	struct buf clean;
+	const json_t *v = json_object_get(content, key), *one;
+	size_t i;
 
-	/* A secret known then may be unknown now, so a redacted preview is not compared. */
-	if (preview == NULL || strstr(preview, "[redacted]") != NULL ||
-	    strncmp(preview, "(left out: ", 11) == 0)
-		return;
-	buf_init(&clean, TURN_MAX_BYTES * 2);
-	if (redact_text(r->redact, &clean, text, len) >= 0) {
-		text = clean.data != NULL ? clean.data : "";
-		len = clean.len;
-	}
-	record_same(r, what, preview, strlen(preview), text,
-		    utf8_prefix(text, len, EVENT_PREVIEW_CHARS));
-	buf_fini(&clean);
-}
-
-static void check_words(struct record *r, const char *what, const char *recorded,
-			const char *replayed)
-{
-	if (strcmp(recorded, replayed) != 0)
-		record_differs(r, what, recorded, replayed);
-}
-
-void record_check(struct record *r, const char *what, const char *key, const char *replayed)
-{
-	check_words(r, what, json_str(r->content, key), replayed != NULL ? replayed : "");
-}
-
-static void check_number(struct record *r, const char *what, int64_t recorded, int64_t replayed)
-{
-	char was[24], is[24];
-
-	snprintf(was, sizeof(was), "%" PRId64, recorded);
-	snprintf(is, sizeof(is), "%" PRId64, replayed);
-	check_words(r, what, was, is);
-}
-
-/* ---- the confirmed spec */
-
-void replay_check_spec(struct replay *p, const json_t *spec)
-{
-	struct record *r = &p->rec;
-	const struct agent_limits *l = &p->spec->agent.limits;
-	struct agent_limits was = *l;
-	struct buf recorded, replayed;
-	const json_t *tools;
-
-	if (!record_find(r, EVENT_SubagentSpawn) || r->content == NULL)
-		return; /* without the event the requests show the differences */
-	record_check(r, "the model", "model", json_get_str(spec, "model"));
-	record_check(r, "the role", "role", p->spec->role->name);
-	check_preview(r, "the task", "task", p->spec->task, strlen(p->spec->task));
-	spec_read_limits(json_object_get(r->content, "limits"), &was);
-	check_number(r, "the time limit (ms)", was.time_ms, l->time_ms);
-	check_number(r, "the cost limit (micro-USD)", was.cost_microusd, l->cost_microusd);
-	check_number(r, "the token limit", was.tokens, l->tokens);
-	check_number(r, "the limit of replies", was.iterations, l->iterations);
-	tools = json_object_get(r->content, "tools");
-	buf_init(&recorded, 1u << 16);
-	buf_init(&replayed, 1u << 16);
-	for (size_t i = 0; i < json_array_size(tools); i++)
-		buf_addf(&recorded, "%s ", json_string_value(json_array_get(tools, i)));
-	for (unsigned i = 0; i < p->spec->agent.ntools; i++)
-		buf_addf(&replayed, "%s ", p->spec->tools[i]->name);
-	check_words(r, "its tools", recorded.data != NULL ? recorded.data : "",
-		    replayed.data != NULL ? replayed.data : "");
-	buf_fini(&recorded);
-	buf_fini(&replayed);
-	if (json_get_str(r->content, "configHash") != NULL)
-		record_check(r, "the hash of what was confirmed", "configHash",
-			     json_get_str(spec, "configHash"));
-}
-
-/* ---- a call of the model */
-
-/* The request's hash with the parameters that the record names. */
-static bool request_hash(const struct replay *p, bool force, char out[HASH_HEX_LEN + 1])
-{
-	const struct model *m = p->spec->model;
-	struct agent_infer call = {
-		.max_output = json_get_int(p->rec.content, "maxOutput", 0),
-		.force_submit = force,
-	};
-	struct buf tail;
-	int rv;
-
-	buf_init(&tail, 1u << 16);
-	rv = m->dialect->encode_tail(&tail, m, p->spec->thinking, &call);
-	if (rv == 0)
-		hash_sha256_with(&p->prefix, tail.data, tail.len, out);
-	buf_fini(&tail);
-	return rv == 0;
-}
-
-bool replay_request_is(const struct replay *p)
-{
-	char mine[HASH_HEX_LEN + 1];
-
-	return request_hash(p, record_noticed(&p->rec, "force_submit"), mine) &&
-	       strcmp(json_str(p->rec.content, "requestHash"), mine) == 0;
-}
-
-void replay_check_infer(struct replay *p, const struct agent_infer *call)
-{
-	struct record *r = &p->rec;
-	const char *id = json_str(r->content, "callId");
-	int64_t max_output = json_get_int(r->content, "maxOutput", 0);
-	const char *prefix = json_get_str(r->content, "prefixHash");
-	const char *request = json_get_str(r->content, "requestHash");
-	char mine[16], hash[HASH_HEX_LEN + 1];
-	size_t len = (size_t)snprintf(mine, sizeof(mine), "i%d", call->iteration);
-
-	if (strncmp(id, mine, len) != 0 || (id[len] != '\0' && id[len] != '.'))
-		record_differs(r, "the call of the model", id, mine);
-	record_check(r, "the model", "model", p->spec->model->id);
-	/* Budgets and refusals may have lowered the maximum; nothing raises it. */
-	if (max_output > call->max_output)
-		check_number(r, "the most it may write (tokens)", max_output, call->max_output);
-	if (r->stopped)
-		return;
-	hash_sha256_with(&p->prefix, "", 0, hash);
-	if (prefix != NULL && strcmp(prefix, hash) != 0)
-		record_same(r, "the hash of the request's messages", prefix, strlen(prefix), hash,
-			    HASH_HEX_LEN);
-	else if (request != NULL && request_hash(p, call->force_submit, hash))
-		record_same(r, "the hash of the request with its parameters", request,
-			    strlen(request), hash, HASH_HEX_LEN);
-}
-
-/* ---- the position */
-
-/* The position without the clock, which stands still here, and without a service's words. */
-static void write_position(struct agent_position *at, const struct redact *redact, struct buf *out)
-{
-	struct jw w;
-
-	at->used_ms = 0;
+	if (strncmp(key, "limits.", 7) == 0)
+		v = json_object_get(json_object_get(content, "limits"), key + 7);
 	buf_init(out, 1u << 20);
-	jw_init(&w, out);
-	jw_object(&w, NULL);
-	agent_position_write(at, "", redact, &w);
-	jw_end(&w);
+	if (json_is_string(v))
+		buf_adds(out, json_string_value(v));
+	else if (json_is_array(v))
+		json_array_foreach(v, i, one) buf_addf(out, "%s ", json_string_value(one));
+	else if (json_is_real(v))
+		buf_addf(out, "%.0f",
+			 json_real_value(v) * (strcmp(key, "limits.seconds") == 0 ? 1e3 : 1e4));
+	else if (v != NULL)
+		buf_addf(out, "%" PRId64, (int64_t)(json_integer_value(v) + json_is_true(v)));
 	buf_addc(out, '\0');
 }
 
-void replay_check_position(struct replay *p)
+static void compare_words(struct record *r, const struct compared *c, const json_t *is)
+{
+	struct buf recorded, replayed;
+
+	record_words(r->content, c->key, &recorded);
+	record_words(is, c->key, &replayed);
+	if (recorded.data != NULL && replayed.data != NULL &&
+	    strcmp(recorded.data, replayed.data) != 0)
+		record_differs(r, c->what, recorded.data, replayed.data);
+	buf_fini(&recorded);
+	buf_fini(&replayed);
+}
+
+/* Is a text or hash as it was? A text in which a secret was left out is not compared: the secret
+ * may be unknown now. */
+static bool compare_text(struct record *r, const struct compared *c, const json_t *is)
+{
+	const char *was = json_get_str(r->content, c->key), *now = json_str(is, c->key);
+	char what[160];
+
+	if (was == NULL || (c->as == AS_TEXT && (strstr(was, "[redacted]") != NULL ||
+						 strncmp(was, "(left out: ", 11) == 0)))
+		return true;
+	snprintf(what, sizeof(what), "the output of %.80s", json_str(is, "name"));
+	return record_same(r, c->what != NULL ? c->what : what, was, strlen(was), now, strlen(now));
+}
+
+/* Compares the event looked at with `is`, the content that the run would write. */
+static void compare_event(struct replay *p, int kind, const json_t *is)
 {
 	struct record *r = &p->rec;
+	bool asks = kind == EVENT_Waiting && record_asks(r) &&
+		    (strcmp(json_str(is, "state"), "asked") == 0 ||
+		     strcmp(json_str(is, "state"), "parked") == 0);
+
+	for (size_t i = 0; i < ARRAY_LEN(compared) && !r->stopped; i++) {
+		const struct compared *c = &compared[i];
+
+		if ((int)c->kind != kind || (asks && strcmp(c->key, "state") == 0))
+			continue;
+		if (c->as == AS_WORD)
+			compare_words(r, c, is);
+		else if (!compare_text(r, c, is) && c->as == AS_HASH)
+			break; /* the next hash is over the same bytes and more */
+	}
+}
+
+/* A position without the clock, which stands still here, and without a service's words. */
+static int write_position(const json_t *value, const struct redact *redact, struct buf *out)
+{
+	struct agent_position at = {0};
+	struct jw w;
+	int rv = agent_position_read(&at, value);
+
+	at.used_ms = 0;
+	buf_init(out, 1u << 20);
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	agent_position_write(&at, "", redact, &w);
+	jw_end(&w);
+	agent_position_fini(&at);
+	return rv == 0 ? buf_check(out) : rv;
+}
+
+/* Compares the position written behind an InferStart with the next one in the record, if any. */
+static void compare_position(struct record *r, const json_t *is)
+{
 	size_t i = r->next;
-	struct agent_position was, is;
 	struct buf a, b;
-	int rv;
 
 	while (record_scan(r, &i, EVENT_StateWrite)) {
 		if (strcmp(json_str(r->content, "key"), "position") != 0)
 			continue;
-		rv = agent_position_read(&was, json_object_get(r->content, "value"));
-		agent_position_of(&p->agent, p->now, &is);
-		write_position(&was, r->redact, &a);
-		write_position(&is, r->redact, &b);
-		if (rv == 0 && a.data != NULL && b.data != NULL)
-			record_same(r, "where the machine stands", a.data, a.len - 1, b.data,
-				    b.len - 1);
+		if ((write_position(json_object_get(r->content, "value"), r->redact, &a) == 0) &
+		    (write_position(json_object_get(is, "value"), r->redact, &b) == 0))
+			record_same(r, "where the machine stands", a.data, a.len, b.data, b.len);
 		buf_fini(&a);
 		buf_fini(&b);
-		agent_position_fini(&was);
 		return;
 	}
+}
+
+/* Compares a line that the run would add to its conversation. Where bytes differ and the replay
+ * goes on, it does so with the recorded ones. */
+static void compare_line(struct replay *p, const char *is, size_t len)
+{
+	struct record *r = &p->rec;
+	bool results = p->run.spec->model->dialect->line_kind(is, len) == LINE_USER;
+	const char *was;
+	size_t was_len;
+
+	(void)record_peek(r); /* a difference is told with this event */
+	if (record_line(r, &was, &was_len) < 0) {
+		record_cut(r, "the record ends before the results were written");
+		return;
+	}
+	record_pass(r);
+	if (record_same(r,
+			results ? "the line of results" : "what was taken out of the conversation",
+			was, was_len, is, len))
+		return;
+	p->run.agent.at.new_bytes += (int64_t)was_len - (int64_t)len;
+	p->rv = replay_rehash(p, NULL, NULL);
+}
+
+static void compare_lines(struct replay *p, const struct draft *d)
+{
+	const char *line;
+	size_t len;
+
+	for (unsigned i = 0; i < d->nparts; i++) {
+		const struct buf *b = &d->parts[i]->bytes;
+
+		for (size_t at = 0; d->parts[i]->kind == DRAFT_MESSAGES && !p->rec.stopped &&
+				    jsonl_next(b->data, b->len, &at, &line, &len) == 1;)
+			compare_line(p, line, len);
+	}
+}
+
+/* Is it an event that the replay has taken from the record already, or that a stop of the runtime
+ * may have kept from it? */
+static bool is_given(int kind, const json_t *is)
+{
+	return (kind == EVENT_InferEnd && json_get_str(is, "errorClass") == NULL) ||
+	       (kind == EVENT_Waiting && strcmp(json_str(is, "state"), "stopped") == 0);
+}
+
+static void compare_next(struct replay *p, int kind, const json_t *is, bool behind_start)
+{
+	struct record *r = &p->rec;
+	const struct trace_event *e;
+
+	if (kind == EVENT_SubagentSpawn) {
+		if (record_find(r, EVENT_SubagentSpawn)) /* else the requests show differences */
+			compare_event(p, kind, is);
+	} else if (kind == EVENT_StateWrite && behind_start) {
+		compare_position(r, is);
+	} else if (matters(kind, is) && !is_given(kind, is)) {
+		/* Nobody answers a question any more when the run ends. */
+		while (p->run.agent.ending && (e = record_peek(r)) != NULL &&
+		       e->kind == EVENT_Waiting)
+			record_take(r);
+		if (!record_expect(r, (enum event_kind)kind))
+			return;
+		compare_event(p, kind, is);
+		record_take(r);
+	}
+}
+
+void replay_compare(struct draft *d, void *replay)
+{
+	struct replay *p = replay;
+	bool lines = false, behind_start = false;
+	struct event_view v;
+	struct buf line;
+	unsigned i = 0;
+	json_t *is;
+	int rv = 0;
+
+	buf_init(&line, REPLAY_FILE_MAX);
+	while (!p->rec.stopped && (rv = draft_next(d, &i, &line, &v)) == 1) {
+		/* Results, limits and questions stand before the line that tells them. */
+		if (!lines && v.kind != EVENT_ToolResult && v.kind != EVENT_Limit &&
+		    v.kind != EVENT_Waiting) {
+			compare_lines(p, d);
+			lines = true;
+		}
+		is = json_parse(v.content.s, v.content.len, NULL);
+		if (is == NULL)
+			rv = AVA_ENOMEM;
+		else if (!p->rec.stopped)
+			compare_next(p, v.kind, is, behind_start);
+		behind_start = v.kind == EVENT_InferStart;
+		json_decref(is);
+		if (rv < 0)
+			break;
+	}
+	if (!lines && !p->rec.stopped)
+		compare_lines(p, d);
+	buf_fini(&line);
+	if (rv < 0)
+		p->rv = rv;
+	p->rec.stopped |= p->rv < 0;
+	if (d->done == NULL) /* nobody waits for it */
+		draft_free(d);
 }
 
 /* ---- replies */
@@ -570,19 +633,6 @@ void replay_mend_reply(struct replay *p, struct turn *t)
 
 /* ---- results */
 
-void replay_check_result(struct replay *p, const struct turn_call *c)
-{
-	struct record *r = &p->rec;
-	char what[160];
-
-	record_check(r, "the call that is answered", "callId", c->id);
-	check_number(r, "its success", json_get_bool(r->content, "success", false), c->success);
-	record_check(r, "its class of error", "errorClass", c->error_class);
-	snprintf(what, sizeof(what), "the output of %.80s", c->name);
-	check_preview(r, what, "output", c->output != NULL ? c->output : "",
-		      c->output != NULL ? c->output_len : 0);
-}
-
 struct replay_record_wanted {
 	struct arena *mem;
 	size_t k, len;
@@ -600,19 +650,6 @@ static int want_result(size_t k, const char *text, size_t len, bool is_error, vo
 	return 1;
 }
 
-/* Reads the result from the lines that begin at `at`. */
-static void find_result_at(const struct replay *p, size_t at, struct replay_record_wanted *w)
-{
-	struct record there = p->rec;
-	struct buf lines;
-
-	there.at = at;
-	buf_init(&lines, REPLAY_FILE_MAX);
-	if (record_results(&there, SIZE_MAX, ',', &lines) > 0)
-		(void)p->spec->model->dialect->results(lines.data, lines.len, want_result, w, NULL);
-	buf_fini(&lines);
-}
-
 /* Does the text only name an earlier result instead of repeating it? */
 static bool is_reference(const struct replay_record_wanted *w, struct call_ref *to)
 {
@@ -623,21 +660,26 @@ static bool is_reference(const struct replay_record_wanted *w, struct call_ref *
 	       call_ref_read(w->text + n, to);
 }
 
+/* Reads the result from the lines at the cursor, or where those refer to. */
 static void find_result(struct replay *p, struct replay_record_wanted *w, const char *preview)
 {
 	struct call_ref to;
+	struct buf lines;
 
-	find_result_at(p, p->rec.at, w);
-	if (!is_reference(w, &to) ||
-	    (preview != NULL && strncmp(preview, w->text, w->len) == 0)) /* a tool's own words */
-		return;
-	for (size_t i = 0; i < p->ncalls; i++) {
-		if (p->calls[i].ref.iteration != to.iteration || p->calls[i].ref.n != to.n)
-			continue;
-		*w = (struct replay_record_wanted){.mem = w->mem, .k = to.n - 1};
-		find_result_at(p, p->calls[i].at, w);
-		return;
+	buf_init(&lines, REPLAY_FILE_MAX);
+	if (record_lines(&p->rec, LINE_USER, SIZE_MAX, &lines) > 0)
+		(void)p->run.spec->model->dialect->results(lines.data, lines.len, want_result, w,
+							   NULL);
+	buf_reset(&lines);
+	/* The tool's own words may look like a reference. */
+	if (is_reference(w, &to) && (preview == NULL || strncmp(preview, w->text, w->len) != 0)) {
+		w->text = NULL;
+		if (recall_result(&p->run, to, &lines, NULL) == 0) {
+			w->text = arena_copy(w->mem, lines.data, lines.len);
+			w->len = lines.len;
+		}
 	}
+	buf_fini(&lines);
 }
 
 static const char *replay_record_keep(struct turn *t, const char *s)
@@ -645,9 +687,9 @@ static const char *replay_record_keep(struct turn *t, const char *s)
 	return arena_copy(&t->mem, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
 }
 
-bool replay_take_result(struct replay *p, unsigned i)
+int replay_take_result(struct replay *p, unsigned i)
 {
-	struct turn *t = p->agent.turn;
+	struct turn *t = p->run.agent.turn;
 	struct turn_call *c = &t->calls[i];
 	const json_t *content = p->rec.content;
 	const char *preview = json_get_str(content, "output");
@@ -661,45 +703,7 @@ bool replay_take_result(struct replay *p, unsigned i)
 	c->error_class = replay_record_keep(t, json_get_str(content, "errorClass"));
 	c->full_bytes = json_get_int(content, "bytes", (int64_t)c->output_len);
 	c->artifact = artifact[0] != '\0' ? replay_record_keep(t, artifact) : NULL;
-	if (c->output == NULL || c->error_class == NULL) {
-		p->rv = AVA_ENOMEM;
-		p->rec.stopped = true;
-		return false;
-	}
-	c->answered = c->recorded = true;
-	replay_check_result(p, c);
-	return !p->rec.stopped;
-}
-
-/* ---- the end */
-
-/* Compares one event of the end; `replayed` NULL: there must be none of that kind. */
-static void check_end(struct record *r, enum event_kind kind, const char *what, const char *key,
-		      const char *replayed)
-{
-	const struct trace_event *e = record_peek(r);
-
-	if (r->stopped || (replayed == NULL && (e == NULL || e->kind != (int)kind)))
-		return;
-	if (replayed == NULL) {
-		record_other(r, "none of this kind");
-	} else if (record_expect(r, kind)) {
-		record_check(r, what, key, replayed);
-		record_take(r);
-	}
-}
-
-void replay_check_end(struct replay *p, const struct agent_end *end)
-{
-	struct record *r = &p->rec;
-
-	check_end(r, EVENT_Exhausted, "what was used up", "resource", end->exhausted);
-	check_end(r, EVENT_Error, "the class of the error", "class", end->error_class);
-	if (!record_expect(r, EVENT_SubagentComplete))
-		return;
-	record_check(r, "the status", "status", ava_status_name(end->status));
-	record_check(r, "the reason to stop", "stopReason", end->stop_reason);
-	if (end->summary != NULL && end->summary[0] != '\0')
-		check_preview(r, "the summary", "summary", end->summary, strlen(end->summary));
-	record_take(r);
+	c->ran = json_get_bool(content, "ran", false); /* false: the runtime wrote the result */
+	c->answered = true;
+	return c->output != NULL && c->error_class != NULL ? 0 : AVA_ENOMEM;
 }

@@ -1,19 +1,17 @@
-/* The machine's io in a replay: nothing is sent or started, each wish is compared
- * with the record and the cursor moves on. Bytes that the machine adds to the
- * conversation are compared with the file's.
+/* A run in the real world below agent_io, but for what comes from outside: the writers of a live
+ * run (world.c, person.c, room.c, ending.c) make its lines and events, which go no further than
+ * replay_compare; calls of models and tools, slots and the clock are the record's.
  *
  * Notices that speak of time repeat the seconds that the record tells: the
- * clock is set to them before the machine looks. Words of people are taken from
- * the recorded line. Amendments (another model, a shortened result) are applied
- * where they stand. */
+ * clock is set to them before the machine looks. Words of people are taken from their
+ * Steering events. Amendments of others than the machine (another model, a parameter left out)
+ * are applied where they stand. */
 #include "subagent/replay_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/limit.h"
-#include "base/buf.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/context.h"
@@ -21,28 +19,30 @@
 #include "subagent/record.h"
 
 #define LINES_MAX ((size_t)32 << 20)
-#define SAID_MAX  64 /* most notices in one line */
 
 static struct replay *replay_of(struct agent *a)
 {
-	return a->world;
+	return CONTAINER_OF((struct run *)a->world, struct replay, run);
 }
 
-static int replay_world_add_call(struct replay *p, struct call_ref ref)
+void replay_flush(struct replay *p, void (*done)(int rv, void *user))
 {
-	if (!ARRAY_ROOM(p->calls, p->calls_cap, p->ncalls + 1))
-		return AVA_ENOMEM;
-	p->calls[p->ncalls++] = (struct replay_call){.ref = ref, .at = p->rec.at};
+	commit_flush(&p->run, JOURNAL_RIDE, done);
+	if (!p->run.rec.lost)
+		return;
+	p->rv = AVA_ENOMEM;
+	p->rec.stopped = true;
+}
+
+static int replay_count_result(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	++*(unsigned *)user;
 	return 0;
 }
 
-static int foreign_result(size_t k, const char *text, size_t len, bool is_error, void *user)
+int replay_rehash(struct replay *p, unsigned *results, struct ava_error *err)
 {
-	return replay_world_add_call(user, (struct call_ref){0});
-}
-
-int replay_rehash(struct replay *p, bool fork, struct ava_error *err)
-{
+	struct run_record *r = &p->run.rec;
 	struct messages_info info = {0};
 	struct buf body;
 	int rv;
@@ -50,15 +50,15 @@ int replay_rehash(struct replay *p, bool fork, struct ava_error *err)
 	buf_init(&body, REPLAY_FILE_MAX);
 	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
 	if (rv == 0) {
-		hash_sha256_init(&p->prefix);
-		hash_sha256_add(&p->prefix, body.data, body.len);
-		p->request_bytes = (int64_t)body.len;
-		p->wordless = info.lines == 0;
+		hash_sha256_init(&r->prefix);
+		hash_sha256_add(&r->prefix, body.data, body.len);
+		r->request_bytes = (int64_t)body.len;
+		r->wordless = info.lines == 0;
 	}
-	if (rv == 0 && fork)
-		rv = p->spec->model->dialect->results(body.data + info.head_len,
-						      body.len - info.head_len, foreign_result, p,
-						      err);
+	if (rv == 0 && results != NULL)
+		rv = p->run.spec->model->dialect->results(body.data + info.head_len,
+							  body.len - info.head_len,
+							  replay_count_result, results, err);
 	buf_fini(&body);
 	return rv;
 }
@@ -74,7 +74,7 @@ static int64_t told_seconds(const struct record *r)
 	int64_t used = -1;
 
 	buf_init(&line, LINES_MAX);
-	(void)record_results(r, SIZE_MAX, '\n', &line);
+	(void)record_lines(r, LINE_USER, SIZE_MAX, &line);
 	for (at = line.data; used < 0 && at != NULL && (at = strstr(at, words)) != NULL; at++) {
 		long long seconds;
 		int end = 0;
@@ -87,58 +87,40 @@ static int64_t told_seconds(const struct record *r)
 	return used;
 }
 
-/* If a warning about time comes next in the record, sets the clock so that it is due. */
+/* The list at `key` of the turn's next Limit event; NULL: it has none. */
+static const json_t *near_limits(struct replay *p, const char *key)
+{
+	const json_t *list = NULL;
+	size_t i = p->rec.next;
+
+	while (list == NULL && record_scan(&p->rec, &i, EVENT_Limit))
+		list = json_object_get(p->rec.content, key);
+	return list;
+}
+
+/* If a warning about time follows the results of the turn, sets the clock so that it is due. */
 static void set_clock(struct replay *p)
 {
-	const struct trace_event *e = record_peek(&p->rec);
-	int64_t limit = p->spec->agent.limits.time_ms, least = limit - limit / 5, used;
-	const json_t *warned = json_object_get(p->rec.content, "warned");
+	const struct agent *a = &p->run.agent;
+	int64_t limit = p->run.spec->agent.limits.time_ms, least = limit - limit / 5, used;
+	const json_t *word;
+	size_t i;
 
-	if (e == NULL || e->kind != EVENT_Limit)
-		return;
-	for (size_t i = 0; i < json_array_size(warned); i++) {
-		const char *word = json_string_value(json_array_get(warned, i));
-
-		if (word == NULL || strcmp(word, "time") != 0)
+	json_array_foreach(near_limits(p, "warned"), i, word)
+	{
+		if (!json_is_string(word) || strcmp(json_string_value(word), "time") != 0)
 			continue;
 		used = told_seconds(&p->rec);
 		used = used < 0 ? least : used * 1000;
-		p->now = p->agent.started_ms + MAX(used, least);
-		p->now = MIN(p->now, p->agent.deadline_ms - 1);
+		p->now = MIN(a->started_ms + MAX(used, least), a->deadline_ms - 1);
 	}
-}
-
-static void replay_world_take_results(struct replay *p, const struct turn *t)
-{
-	for (unsigned i = 0; t != NULL && i < t->ncalls; i++) {
-		struct turn_call *c = &t->calls[i];
-
-		if (!c->answered || c->recorded || p->rec.stopped)
-			continue;
-		if (!record_expect(&p->rec, EVENT_ToolResult))
-			return;
-		replay_check_result(p, c);
-		record_take(&p->rec);
-		c->recorded = true;
-	}
-}
-
-/* The record has results of calls that were not run, or that a person answered, once all
- * of the turn are there, and before the notices about limits. */
-static void take_last_results(struct replay *p)
-{
-	const struct agent *a = &p->agent;
-
-	if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered == a->turn->ncalls)
-		replay_world_take_results(p, a->turn);
 }
 
 static int64_t replay_now(struct agent *a)
 {
 	struct replay *p = replay_of(a);
 
-	take_last_results(p);
-	if (a->state == AGENT_TOOLS)
+	if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered == a->turn->ncalls)
 		set_clock(p);
 	return p->now;
 }
@@ -164,11 +146,25 @@ static int amend(struct replay *p, const char *line, size_t len)
 	int rv = o == NULL ? AVA_ECORRUPT : 0;
 
 	if (spec != NULL)
-		rv = spec_amend(p->spec, spec, NULL);
+		rv = spec_amend(p->run.spec, spec, NULL);
 	if (rv == 0 && json_get_str(spec, "model")) /* another model has another window */
-		p->agent.at.window = p->agent.at.output_max = 0;
+		p->run.agent.at.window = p->run.agent.at.output_max = 0;
 	json_decref(o);
 	return rv;
+}
+
+/* Is the request so far the one of the InferStart looked at? */
+static bool request_is(const struct replay *p)
+{
+	const json_t *start = p->rec.content;
+	const struct agent_infer call = {
+		.max_output = json_get_int(start, "maxOutput", 0),
+		.force_submit = record_noticed(&p->rec, "force_submit"),
+	};
+	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1];
+
+	return infer_hash(&p->run, &call, prefix, request) == 0 &&
+	       strcmp(json_str(start, "requestHash"), request) == 0;
 }
 
 /* Amendment lines stand where they were written, and no event tells when that was:
@@ -181,125 +177,99 @@ int replay_amend(struct replay *p)
 	size_t len;
 	int rv = 0;
 
-	while (rv == 0 && record_line(&p->rec, &line, &len) == RECORD_AMENDMENT) {
-		struct model before = *p->spec->model;
-		bool as_sent = replay_request_is(p);
+	while (rv == 0 && record_line(&p->rec, &line, &len) == LINE_NONE) {
+		struct model before = *p->run.spec->model;
+		bool as_sent = request_is(p);
 
 		if (as_sent && (len < sizeof(form) || memcmp(line, form, sizeof(form) - 1) != 0))
 			break;
 		rv = amend(p, line, len);
-		if (rv == 0 && as_sent && !replay_request_is(p)) /* it is of a later request */
-			return spec_set_model(p->spec, &before, NULL);
+		if (rv == 0 && as_sent && !request_is(p)) /* it is of a later request */
+			return spec_set_model(p->run.spec, &before, NULL);
 		record_pass(&p->rec);
 		if (rv == 0)
-			rv = replay_rehash(p, false, NULL);
+			rv = replay_rehash(p, NULL, NULL);
 	}
 	return rv;
+}
+
+/* Writes the InferStart of the call, with what the runtime decided from the record: the attempt,
+ * and a maximum that budgets and refusals may have lowered. */
+static int replay_start(struct replay *p, const struct agent_infer *call)
+{
+	struct run *r = &p->run;
+	const char *id = json_str(p->rec.content, "callId");
+	int64_t most = json_get_int(p->rec.content, "maxOutput", 0);
+	struct agent_infer made = *call;
+	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1];
+	struct draft *d = commit_draft(r);
+	size_t len = (size_t)snprintf(r->call.id, sizeof(r->call.id), "i%d", call->iteration);
+
+	if (strncmp(id, r->call.id, len) == 0 && (id[len] == '\0' || id[len] == '.'))
+		snprintf(r->call.id, sizeof(r->call.id), "%s", id);
+	made.max_output = MIN(most, call->max_output);
+	if (d == NULL || infer_hash(r, &made, prefix, request) != 0)
+		return AVA_ENOMEM;
+	record_infer_start(d, r, &made, prefix, request);
+	r->rec.position_due = call->iteration != p->seek;
+	replay_flush(p, NULL);
+	return 0;
 }
 
 static int replay_infer(struct agent *a, const struct agent_infer *call)
 {
 	struct replay *p = replay_of(a);
-	const struct trace_event *e = record_peek(&p->rec);
+	const struct trace_event *e;
 	int rv;
 
+	p->run.rec.position_due = false; /* the record has it behind InferStart */
+	replay_flush(p, NULL);
+	e = record_peek(&p->rec);
 	p->started = e != NULL && e->kind == EVENT_InferStart;
 	if (!p->started) /* the run ended before the call, or before it was accepted */
 		return record_end_iterations(&p->rec) == call->iteration - 1 && !call->again
 			       ? replay_failure_code(p)
 			       : 0;
 	rv = replay_amend(p);
-	if (rv != 0)
-		return rv;
-	replay_check_infer(p, call);
-	if (call->iteration == p->seek && !p->rec.stopped) {
+	if (rv == 0)
+		rv = replay_start(p, call);
+	if (rv == 0 && call->iteration == p->seek && !p->rec.stopped) {
 		p->found = p->rec.at;
 		p->rec.stopped = true;
-		return 0;
 	}
-	record_take(&p->rec);
-	replay_check_position(p);
-	return 0;
+	return rv;
 }
 
 static void replay_infer_stop(struct agent *a) {}
 
 /* ---- room in the window */
 
-static struct call_ref replay_world_call_name(size_t k, void *user)
-{
-	const struct replay *p = user;
-
-	return k < p->ncalls ? p->calls[k].ref : (struct call_ref){0};
-}
-
-/* Compares a context edit with the record, its lines and its event, and applies it. */
-static void take_room(struct replay *p, const struct context_edit *edit)
-{
-	size_t left = p->rec.len - p->rec.at, n = MIN(edit->lines.len, left);
-	const char *line;
-	size_t len;
-
-	if (!record_expect(&p->rec, EVENT_ContextEdit) ||
-	    (!record_same(&p->rec, "what was taken out of the conversation",
-			  p->rec.file + p->rec.at, n, edit->lines.data, edit->lines.len) &&
-	     !p->rec.lenient))
-		return;
-	for (size_t i = 0; i < edit->nremoved; i++)
-		repeat_removed(p->agent.at.repeats, edit->removed[i]);
-	while (record_line(&p->rec, &line, &len) == RECORD_AMENDMENT) {
-		p->room_rv = amend(p, line, len);
-		record_pass(&p->rec);
-	}
-	if (p->room_rv == 0)
-		p->room_rv = replay_rehash(p, false, NULL);
-	record_take(&p->rec);
-}
-
 static int replay_compact(struct agent *a, const struct agent_compact *c)
 {
 	struct replay *p = replay_of(a);
-	struct context_ask ask = {
-		.dialect = p->spec->model->dialect,
-		.want = *c,
-		.repeats = a->at.repeats,
-		.name = replay_world_call_name,
-		.user = p,
-	};
+	struct run *r = &p->run;
 	struct context_edit edit = {0};
+	struct hash_sha256 prefix;
+	struct ava_error err = {0};
+	struct draft *d;
+	int rv;
 
-	p->room_rv = context_edit(&edit, &ask, p->rec.file, p->rec.at, NULL);
-	if (p->room_rv == 0 && edit.lines.len > 0) {
-		take_room(p, &edit);
-	} else if (p->room_rv != 0 && record_expect(&p->rec, EVENT_Error)) {
-		record_check(&p->rec, "the class of the error", "class", "context");
-		record_take(&p->rec);
-	}
+	r->rec.position_due = false;
+	replay_flush(p, NULL);
+	rv = room_plan(r, c, a->at.repeats, p->rec.file, p->rec.at, &edit, &prefix, &err);
+	if (rv == 0 && edit.lines.len > 0)
+		rv = room_write(r, c, &edit, &prefix);
+	d = rv != 0 ? commit_draft(r) : NULL;
+	if (d != NULL)
+		record_error(d, r, "context", err.text);
+	replay_flush(p, NULL);
+	p->room_rv = rv;
 	p->room = edit.bytes;
 	context_edit_fini(&edit);
 	return 0;
 }
 
-/* ---- writing */
-
-static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wait)
-{
-	struct replay *p = replay_of(a);
-
-	for (uint32_t n = t->wire_len > 0 ? jsonl_count(t->wire, t->wire_len) + 1 : 0; n > 0; n--)
-		record_pass(&p->rec);
-	messages_hash(&p->prefix, &p->wordless, t->wire, t->wire_len);
-	for (unsigned i = 0; i < t->ncalls; i++) /* results of the calls come next in the file */
-		if (replay_world_add_call(p, (struct call_ref){p->agent.at.iteration, i + 1}) != 0)
-			return AVA_ENOMEM;
-	for (unsigned i = 0; i < t->ncalls && record_expect(&p->rec, EVENT_ToolCall); i++) {
-		record_check(&p->rec, "the call", "callId", t->calls[i].id);
-		record_take(&p->rec);
-	}
-	replay_world_take_results(p, t);
-	p->saves_due += wait;
-	return t->wire_len > 0 ? (int64_t)t->wire_len + 1 : 0;
-}
+/* ---- tools and the end */
 
 static int replay_tool_start(struct agent *a, unsigned call)
 {
@@ -308,143 +278,39 @@ static int replay_tool_start(struct agent *a, unsigned call)
 
 static void replay_tools_stop(struct agent *a) {}
 
-/* The words of people, which stand behind the machine's notices in the recorded line: a
- * text each, or all in one with blank lines between them. */
-static unsigned replay_world_said(const char *line, size_t len, struct arena *mem,
-				  const char *const *notices, unsigned nnotices, const char **out)
+static void replay_saved(int rv, void *user)
 {
-	json_t *message = json_parse(line, len, NULL), *block;
-	const json_t *content = json_object_get(message, "content");
-	const char *all = json_string_value(content);
-	unsigned texts = 0, n = 0;
-	size_t i;
-
-	json_array_foreach(content, i, block)
-	{
-		const char *s = json_get_str(block, "text");
-
-		if (s == NULL || strcmp(json_str(block, "type"), "text") != 0)
-			continue;
-		if (texts++ >= nnotices && n < SAID_MAX)
-			out[n++] = arena_copy(mem, s, strlen(s));
-	}
-	for (i = 0; all != NULL && i < nnotices; i++) {
-		size_t skip = strlen(notices[i]) + 2;
-
-		all = strlen(all) > skip ? all + skip : NULL;
-	}
-	if (all != NULL)
-		out[n++] = arena_copy(mem, all, strlen(all));
-	json_decref(message);
-	return n;
-}
-
-/* The number of lines that the results take; words of people count like one notice. */
-static size_t replay_world_lines_of(const struct replay *p, const struct turn *t,
-				    const char **notices, unsigned n)
-{
-	struct buf mine;
-	size_t lines = 0;
-
-	buf_init(&mine, LINES_MAX);
-	if (p->agent.steers > 0)
-		notices[n] = "x";
-	if (p->spec->model->dialect->encode_results(&mine, t, notices, n + (p->agent.steers > 0)) ==
-		    0 &&
-	    mine.len > 0)
-		lines = 1;
-	for (size_t i = 0; i < mine.len; i++)
-		lines += mine.data[i] == '\n';
-	buf_fini(&mine);
-	return lines;
-}
-
-/* The machine's line (or lines) of results; compared with the recorded ones. */
-static int64_t add_results(struct replay *p, struct turn *t, const char *const *notices,
-			   unsigned nnotices)
-{
-	const char *all[SAID_MAX + AGENT_NRESOURCES + 8], *last;
-	struct buf recorded, mine;
-	size_t lines, skip;
-	unsigned n = MIN(nnotices, (unsigned)ARRAY_LEN(all) - SAID_MAX);
-	int64_t added = 0;
-	int rv;
-
-	for (unsigned i = 0; i < n; i++) /* n may be 0 with `notices` NULL */
-		all[i] = notices[i];
-	(void)record_peek(&p->rec); /* a difference is told with this event */
-	buf_init(&recorded, LINES_MAX);
-	buf_init(&mine, LINES_MAX);
-	lines = record_results(&p->rec, replay_world_lines_of(p, t, all, n), '\n', &recorded);
-	if (p->agent.steers > 0 && lines > 0) {
-		last = memrchr(recorded.data, '\n', recorded.len);
-		skip = last != NULL ? (size_t)(last + 1 - recorded.data) : 0;
-		n += replay_world_said(recorded.data + skip, recorded.len - skip, &t->mem, notices,
-				       nnotices, all + n);
-	}
-	rv = p->spec->model->dialect->encode_results(&mine, t, all, n);
-	if (rv != 0) {
-		added = rv;
-	} else if (lines == 0 && mine.len > 0) {
-		record_cut(&p->rec, "the record ends before the results were written");
-	} else if (mine.len > 0 &&
-		   !record_same(&p->rec, "the line of results", recorded.data, recorded.len,
-				mine.data, mine.len) &&
-		   !p->rec.lenient) {
-		added = 0;
-	} else if (lines > 0) {
-		messages_hash(&p->prefix, &p->wordless, recorded.data, recorded.len);
-		while (lines-- > 0)
-			record_pass(&p->rec);
-		added = (int64_t)recorded.len + 1;
-	}
-	buf_fini(&recorded);
-	buf_fini(&mine);
-	return added;
-}
-
-static int64_t replay_save_results(struct agent *a, struct turn *t, const char *const *notices,
-				   unsigned nnotices, unsigned warned)
-{
-	struct replay *p = replay_of(a);
-	const struct trace_event *e;
-
-	replay_world_take_results(p, t);
-	e = record_peek(&p->rec);
-	if (e != NULL && e->kind == EVENT_Limit) /* the line of results says the same */
-		record_take(&p->rec);
-	return p->rec.stopped ? 0 : add_results(p, t, notices, nnotices);
-}
-
-/* Passes questions that nobody will answer any more. */
-static void take_questions(struct replay *p)
-{
-	const struct trace_event *e;
-
-	while ((e = record_peek(&p->rec)) != NULL && e->kind == EVENT_Waiting)
-		record_take(&p->rec);
+	agent_on_saved(&((struct run *)user)->agent);
 }
 
 static void replay_save_end(struct agent *a, const struct agent_end *end)
 {
 	struct replay *p = replay_of(a);
-	bool open = a->turn != NULL && a->turn->ncalls > 0 && a->reply_saved;
-	const struct trace_event *e;
-	struct usage u;
+	struct run *r = &p->run;
+	const char *summary = end->summary != NULL ? end->summary : "";
+	struct draft *d;
 
-	take_questions(p);
-	replay_world_take_results(p, open ? a->turn : NULL);
-	e = record_peek(&p->rec);
-	if (e != NULL && e->kind == EVENT_InferEnd) { /* a cut call costs its estimate */
-		record_usage(p->rec.content, p->rec.meta, &u);
-		agent_charge(&p->agent, &u);
-		record_take(&p->rec);
+	r->rec.position_due = false;
+	replay_flush(p, NULL);
+	d = commit_draft(r);
+	if (d == NULL) {
+		p->rv = AVA_ENOMEM;
+		p->rec.stopped = true;
+		return;
 	}
-	take_questions(p);
-	if (open && !p->rec.stopped)
-		(void)add_results(p, a->turn, NULL, 0);
-	replay_check_end(p, end);
-	p->saves_due++;
+	if (r->call.id[0] != '\0' && record_find(&p->rec, EVENT_InferEnd))
+		record_usage(p->rec.content, p->rec.meta, &r->call.cut); /* its estimate */
+	else
+		r->call.id[0] = '\0';
+	ending_begin(r, d, end);
+	if (summary[0] == '\0') /* the runtime may have looked for one in the log */
+		summary = json_str(p->rec.end, "summary");
+	record_complete(d, r,
+			&(struct record_end){.status = end->status,
+					     .stop_reason = end->stop_reason,
+					     .summary = summary,
+					     .result_hash = ""});
+	replay_flush(p, replay_saved);
 }
 
 static void replay_done(struct agent *a)
@@ -454,101 +320,51 @@ static void replay_done(struct agent *a)
 
 /* ---- people */
 
-/* Does the question that was just asked stay without an answer? */
-static bool expires(struct replay *p)
-{
-	struct record *r = &p->rec;
-	size_t next = r->next;
-	bool found, waits = false;
-
-	while ((found = record_find(r, EVENT_Waiting)) && record_asks(r)) { /* after a restart */
-		waits |= record_waits(r);
-		r->next = (size_t)(r->seen - r->events->events) + 1;
-	}
-	r->next = next;
-	return found && !waits && strcmp(json_str(r->content, "state"), "expired") == 0;
-}
-
 static int replay_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms)
 {
-	struct replay *p = replay_of(a);
-	char id[24];
+	int rv = person_ask(a, call, q, until_ms);
 
-	if (call == AGENT_ASK_QUOTA)
-		snprintf(id, sizeof(id), "i%d.q%u", (int)a->at.iteration, ++p->parked);
-	else if (call == AGENT_ASK_LIMIT)
-		snprintf(id, sizeof(id), "i%d", (int)a->at.iteration + 1);
-	else
-		snprintf(id, sizeof(id), "%s", a->turn->calls[call].id);
-	/* No event for a question that was open when the run was carried on. */
-	if (strcmp(p->asked, id) != 0 && record_expect(&p->rec, EVENT_Waiting)) {
-		record_check(&p->rec, "the call that is asked about", "callId", id);
-		record_take(&p->rec);
-	}
-	snprintf(p->asked, sizeof(p->asked), "%s", id);
-	*until_ms = expires(p) ? p->now : INT64_MAX;
-	return 0;
+	*until_ms = INT64_MAX; /* the record says when nobody answered */
+	return rv;
 }
 
 static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 {
-	static const char *const states[] = {
-		[ASKED_ANSWERED] = "answered",
-		[ASKED_REFUSED] = "refused",
-		[ASKED_EXPIRED] = "expired",
-	};
 	struct replay *p = replay_of(a);
-	const char *line;
-	size_t len;
 
-	if (record_expect(&p->rec, EVENT_Waiting)) {
-		record_check(&p->rec, "what became of the question", "state", states[how]);
-		record_take(&p->rec);
-	}
-	p->asked[0] = '\0';
-	/* The raised limit is the next amendment. */
-	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED &&
-	    record_line(&p->rec, &line, &len) == RECORD_AMENDMENT) {
-		if (amend(p, line, len) != 0)
-			p->rv = AVA_ECORRUPT;
-		record_pass(&p->rec);
-	}
+	person_ask_end(a, call, how);
 	/* The person may have named another model. */
 	if (call == AGENT_ASK_QUOTA && how == ASKED_ANSWERED &&
 	    record_find(&p->rec, EVENT_InferStart) && replay_amend(p) != 0)
 		p->rv = AVA_ENOMEM;
-	p->saves_due++;
 }
 
 /* Shared limits that are near (others' usage, the group's clock), from the Limit event. */
 static void replay_shared(struct agent *a, struct agent_shared *out)
 {
 	struct replay *p = replay_of(a);
-	const struct trace_event *e;
-	const json_t *list, *one;
-	int decimals;
+	const json_t *list = near_limits(p, "shared"), *one;
+	struct draft *d = list != NULL ? commit_draft(&p->run) : NULL;
 	size_t i;
 
-	take_last_results(p);
-	e = record_peek(&p->rec);
-	list = json_object_get(p->rec.content, "shared");
-	if (e == NULL || e->kind != EVENT_Limit || list == NULL)
+	if (d == NULL)
 		return;
 	json_array_foreach(list, i, one)
 	{
-		const char *name = json_get_str(one, "limit");
+		const char *name = json_str(one, "limit");
 
-		for (unsigned s = 0; name != NULL && s < AGENT_NSHARES; s++) {
+		for (unsigned s = 0; s < AGENT_NSHARES; s++) {
+			int decimals = s == SHARE_GROUP_TIME ? 3 : 4;
+
 			if (strcmp(agent_share_names[s], name) != 0)
 				continue;
 			out->near |= 1u << s;
-			decimals = s == SHARE_GROUP_TIME ? 3 : 4;
 			out->of[s].used = json_get_fixed(one, "used", decimals, 0);
 			out->of[s].limit = json_get_fixed(one, "of", decimals, 0);
 		}
 	}
 	out->last = json_get_bool(p->rec.content, "last", false);
-	record_take(&p->rec);
+	record_shared(d, &p->run, out);
 }
 
 const struct agent_io replay_io = {
@@ -558,10 +374,10 @@ const struct agent_io replay_io = {
 	.slot_drop = replay_slot_drop,
 	.infer = replay_infer,
 	.infer_stop = replay_infer_stop,
-	.save_reply = replay_save_reply,
+	.save_reply = world_save_reply,
 	.tool_start = replay_tool_start,
 	.tools_stop = replay_tools_stop,
-	.save_results = replay_save_results,
+	.save_results = world_save_results,
 	.save_end = replay_save_end,
 	.done = replay_done,
 	.compact = replay_compact,

@@ -16,9 +16,9 @@ struct room_job {
 	struct run *run;
 	struct agent_compact want;
 	struct context_edit edit;
-	struct repeats *repeats; /* owned copy, since the next turn may change the run's own */
-	size_t from, len;        /* the part of the file that was read */
-	struct hash_sha256 prefix;
+	struct repeats *repeats;   /* owned copy, since the next turn may change the run's own */
+	size_t from, len;          /* the part of the file that was read */
+	struct hash_sha256 prefix; /* hash over the request that the edit leaves */
 	bool working, stopped;
 	int rv;
 	struct ava_error err;
@@ -62,35 +62,45 @@ static struct call_ref room_call_name(size_t k, void *run)
 
 /* ---- on a pool thread */
 
+int room_plan(struct run *r, const struct agent_compact *want, const struct repeats *repeats,
+	      const char *file, size_t len, struct context_edit *e, struct hash_sha256 *prefix,
+	      struct ava_error *err)
+{
+	struct context_ask ask = {
+		.dialect = r->spec->model->dialect,
+		.want = *want,
+		.repeats = repeats,
+		.name = room_call_name,
+		.user = r,
+	};
+	int rv = context_edit(e, &ask, file, len, err);
+
+	if (rv == 0 && e->lines.len > 0) {
+		hash_sha256_init(prefix);
+		hash_sha256_add(prefix, e->request.data, e->request.len);
+	}
+	return rv;
+}
+
 static void room_job_work(struct os_work *w)
 {
 	struct room_job *j = w->priv;
 	struct run *r = j->run;
-	struct context_ask ask = {
-		.dialect = r->spec->model->dialect,
-		.want = j->want,
-		.repeats = j->repeats,
-		.name = room_call_name,
-		.user = r,
-	};
 	char *file = NULL;
 
 	j->from = r->rec.messages_from;
 	j->rv = run_messages_read(r, &j->from, &file, &j->len, &j->err);
 	if (j->rv == 0)
-		j->rv = context_edit(&j->edit, &ask, file, j->len, &j->err);
+		j->rv = room_plan(r, &j->want, j->repeats, file, j->len, &j->edit, &j->prefix,
+				  &j->err);
 	free(file);
-	if (j->rv != 0 || j->edit.lines.len == 0)
-		return;
-	hash_sha256_init(&j->prefix);
-	hash_sha256_add(&j->prefix, j->edit.request.data, j->edit.request.len);
 }
 
 /* ---- on the loop */
 
-static int write_down(struct room_job *j)
+int room_write(struct run *r, const struct agent_compact *want, const struct context_edit *e,
+	       const struct hash_sha256 *prefix)
 {
-	struct run *r = j->run;
 	struct draft *d = commit_draft(r);
 	struct buf *part = commit_messages(r);
 	int64_t *window = &r->spec->agent.window;
@@ -98,22 +108,20 @@ static int write_down(struct room_job *j)
 
 	if (!part)
 		return AVA_ENOMEM;
-	buf_add(part, j->edit.lines.data, j->edit.lines.len);
+	buf_add(part, e->lines.data, e->lines.len);
 	/* The refused number of tokens becomes the window, unless that is smaller already, for as
 	 * long as this model is called. */
-	if (j->want.overflow && (*window <= 0 || *window > j->want.tokens)) {
-		*window = j->want.tokens;
+	if (want->overflow && (*window <= 0 || *window > want->tokens)) {
+		*window = want->tokens;
 		spec_line_begin(&w, part, "spec");
 		jw_int(&w, "window", *window);
 		spec_line_end(&w);
 	}
-	for (size_t i = 0; i < j->edit.nremoved; i++)
-		repeat_removed(r->agent.at.repeats, j->edit.removed[i]);
-	record_context_edit(d, r, &j->want, &j->edit);
-	r->rec.prefix = j->prefix;
-	r->rec.request_bytes = (int64_t)j->edit.request.len;
-	if (j->edit.cut)
-		r->rec.messages_from = j->from + j->len;
+	for (size_t i = 0; i < e->nremoved; i++)
+		repeat_removed(r->agent.at.repeats, e->removed[i]);
+	record_context_edit(d, r, want, e);
+	r->rec.prefix = *prefix;
+	r->rec.request_bytes = (int64_t)e->request.len;
 	return buf_check(part) == 0 ? 0 : AVA_ENOMEM;
 }
 
@@ -128,7 +136,9 @@ static void room_job_done(struct os_work *w)
 		return;
 	}
 	if (j->rv == 0 && j->edit.lines.len > 0)
-		j->rv = write_down(j);
+		j->rv = room_write(r, &j->want, &j->edit, &j->prefix);
+	if (j->rv == 0 && j->edit.cut)
+		r->rec.messages_from = j->from + j->len;
 	d = j->rv != 0 ? commit_draft(r) : NULL;
 	if (d)
 		record_error(d, r, "context", j->err.text[0] ? j->err.text : ava_strerror(j->rv));

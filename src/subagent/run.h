@@ -25,6 +25,7 @@
 #include "subagent/spec.h"
 
 struct agent_shared;
+struct context_edit;
 struct messages_info;
 struct jw;
 struct supervisor;
@@ -200,7 +201,8 @@ struct run_wait {
 	void (*ended)(struct run_wait *w, struct run *r);
 };
 
-/* supervisor.c: `spec` stays the caller's on error. AVA_ENOMEM. */
+/* supervisor.c: `spec` stays the caller's on error. A supervisor without a loop is that of a
+ * replay: nothing wakes the run by itself. AVA_ENOMEM. */
 int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec);
 void run_fini(struct run *r); /* nothing may point to it any more */
 
@@ -303,8 +305,11 @@ struct group {
 /* ---- calls between the parts of a run: one machine in several files, which include this
  * header and not each other. */
 
-/* world.c: the effects that the machine asks for */
+/* world.c: the effects that the machine asks for, and those that a replay has too */
 extern const struct agent_io world_io;
+int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait);
+int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
+			   unsigned nnotices, unsigned warned);
 
 /* commit.c */
 /* The draft of the run's next commit, opened when needed; NULL: no memory (the run then ends
@@ -342,6 +347,8 @@ void toolrun_names(const struct run *r, struct jw *w);
 void toolrun_activity(struct tool_env *env, const char *line);
 void toolrun_state_read(struct tool_env *env, const char *key);
 void toolrun_layers(struct tool_env *env, const char *json);
+/* The result of an earlier call as it was recorded, also when it was removed since. AVA_ENOENT. */
+int recall_result(struct run *r, struct call_ref at, struct buf *out, struct ava_error *err);
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 		  struct ava_error *err);
 /* Implements tool_env.told. */
@@ -375,6 +382,8 @@ void copying_free(struct run_changes *c); /* NULL is fine */
 void copying_sweep(struct supervisor *sup);
 
 /* ---- ending.c */
+/* Writes what is known when the end begins: ending_close, Exhausted and Error. */
+void ending_begin(struct run *r, struct draft *d, const struct agent_end *e);
 void ending_start(struct agent *a, const struct agent_end *end);
 /* Writes what is still missing: the question's end, a result for each call, an InferEnd. */
 void ending_close(struct run *r, struct draft *d, const char *stop_reason);
@@ -408,6 +417,10 @@ void park_restore(struct run *r, const json_t *content, int64_t wall_ms);
 void park_stand(struct run *r);
 
 /* infer.c: model calls */
+/* The hashes of the request that `call` sends: of its head and lines, and with its parameters.
+ * AVA_ENOMEM. */
+int infer_hash(const struct run *r, const struct agent_infer *call, char prefix[HASH_HEX_LEN + 1],
+	       char request[HASH_HEX_LEN + 1]);
 int infer_start(struct agent *a, const struct agent_infer *call);
 void infer_stop(struct agent *a);
 /* Bytes of the reply that the model has written so far; -1: no service has a call. */
@@ -448,6 +461,14 @@ void infer_sentence(const struct run *r, const struct wirecall_end *end,
 
 /* room.c: room in a conversation (agent_io.compact) */
 int room_make(struct agent *a, const struct agent_compact *c);
+/* Plans the edit of `file`, the conversation or its part from the newest cut on; `repeats`: the
+ * calls made so far; *prefix: hash over the request that is left. A code, with *err. */
+int room_plan(struct run *r, const struct agent_compact *want, const struct repeats *repeats,
+	      const char *file, size_t len, struct context_edit *e, struct hash_sha256 *prefix,
+	      struct ava_error *err);
+/* Adds the edit to the next commit. AVA_ENOMEM. */
+int room_write(struct run *r, const struct agent_compact *want, const struct context_edit *e,
+	       const struct hash_sha256 *prefix);
 /* Stops room_make: nothing is written, agent_on_compacted does not come. */
 void room_stop(struct run *r);
 

@@ -178,8 +178,8 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	money_begin(r);
 	r->call.cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
 	buf_init(&r->tools.artifacts, 1u << 20);
-	r->timer = os_timer_new(sup->loop, run_timer, r);
-	if (!r->timer) {
+	r->timer = sup->loop ? os_timer_new(sup->loop, run_timer, r) : NULL;
+	if (sup->loop && !r->timer) {
 		run_fini(r);
 		return AVA_ENOMEM;
 	}

@@ -73,7 +73,7 @@ static void save_answers(struct run *r, struct draft *d, const struct turn *t)
 	}
 }
 
-static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait)
+int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait)
 {
 	struct run *r = a->world;
 	struct draft *d = commit_draft(r);
@@ -97,8 +97,8 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	return added;
 }
 
-static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
-				  unsigned nnotices, unsigned warned)
+int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
+			   unsigned nnotices, unsigned warned)
 {
 	struct run *r = a->world;
 	struct draft *d = commit_draft(r);
