@@ -379,6 +379,8 @@ static bool feed(struct replay *p)
 		return true;
 	if (p->rec.stopped)
 		return false;
+	if (p->rec.carried && a->state != AGENT_SAVING)
+		return true; /* another process goes on from here */
 	if (p->slot_wanted && !a->have_slot) {
 		p->slot_wanted = false;
 		agent_on_slot(a);
@@ -398,8 +400,8 @@ static bool feed(struct replay *p)
 	return false;
 }
 
-/* A carried-on run that waited for a person takes its last reply again (agent/position.h):
- * calls that have their yes come first. */
+/* A carried-on run takes its last reply again, as restore.c does (agent/position.h): calls that
+ * may have begun are interrupted, unless they are repeatable. */
 static void reply_again(struct replay *p)
 {
 	struct agent *a = &p->run.agent;
@@ -410,9 +412,10 @@ static void reply_again(struct replay *p)
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		if (t->calls[i].answered)
 			continue;
-		t->calls[i].unstarted = true;
 		t->calls[i].tool = NULL;
+		t->calls[i].started = t->calls[i].ran = false;
 	}
+	p->slot_wanted = false;
 	agent_position_of(a, p->now, &at);
 	agent_init(a, &replay_io, &p->run.spec->agent, &p->run, 0);
 	agent_restore(a, &at, a->reply_error);
@@ -435,13 +438,16 @@ static void drive(struct replay *p)
 	for (;;) {
 		/* The last result of a turn is written together with the line of all of them:
 		 * a process that stopped behind that result had written the line. */
-		if (p->rec.carried && (a->state != AGENT_TOOLS || a->turn == NULL ||
-				       a->answered != a->turn->ncalls)) {
+		if (p->rec.carried && a->state != AGENT_SAVING &&
+		    (a->state != AGENT_TOOLS || a->turn == NULL ||
+		     a->answered != a->turn->ncalls)) {
 			p->rec.carried = false;
-			if (a->state == AGENT_WAITING && a->turn != NULL)
+			if (a->turn != NULL && a->reply_saved && !a->reply_ready && !a->ending)
 				reply_again(p);
 		}
 		agent_run(&p->run.agent);
+		if (p->run.rec.lost)
+			replay_drive_out_of_memory(p);
 		if (p->rec.stopped || p->done || !feed(p))
 			break;
 		if (list_empty(&p->run.rec.outbox.waiting) && !p->run.agent.ending)
