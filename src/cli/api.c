@@ -469,7 +469,8 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	return rv;
 }
 
-bool api_may_come_back(int code)
+/* The daemon went away, or does not answer: its successor may. */
+static bool api_may_come_back(int code)
 {
 	return code == AVA_ECONNECT || code == AVA_EUNKNOWN || code == AVA_EPROTO ||
 	       code == AVA_ETIMEOUT;
@@ -557,11 +558,6 @@ int api_follow(struct client **c, const char *run, struct follow *f, struct ava_
 	return rv == 0 ? g.stopped : rv;
 }
 
-static int anything(const struct sse_event *e, void *user)
-{
-	return 1;
-}
-
 int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
 	     int (*is_news)(const struct sse_event *e, void *user), void *user,
 	     struct ava_error *err)
@@ -569,9 +565,9 @@ int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
 	char path[64];
 	int rv;
 
-	snprintf(path, sizeof(path), PREFIX "/events?after=%" PRIu64, lsn);
+	snprintf(path, sizeof(path), PREFIX "/events?items=only&after=%" PRIu64, lsn);
 	client_set_deadline(c, until_ms);
-	rv = client_stream(c, path, NULL, is_news != NULL ? is_news : anything, user, err);
+	rv = client_stream(c, path, NULL, is_news, user, err);
 	client_set_deadline(c, -1);
 	return rv == 1 || rv == AVA_ETIMEOUT || rv == AVA_ECANCELED ? 0 : rv;
 }

@@ -92,14 +92,11 @@ struct follow {
  * code). *c may be replaced. */
 int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err);
 
-/* Wait for an event behind `lsn` for which `is_news` (NULL: any) says 1, for `until_ms`
- * (clock_mono_ms), or an interrupt: 0. Else a code. */
+/* Wait for an Item behind `lsn` for which `is_news` says 1, for `until_ms` (clock_mono_ms), or an
+ * interrupt: 0. Else a code. */
 int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
 	     int (*is_news)(const struct sse_event *e, void *user), void *user,
 	     struct ava_error *err);
-
-/* The daemon went away, or does not answer: its successor may. */
-bool api_may_come_back(int code);
 
 /* Ask again and again, over a new connection when the daemon went away, until `step` says
  * 1 (0), it is `end_ms` (clock_mono_ms; -1: never) without a daemon (0), or it cannot go

@@ -25,6 +25,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "event/event.h"
+#include "event/item.h"
 
 #define TASK_CHARS 300
 #define LOOK_MS    60000 /* after so long without an end all runs are asked again */
@@ -424,11 +425,14 @@ static int list_look_at(struct list_waiting *w, struct client *c, const char *id
 static int list_is_end(const struct sse_event *e, void *user)
 {
 	struct list_waiting *w = user;
+	json_t *item = strcmp(e->event, "item") == 0 ? json_parse(e->data, e->len, NULL) : NULL;
+	enum item_kind kind = item_kind_of(json_str(item, "kind"));
+	int found = 0;
 
-	for (int i = 0; i < w->n && strcmp(e->event, "SubagentComplete") == 0; i++)
-		if (memmem(e->data, e->len, w->ids[i], strlen(w->ids[i])) != NULL)
-			return 1;
-	return 0;
+	for (int i = 0; i < w->n && (kind == ITEM_result || kind == ITEM_failed); i++)
+		found |= strcmp(json_str(item, "run"), w->ids[i]) == 0;
+	json_decref(item);
+	return found;
 }
 
 /* Look at all runs left, then wait until one has ended, or time is over. 1: the wait is over. */

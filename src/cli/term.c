@@ -77,15 +77,6 @@ size_t term_width(FILE *f)
 	return MAX(w.ws_col, 20);
 }
 
-size_t term_rows(FILE *f)
-{
-	struct winsize w;
-
-	if (ioctl(fileno(f), TIOCGWINSZ, &w) != 0 || w.ws_row == 0)
-		return 24;
-	return MAX(w.ws_row, 4);
-}
-
 bool term_redraws(FILE *f)
 {
 	return is_terminal(f) && !dumb();

@@ -15,8 +15,6 @@ bool term_utf8(void);
 bool term_colours(FILE *f);
 /* Columns of the terminal `f` goes to; 0 when it is none (no limit). */
 size_t term_width(FILE *f);
-/* Rows of the terminal; 24 when unknown. */
-size_t term_rows(FILE *f);
 /* A terminal on which a line can be written over (\r). */
 bool term_redraws(FILE *f);
 
