@@ -531,7 +531,7 @@ AVA_API void ava_events_close(struct ava_events *events); /* NULL is allowed */
 struct ava_text { /* text of a conversation while it grows; never stored, may be missed */
 	const char *session;
 	enum ava_text_kind { AVA_TEXT, AVA_THINKING, AVA_TURN } kind;
-	const char *text; /* AVA_TURN: "busy" or "idle" */
+	const char *text; /* AVA_TURN: "busy" or "idle"; of AVA_TEXT "": it begins anew */
 	size_t len;
 };
 
