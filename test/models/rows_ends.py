@@ -107,7 +107,7 @@ def chat(world, row):
     r = subprocess.run([play.AVA, "chat"], input=f"Review a.txt for mistakes [row {row.name}]\nyes\n", cwd=world.work, env=world.env,
                        capture_output=True, text=True, timeout=play.PATIENCE)
     out = r.stdout + r.stderr
-    wrong = [f"{w!r} is not shown" for w in ("⚠️ Subagent [", "Ended without a result", ", without a result: " + ANSWER) if w not in out]
+    wrong = [f"{w!r} is not shown" for w in ("⚠️ Subagent [", "Ended without a result", "without a result") if w not in out]
     wrong += [f"{w!r} is shown" for w in ("✅", "partial") if w in out]
     return wrong + [out] if wrong else []
 

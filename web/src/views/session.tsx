@@ -44,7 +44,7 @@ function useItems(id: string) {
     const offs = [
       stream.onItem((i) => {
         if (i.session !== id) return;
-        if (i.kind === "doing") doing.value = i;
+        if (i.kind === "doing") doing.value = i.detail.call ? doing.value : i; // a call of Ava's own tools is no trouble
         else if (reading) late.push(i);
         else add([i]);
         if (i.kind !== "doing" && i.run === doing.value?.run) doing.value = null;
