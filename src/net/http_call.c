@@ -579,6 +579,7 @@ int http_call_dial(struct http_call_impl *im, struct http_multi *m)
 		SET(CURLOPT_HTTPGET, 1L);
 	else
 		SET(CURLOPT_POST, 1L);
+	SET(CURLOPT_CUSTOMREQUEST, im->put ? "PUT" : NULL); /* its body is as that of POST */
 	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)im->body_len);
 	if (m->pool->http2)
 		set_cap(m, m->ncalls / HTTP_STREAMS + 1);

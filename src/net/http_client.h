@@ -72,7 +72,7 @@ struct http_timers {
  * returned. */
 struct http_call {
 	const char *path;           /* "/v1/messages", after the pool's base_url; copied */
-	const char *method;         /* NULL: "POST"; else "GET" or "POST" */
+	const char *method;         /* NULL: "POST"; else "GET", "POST" or "PUT" */
 	const char *const *headers; /* "Name: value"; copied, wiped once sent */
 	unsigned nheaders;
 	struct buf body; /* taken by http_call_start when it succeeds; freed once sent */

@@ -461,8 +461,9 @@ static int call_check(const struct http_call *c, struct ava_error *err)
 		return err_set(err, AVA_EINVAL,
 			       "the path of a call must begin with / and hold "
 			       "no blanks or control characters");
-	if (c->method && strcmp(c->method, "GET") != 0 && strcmp(c->method, "POST") != 0)
-		return err_set(err, AVA_EINVAL, "method %.20s: only GET and POST", c->method);
+	if (c->method && strcmp(c->method, "GET") != 0 && strcmp(c->method, "POST") != 0 &&
+	    strcmp(c->method, "PUT") != 0)
+		return err_set(err, AVA_EINVAL, "method %.20s: only GET, POST and PUT", c->method);
 	for (unsigned i = 0; i < c->nheaders; i++)
 		if (has_control(c->headers[i]) || !strchr(c->headers[i], ':'))
 			return err_set(err, AVA_EINVAL, /* the header may hold a key: not shown */
@@ -516,6 +517,7 @@ static struct http_call_impl *call_new(struct http_pool *p, const struct http_ca
 	list_init(&im->unsent);
 	im->pool = p;
 	im->get = c->method && strcmp(c->method, "GET") == 0;
+	im->put = c->method && strcmp(c->method, "PUT") == 0;
 	buf_init(&im->kept, HTTP_HEADERS_MAX);
 	im->timers = (struct http_timers){
 		.connect_ms = or_default(c->timers.connect_ms, CONNECT_MS),

@@ -100,12 +100,12 @@ struct http_call_impl {
 	struct curl_slist *headers; /* the list and its strings in one block; NULL: wiped */
 	size_t headers_size;
 	struct curl_slist *resolve; /* addresses for libcurl; NULL: names are looked up */
-	char *url;                  /* the URL until it is handed to libcurl */
-	void *upload;               /* libcurl's upload buffer while that holds the body's end */
-	struct list unsent;         /* place in multi->unsent while `upload` is set */
-	bool get, heads_over, dialled;
-	bool moved; /* the call was moved to another multi, which is done once */
-	int fd;     /* the socket opened last for the call */
+	char *url;                  /* until handed to libcurl */
+	void *upload;               /* libcurl's buffer while it holds the body's end */
+	struct list unsent;         /* multi->unsent while `upload` is set */
+	bool get, put, heads_over, dialled;
+	bool moved; /* to another multi, once */
+	int fd;     /* socket opened last for the call */
 	int fault;  /* enum of http_call.c: why the call was broken off; 0: it was not */
 	size_t head_bytes, data_bytes;
 	struct buf kept; /* headers for http_call_header: "name\0value\0"... */

@@ -68,6 +68,7 @@ TEST_OF(post, struct fixture *f)
 			buf_addc(&g.call.body, (char)('a' + k % 26));
 		g.call.headers = headers;
 		g.call.nheaders = 2;
+		g.call.method = i % 2 ? "PUT" : "POST";
 		got_start(&g);
 		assert_null(g.call.body.data); /* taken */
 		got_wait(&g);
@@ -75,7 +76,8 @@ TEST_OF(post, struct fixture *f)
 		assert_int_equal(f->body_len, sizes[i]);
 		for (size_t k = 0; k < sizes[i]; k++)
 			assert_true(f->body[k] == (char)('a' + k % 26));
-		assert_non_null(strstr(f->head, "POST /v1/x HTTP/1.1\r\n"));
+		assert_non_null(strstr(f->head, i % 2 ? "PUT /v1/x HTTP/1.1\r\n"
+						      : "POST /v1/x HTTP/1.1\r\n"));
 		assert_non_null(strstr(f->head, "\r\nx-api-key: sk-secret\r\n"));
 		assert_non_null(strstr(f->head, "\r\nContent-Type: application/json\r\n"));
 		assert_null(strcasestr(f->head, "\r\nexpect:"));
@@ -149,7 +151,7 @@ TEST_OF(bad_calls, struct fixture *f)
 		assert_int_equal(http_call_start(f->pool, &g.call, &err), AVA_EINVAL);
 	}
 	g.call.path = "/";
-	g.call.method = "PUT";
+	g.call.method = "DELETE";
 	assert_int_equal(http_call_start(f->pool, &g.call, &err), AVA_EINVAL);
 	assert_string_equal(g.call.body.data, "mine"); /* still the caller's */
 	assert_null(g.call.impl);
