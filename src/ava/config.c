@@ -282,7 +282,39 @@ static void take_model_name(struct config_reading *r, const struct yaml_node *n,
 /* ---- settings: section.key */
 
 static const char *const own_keys[] = {"ava.model",   "notify.exec",       "otel.endpoint",
-				       "web.searxng", "web.allow_private", "telegram.url"};
+				       "web.searxng", "web.allow_private",
+#define X(name, title, secret, key, ...) key,
+				       DOORS(X)
+#undef X
+};
+
+static const struct config_door {
+	const char *name, *secret, *key, *variable;
+} config_doors[DOORS_N] = {
+#define X(name, title, secret, key, variable, ...) {#name, secret, key, variable},
+	DOORS(X)
+#undef X
+};
+
+/* Takes the setting of a messenger's door; false: it is none. A secret has its own file. */
+static bool take_door(struct config_reading *r, const struct yaml_node *v, const char *section,
+		      const char *name)
+{
+	for (size_t i = 0; i < DOORS_N; i++) {
+		if (strcmp(name, config_doors[i].key) == 0) {
+			config_take_url(r, v, name, r->config->doors[i]);
+			return true;
+		}
+		if (strcmp(section, config_doors[i].name) != 0 || !strstr(v->key, "token"))
+			continue;
+		config_wrong(r, v->key_line,
+			     "the token does not stand in this file: write %s=... into the file "
+			     "env beside it (chmod 600)",
+			     config_doors[i].secret);
+		return true;
+	}
+	return false;
+}
 
 /* Suggests keys of the same section only. */
 static void unknown_setting(struct config_reading *r, const struct yaml_node *v, const char *prefix)
@@ -325,13 +357,8 @@ static void take_settings(struct config_reading *r, const struct yaml_node *sect
 			take_notify(r, v);
 		} else if (strcmp(name, "otel.endpoint") == 0) {
 			config_take_url(r, v, name, r->config->otel);
-		} else if (strcmp(name, "telegram.url") == 0) {
-			config_take_url(r, v, name, r->config->telegram);
-		} else if (strcmp(name, "telegram.token") == 0) {
-			config_wrong(
-				r, v->key_line,
-				"the token does not stand in this file: write "
-				"TELEGRAM_BOT_TOKEN=... into the file env beside it (chmod 600)");
+		} else if (take_door(r, v, section->key, name)) {
+			continue;
 		} else if (strcmp(name, "web.allow_private") == 0) {
 			take_inside(r, v);
 		} else if (strcmp(name, "web.searxng") == 0) {
@@ -708,7 +735,7 @@ static int take_inside_variable(struct config *c, const char *list, struct ava_e
 static int take_environment(struct config *c, struct ava_error *err)
 {
 	const char *notify = env_get("AVA_NOTIFY_EXEC"), *otel = env_get("AVA_OTEL_ENDPOINT");
-	const char *telegram = env_get("AVA_TELEGRAM_URL"), *searxng = env_get("AVA_WEB_SEARXNG");
+	const char *searxng = env_get("AVA_WEB_SEARXNG");
 	const char *inside = env_get("AVA_WEB_ALLOW_PRIVATE");
 	int rv = settings_environment(&c->settings, err);
 
@@ -720,8 +747,11 @@ static int take_environment(struct config *c, struct ava_error *err)
 	}
 	if (rv == 0 && otel)
 		rv = set_url(c->otel, "AVA_OTEL_ENDPOINT", otel, err);
-	if (rv == 0 && telegram)
-		rv = set_url(c->telegram, "AVA_TELEGRAM_URL", telegram, err);
+	for (size_t i = 0; i < DOORS_N && rv == 0; i++) {
+		const char *url = env_get(config_doors[i].variable);
+
+		rv = url ? set_url(c->doors[i], config_doors[i].variable, url, err) : 0;
+	}
 	if (rv == 0 && inside)
 		rv = take_inside_variable(c, inside, err);
 	if (rv == 0 && searxng)
@@ -745,7 +775,8 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	settings_defaults(&c->settings);
 	memset(c->notify, 0, sizeof(c->notify));
 	memset(c->web_inside, 0, sizeof(c->web_inside));
-	c->otel[0] = c->searxng[0] = c->telegram[0] = '\0';
+	memset(c->doors, 0, sizeof(c->doors));
+	c->otel[0] = c->searxng[0] = '\0';
 	rv = text ? config_read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
 		rv = take_environment(c, err);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/doors.h"
 #include "base/settings.h"
 
 struct ava_error;
@@ -19,11 +20,12 @@ struct redact;
 struct config {
 	char path[4096]; /* of the file; "" without a home */
 	bool exists;
-	struct settings settings;          /* defaults, file, environment */
-	char notify[CONFIG_NOTIFY_BYTES];  /* notify.exec; "": none */
-	char otel[CONFIG_OTEL_BYTES];      /* otel.endpoint; "": none */
-	char searxng[CONFIG_OTEL_BYTES];   /* web.searxng; "": none */
-	char telegram[CONFIG_OTEL_BYTES];  /* telegram.url; "": the service's own */
+	struct settings settings;         /* defaults, file, environment */
+	char notify[CONFIG_NOTIFY_BYTES]; /* notify.exec; "": none */
+	char otel[CONFIG_OTEL_BYTES];     /* otel.endpoint; "": none */
+	char searxng[CONFIG_OTEL_BYTES];  /* web.searxng; "": none */
+	char doors[DOORS_N]
+		  [CONFIG_OTEL_BYTES];     /* addresses (base/doors.h); "": the service's own */
 	char web_inside[CONFIG_WEB_BYTES]; /* web.allow_private; words as in notify */
 };
 

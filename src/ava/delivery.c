@@ -41,8 +41,10 @@ static const struct {
 } delivery_channels[DELIVERY_NCHANNELS] = {
 	{"terminal", true, DELIVERY_SESSION_MAX, "this conversation"},
 	{"notify", false, DELIVERY_NOTIFY_MAX, "the command"},
-	{"telegram", true, DELIVERY_SESSION_MAX, "this conversation"},
 	{"otel", false, DELIVERY_OTEL_MAX, "the collector"},
+#define X(door, ...) {#door, true, DELIVERY_SESSION_MAX, "this conversation"},
+	DOORS(X)
+#undef X
 };
 
 /* ---- an Item as a notice: which are told later, to whom, and how many of a kind in a summary */
@@ -307,13 +309,24 @@ static void keep_bounds(struct delivery *d, const struct notice *fresh)
 
 /* ---- taking in */
 
+/* The channel of the door whose user this is; 0: none. */
+static unsigned door_of(const char *user)
+{
+	for (unsigned i = 0; i < DOORS_N; i++) {
+		const char *name = delivery_channels[delivery_bit(DELIVERY_DOOR) + i].name;
+		size_t len = strlen(name);
+
+		if (strncmp(user, name, len) == 0 && user[len] == ':')
+			return DELIVERY_DOOR << i;
+	}
+	return 0;
+}
+
 /* `set`: of the channels that are called, those that were set when the event came. */
 static unsigned wanted_by(const struct delivery *d, const struct notice *it, unsigned set)
 {
 	bool known = it->item.session[0] && strmap_get(&d->core->session_by_id, it->item.session);
-	bool chat =
-		strncmp(it->item.user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
-	unsigned chats = known && chat ? DELIVERY_TELEGRAM : 0;
+	unsigned chats = known ? door_of(it->item.user) : 0;
 	bool ended = (it->item.kind == ITEM_result || it->item.kind == ITEM_failed) &&
 		     id_is_run(it->item.run);
 
@@ -338,8 +351,9 @@ static void delivery_take(struct delivery *d, const struct op_event *e)
 	if (it->item.lsn < d->seen)
 		it->cover = d->seen + 1;
 	delivery_insert(d, it);
-	if ((it->open & DELIVERY_TELEGRAM) && d->watch)
-		d->watch(d->watch_user);
+	for (unsigned i = 0; i < DOORS_N; i++)
+		if ((it->open & DELIVERY_DOOR << i) && d->watchers[i].fresh)
+			d->watchers[i].fresh(d->watchers[i].user);
 	keep_bounds(d, it);
 }
 
@@ -543,21 +557,21 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 		acked(rv, a);
 }
 
-/* ---- the door of a messenger */
+/* ---- the doors of messengers */
 
-void delivery_watch(struct core *c, void (*fresh)(void *user), void *user)
+void delivery_watch(struct core *c, unsigned door, void (*fresh)(void *user), void *user)
 {
-	c->delivery->watch = fresh;
-	c->delivery->watch_user = user;
+	c->delivery->watchers[door] = (struct delivery_watcher){fresh, user};
 }
 
 void delivery_talked(struct core *c)
 {
-	if (c->delivery && c->delivery->watch)
-		c->delivery->watch(c->delivery->watch_user);
+	for (unsigned i = 0; c->delivery && i < DOORS_N; i++)
+		if (c->delivery->watchers[i].fresh)
+			c->delivery->watchers[i].fresh(c->delivery->watchers[i].user);
 }
 
-const struct notice *delivery_next(struct core *c, const char *user)
+const struct notice *delivery_next(struct core *c, unsigned door, const char *user)
 {
 	const struct notice *spawn = NULL, *quote = NULL;
 	const struct session *s;
@@ -567,7 +581,7 @@ const struct notice *delivery_next(struct core *c, const char *user)
 	LIST_EACH (&c->delivery->notices, n, tmp) {
 		const struct notice *it = LIST_ENTRY(n, struct notice, node);
 
-		if (!(it->open & ~it->closing & DELIVERY_TELEGRAM) ||
+		if (!(it->open & ~it->closing & DELIVERY_DOOR << door) ||
 		    strcmp(it->item.user, user) != 0)
 			continue;
 		if (it->item.kind == ITEM_started)
@@ -582,27 +596,28 @@ const struct notice *delivery_next(struct core *c, const char *user)
 	return quote ? quote : spawn;
 }
 
-bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason)
+bool delivery_showing(struct core *c, struct draft *dr, unsigned door, uint64_t lsn,
+		      const char *reason)
 {
 	struct notice *it = find_item(c->delivery, lsn);
 
 	if (!it)
 		return false;
-	it->closing |= DELIVERY_TELEGRAM | (reason ? 0 : DELIVERY_TERMINAL);
+	it->closing |= DELIVERY_DOOR << door | (reason ? 0 : DELIVERY_TERMINAL);
 	put_state(c->delivery, dr);
 	if (reason)
-		delivery_tell(c->delivery, dr, DELIVERY_TELEGRAM, it, 0, reason);
+		delivery_tell(c->delivery, dr, DELIVERY_DOOR << door, it, 0, reason);
 	return true;
 }
 
-void delivery_shown(struct core *c, uint64_t lsn, bool written)
+void delivery_shown(struct core *c, unsigned door, uint64_t lsn, bool written)
 {
 	struct notice *it = find_item(c->delivery, lsn);
 
 	if (it && written)
 		delivery_settle(c->delivery, it, it->closing & ~c->delivery->called);
 	else if (it)
-		it->closing &= ~(DELIVERY_TELEGRAM | DELIVERY_TERMINAL);
+		it->closing &= ~(DELIVERY_DOOR << door | DELIVERY_TERMINAL);
 }
 
 /* ---- verbs. doc/DELIVERY.md says when to ask */

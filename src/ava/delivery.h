@@ -10,6 +10,7 @@
 
 #include <ava.h>
 
+#include "base/doors.h"
 #include "base/list.h"
 #include "event/item.h"
 #include "os/loop.h"
@@ -43,30 +44,31 @@ bool delivery_idle(const struct core *c);
 void delivery_quiesce(struct core *c);
 void delivery_close(struct core *c); /* after the journal is closed */
 
-/* ---- for the door of a messenger (gateway/telegram.c), which shows a person the notices of their
- * conversations. The terminal does not repeat a notice shown there. */
-#define DELIVERY_TELEGRAM_USER "telegram:" /* before the id of that person */
+/* ---- for the doors of messengers (gateway/door.c), which show a person the notices of their
+ * conversations. The terminal does not repeat a notice shown there. `door` is its place in the
+ * table of base/doors.h; its people are users "<name>:…". */
 struct notice;
 /* Sets the callback for new notices; NULL: none. */
-void delivery_watch(struct core *c, void (*fresh)(void *user), void *user);
+void delivery_watch(struct core *c, unsigned door, void (*fresh)(void *user), void *user);
 /* Ava's turn in a conversation is over: its quotes are shown from now on. */
 void delivery_talked(struct core *c);
 /* The oldest notice not shown to this user, messages before quotes, and quotes before spawned runs;
  * *borrowed* until the loop turns. NULL: none. */
-const struct notice *delivery_next(struct core *c, const char *user);
+const struct notice *delivery_next(struct core *c, unsigned door, const char *user);
 /* Notes in `dr` that a notice was shown, or, with a `reason`, given up; the door adds its own state
  * to `dr`. false: settled already, and `dr` is unchanged. */
-bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason);
+bool delivery_showing(struct core *c, struct draft *dr, unsigned door, uint64_t lsn,
+		      const char *reason);
 /* `written`: the commit of delivery_showing's draft is on disk. */
-void delivery_shown(struct core *c, uint64_t lsn, bool written);
+void delivery_shown(struct core *c, unsigned door, uint64_t lsn, bool written);
 
 /* ---- inside of delivery: delivery.c, channel.c, and the channels notify.c and otel.c */
 
 #define DELIVERY_TERMINAL  1u
 #define DELIVERY_NOTIFY    2u
-#define DELIVERY_TELEGRAM  4u
-#define DELIVERY_OTEL      8u
-#define DELIVERY_NCHANNELS 4
+#define DELIVERY_OTEL      4u
+#define DELIVERY_DOOR      8u /* shifted by its place in the table of doors */
+#define DELIVERY_NCHANNELS (3 + DOORS_N)
 
 #define DELIVERY_SESSION_MAX 200 /* open notices of one conversation */
 #define DELIVERY_NOTIFY_MAX  1000
@@ -103,8 +105,10 @@ struct delivery {
 	uint64_t settled; /* the last process settled all notices up to it that are not open */
 	struct channel *channels[DELIVERY_NCHANNELS]; /* NULL: not called, or not set */
 	unsigned called;                              /* channels that are */
-	void (*watch)(void *user);
-	void *watch_user;
+	struct delivery_watcher {
+		void (*fresh)(void *user);
+		void *user;
+	} watchers[DOORS_N];
 };
 
 static inline unsigned delivery_bit(unsigned channel)

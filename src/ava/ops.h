@@ -15,6 +15,7 @@
 
 #include <ava.h>
 #include "base/buf.h"
+#include "base/doors.h"
 #include "base/id.h"
 #include "base/list.h"
 #include "subagent/spec.h"       /* struct op_spawn */
@@ -139,12 +140,12 @@ typedef void (*op_steered_fn)(int rv, const struct op_steered *s, const struct a
  * AVA_EINVAL; AVA_EDENIED. */
 void ops_steer(struct core *c, const struct op_steer *s, op_steered_fn done, void *user);
 
-/* POST /telegram: requests to the door of the messenger. */
-struct core_telegram {
-	const char *cwd; /* folder of a paired person's conversations; "" or NULL: no files */
-	bool pair;       /* make a code that pairs one person */
-	bool listen;     /* listen again, after another program read the bot's updates */
-	int64_t unpair;  /* id of a person to be unpaired; 0: none */
+/* POST /doors/{name}: requests to the door of a messenger. */
+struct core_pairing {
+	const char *cwd;    /* folder of a paired person's conversations; "" or NULL: no files */
+	bool pair;          /* make a code that pairs one person */
+	bool listen;        /* listen again, after another program read what was said to us */
+	const char *unpair; /* id of a person to be unpaired; "" or NULL: none */
 };
 
 /* POST /login: texts of a page (gateway/web_keys.h), *borrowed*. */
@@ -170,11 +171,13 @@ struct core_service {
 		     struct ava_error *err);
 	int (*mcp)(bool renew, struct buf *json, void *web, struct ava_error *err);
 	void *web;
-	/* The door of the messenger: answers `reply` when the change is on disk, and writes its
-	 * state into an open object. NULL: no such door. */
-	void (*telegram)(const struct core_telegram *what, struct verb_reply *reply, void *door);
-	void (*telegram_state)(struct jw *w, void *door);
-	void *telegram_door;
+	/* The doors of messengers, by the table in base/doors.h: answers `reply` when the change
+	 * is on disk, and writes its state into an open object. NULL: no such door. */
+	struct core_messenger {
+		void (*ask)(const struct core_pairing *what, struct verb_reply *reply, void *door);
+		void (*state)(struct jw *w, void *door);
+		void *door;
+	} messengers[DOORS_N];
 	/* Address of the loopback port, "" while it is not open, and why it is not. */
 	char web_url[40], web_problem[512];
 	struct core_door {

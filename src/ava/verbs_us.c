@@ -81,6 +81,28 @@ static void write_journal(struct jw *w, struct core *c)
 	jw_end(w);
 }
 
+static const struct us_door {
+	const char *name, *secret;
+} us_doors[DOORS_N] = {
+#define X(name, title, secret, ...) {#name, secret},
+	DOORS(X)
+#undef X
+};
+
+/* The state of each messenger whose secret is set. */
+static void write_messengers(struct jw *w, struct core *c)
+{
+	for (size_t i = 0; i < DOORS_N; i++) {
+		const struct core_messenger *m = &core_service(c)->messengers[i];
+
+		if (!m->ask)
+			continue;
+		jw_object(w, us_doors[i].name);
+		m->state(w, m->door);
+		jw_end(w);
+	}
+}
+
 /* The doors that ask the daemon; one that nobody has asked by is left out. The messenger, which
  * asks by itself, is told apart. */
 static const char *const doors[CORE_NDOORS] = {"terminal", "libava", "acp", "mcp", "web"};
@@ -167,11 +189,7 @@ static void verb_health(struct verb_call *v)
 	jw_end(&a.w);
 	otel_health(c, &a.w);
 	write_doors(&a.w, c);
-	if (s->telegram) {
-		jw_object(&a.w, "telegram");
-		s->telegram_state(&a.w, s->telegram_door);
-		jw_end(&a.w);
-	}
+	write_messengers(&a.w, c);
 	write_work(&a.w, c);
 	write_journal(&a.w, c);
 	verb_send(&a, 200);
@@ -310,33 +328,40 @@ static void verb_mcp(struct verb_call *v)
 			   &err);
 }
 
-/* ---- POST /telegram */
+/* ---- POST /doors/{name} */
 
-static const struct arg telegram_args[] = {
-	{"pair", ARG_FLAG, offsetof(struct core_telegram, pair)},
-	{"cwd", ARG_SAID, offsetof(struct core_telegram, cwd), .most = 4095},
-	{"unpair", ARG_COUNT, offsetof(struct core_telegram, unpair), 1, INT64_C(1) << 52},
-	{"listen", ARG_FLAG, offsetof(struct core_telegram, listen)},
+static const struct arg pairing_args[] = {
+	{"pair", ARG_FLAG, offsetof(struct core_pairing, pair)},
+	{"cwd", ARG_SAID, offsetof(struct core_pairing, cwd), .most = 4095},
+	{"unpair", ARG_SAID, offsetof(struct core_pairing, unpair), .most = 255},
+	{"listen", ARG_FLAG, offsetof(struct core_pairing, listen)},
 	{NULL},
 };
 
-static void verb_telegram(struct verb_call *v)
+static void verb_pairing(struct verb_call *v)
 {
-	const struct core_service *s = core_service(v->core);
-	struct core_telegram what = {0};
+	const struct core_messenger *m;
+	struct core_pairing what = {0};
 	struct ava_error err = {0};
+	size_t i = 0;
 
 	if (!verb_args(v, &what))
 		return;
-	if (s->telegram)
-		s->telegram(&what, v->reply, s->telegram_door);
+	while (i < DOORS_N && strcmp(us_doors[i].name, v->id) != 0)
+		i++;
+	m = i < DOORS_N ? &core_service(v->core)->messengers[i] : NULL;
+	if (m && m->ask) {
+		m->ask(&what, v->reply, m->door);
+		return;
+	}
+	if (m)
+		err_set(&err, AVA_EUNSUPPORTED,
+			"there is no such door: write %s=... into the file env beside "
+			"config.yaml (chmod 600) and restart the daemon",
+			us_doors[i].secret);
 	else
-		verb_fail(v->reply,
-			  err_set(&err, AVA_EUNSUPPORTED,
-				  "there is no bot: write TELEGRAM_BOT_TOKEN=... into the file env "
-				  "beside "
-				  "config.yaml (chmod 600) and restart the daemon"),
-			  &err);
+		err_set(&err, AVA_ENOENT, "there is no door of that name");
+	verb_fail(v->reply, err.code, &err);
 }
 
 /* ---- GET /logs */
@@ -683,7 +708,7 @@ const struct verb verbs_about_us[] = {
 	{"POST", "/api/v1/dashboard", verb_dashboard, dashboard_args, false},
 	{"POST", "/api/v1/login", verb_login, login_args, false},
 	{"POST", "/api/v1/mcp-token", verb_mcp, mcp_args, false},
-	{"POST", "/api/v1/telegram", verb_telegram, telegram_args, false},
+	{"POST", "/api/v1/doors/{id}", verb_pairing, pairing_args, false},
 	{"POST", "/api/v1/shutdown", verb_shutdown, shutdown_args, false},
 	{NULL},
 };

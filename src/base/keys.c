@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/doors.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -31,14 +32,24 @@
 #define PAIRS_MAX 64
 
 const char *const keys_known[] = {
-	"ANTHROPIC_API_KEY",  "OPENROUTER_API_KEY",
-	"OPENAI_API_KEY",     "AVA_LOCAL_API_KEY",
-	"ANTHROPIC_BASE_URL", "OPENROUTER_BASE_URL",
-	"OPENAI_BASE_URL",    "AVA_LOCAL_BASE_URL",
-	"AVA_LOCAL_MODEL",    "OTEL_EXPORTER_OTLP_HEADERS",
-	"BRAVE_API_KEY",      "BRAVE_BASE_URL",
-	"TAVILY_API_KEY",     "TAVILY_BASE_URL",
-	"TELEGRAM_BOT_TOKEN", NULL,
+	"ANTHROPIC_API_KEY",
+	"OPENROUTER_API_KEY",
+	"OPENAI_API_KEY",
+	"AVA_LOCAL_API_KEY",
+	"ANTHROPIC_BASE_URL",
+	"OPENROUTER_BASE_URL",
+	"OPENAI_BASE_URL",
+	"AVA_LOCAL_BASE_URL",
+	"AVA_LOCAL_MODEL",
+	"OTEL_EXPORTER_OTLP_HEADERS",
+	"BRAVE_API_KEY",
+	"BRAVE_BASE_URL",
+	"TAVILY_API_KEY",
+	"TAVILY_BASE_URL",
+#define X(name, title, secret, ...) secret,
+	DOORS(X)
+#undef X
+		NULL,
 };
 
 static struct {

@@ -18,7 +18,7 @@
 #include "cli/term.h"
 
 static const struct command *const commands[] = {
-#define X(name) &cmd_##name,
+#define X(name, ...) &cmd_##name,
 	COMMANDS(X)
 #undef X
 };

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/doors.h"
 #include "cli/opts.h"
 
 enum cli_exit {
@@ -72,7 +73,7 @@ struct command {
 	X(restart)                                                                                 \
 	X(acp)                                                                                     \
 	X(dashboard)                                                                               \
-	X(telegram)                                                                                \
+	DOORS(X) /* ava telegram, … */                                                           \
 	X(doctor)                                                                                  \
 	X(hook)                                                                                    \
 	X(hooks)                                                                                   \
@@ -83,7 +84,7 @@ struct command {
 	X(logs_head)                                                                               \
 	X(logs_reindex)
 
-#define X(name) extern const struct command cmd_##name;
+#define X(name, ...) extern const struct command cmd_##name;
 COMMANDS(X)
 #undef X
 /* NULL after saying that there is none, and which one is near. `more` (NULL: none): the word

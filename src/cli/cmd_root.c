@@ -33,6 +33,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/doors.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/keys.h"
@@ -757,10 +758,17 @@ static void root_check_services(struct root_doctor *d)
 			   json_str(row, "detail"));
 }
 
+static void check_messenger(struct root_doctor *d, const char *name, const json_t *door)
+{
+	char line[SHOW_DOOR_MAX];
+
+	if (door)
+		root_check(d, name, !json_str(door, "problem")[0], "%s", show_door(door, line));
+}
+
 static void check_health(struct root_doctor *d)
 {
-	const json_t *door = json_object_get(d->health, "telegram"),
-		     *web = json_object_get(d->health, "web");
+	const json_t *web = json_object_get(d->health, "web");
 	const char *url = json_str(web, "url"), *closed = json_str(web, "problem");
 	const char *version = json_str(d->health, "version"),
 		   *problem = json_str(d->health, "problem");
@@ -775,12 +783,9 @@ static void check_health(struct root_doctor *d)
 		   json_str(d->health, "control_group"));
 	if (url[0] != '\0' || closed[0] != '\0')
 		root_check(d, "page", closed[0] == '\0', "%s", closed[0] != '\0' ? closed : url);
-	if (door != NULL)
-		root_check(d, "telegram", json_str(door, "problem")[0] == '\0',
-			   "%s: @%s, %zu paired%s%s", json_str(door, "state"),
-			   json_str(door, "bot"), json_array_size(json_object_get(door, "paired")),
-			   json_str(door, "problem")[0] != '\0' ? "; " : "",
-			   json_str(door, "problem"));
+#define X(name, ...) check_messenger(d, #name, json_object_get(d->health, #name));
+	DOORS(X)
+#undef X
 	root_check(d, "model", true, "%s%s%s", json_str(d->health, "model"),
 		   json_str(d->health, "model_why")[0] != '\0' ? ": " : "",
 		   json_str(d->health, "model_why"));

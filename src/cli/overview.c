@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/doors.h"
 #include "base/rights_words.h"
 #include "base/util.h"
 #include "cli/api.h"
@@ -113,15 +114,6 @@ static void otel_line(const json_t *otel)
 	      problem[0] != '\0' ? "; " : "", problem);
 }
 
-static void telegram_line(const json_t *door)
-{
-	const char *name = json_str(door, "bot"), *problem = json_str(door, "problem");
-
-	linef("telegram%s%s: %s, %zu paired%s%s", name[0] != '\0' ? " @" : "", name,
-	      json_str(door, "state"), json_array_size(json_object_get(door, "paired")),
-	      problem[0] != '\0' ? "; " : "", problem);
-}
-
 /* The web page's address and the other clients. */
 static void doors_line(const json_t *health)
 {
@@ -145,6 +137,7 @@ static void doors_line(const json_t *health)
 
 static void head(const json_t *health)
 {
+	char line[SHOW_DOOR_MAX];
 	const json_t *slots = json_object_get(health, "slots");
 	const json_t *today = json_object_get(health, "today");
 	int64_t total = json_get_int(json_object_get(health, "runs"), "total", 0);
@@ -168,8 +161,11 @@ static void head(const json_t *health)
 	if (json_object_get(health, "otel") != NULL)
 		otel_line(json_object_get(health, "otel"));
 	doors_line(health);
-	if (json_object_get(health, "telegram") != NULL)
-		telegram_line(json_object_get(health, "telegram"));
+#define X(name, ...)                                                                               \
+	if (json_object_get(health, #name) != NULL)                                                \
+		linef(#name ": %s", show_door(json_object_get(health, #name), line));
+	DOORS(X)
+#undef X
 	if (problem[0] != '\0')
 		linef("problem: %s", problem);
 }

@@ -508,6 +508,16 @@ static void summary_of(FILE *f, const json_t *result)
 	fputc('\n', f);
 }
 
+const char *show_door(const json_t *door, char out[SHOW_DOOR_MAX])
+{
+	const char *who = json_str(door, "bot"), *problem = json_str(door, "problem");
+
+	snprintf(out, SHOW_DOOR_MAX, "%s: %s%.200s, %zu paired%s%.320s", json_str(door, "state"),
+		 who[0] && who[0] != '@' ? "@" : "", who,
+		 json_array_size(json_object_get(door, "paired")), problem[0] ? "; " : "", problem);
+	return out;
+}
+
 /* Changes that a run proposes (member "patch" of its result). A model chose the paths: they are
  * shown as text of unknown origin, each on a line of its own. Members that are not there count as
  * nothing, so that a result of another version is shown as far as it goes. */

@@ -57,6 +57,10 @@ struct column {
 /* Print to stdout. An exit code. */
 int show_table(const struct column *columns, size_t n, const json_t *rows);
 
+#define SHOW_DOOR_MAX 600
+/* "serving: @ava_bot, 1 paired": a messenger's door, in `out`, which is returned. */
+const char *show_door(const json_t *door, char out[SHOW_DOOR_MAX]);
+
 /* A proposal's quote, whole, with its folder; without the question at its end. */
 void show_proposal(FILE *f, const json_t *proposal);
 /* Summary, findings, caveats, totals. */

@@ -32,9 +32,9 @@
 #include "base/sys.h"
 #include "base/unix_sock.h"
 #include "exec/cgroup.h"
+#include "gateway/doors.h"
 #include "gateway/mcp.h"
 #include "gateway/routes.h"
-#include "gateway/telegram.h"
 #include "gateway/web.h"
 #include "journal/index.h"
 #include "net/http_server.h"
@@ -55,7 +55,7 @@ struct daemon {
 	struct http_server *http;
 	struct routes routes;
 	struct web *web;
-	struct telegram *telegram; /* NULL: no token is set */
+	struct doors doors;
 	struct os_signal *signals[3];
 	struct os_timer *tick;
 	int64_t idle_since_ms; /* monotonic; 0: the daemon is not idle */
@@ -215,7 +215,7 @@ static void tick(void *user)
 	struct daemon *d = user;
 	int64_t now = os_now_ms(d->h.loop), limit = d->h.config.settings.idle_exit_s * 1000;
 	bool alone = http_server_connections(d->http) + web_connections(d->web) == 0;
-	bool idle = core_idle(d->h.core) && alone && !telegram_serves(d->telegram);
+	bool idle = core_idle(d->h.core) && alone && !doors_serve(&d->doors);
 
 	daemon_check_root(d);
 	if (!idle && now - d->indexed_ms >= INDEX_MS) {
@@ -341,8 +341,7 @@ static int daemon_start(struct daemon *d, struct ava_error *err)
 	if (rv == 0)
 		rv = start_http(d, err);
 	if (rv == 0)
-		rv = telegram_new(&d->telegram, d->h.core, d->h.config.telegram, daemon_log_line, d,
-				  err);
+		rv = doors_open(&d->doors, d->h.core, &d->h.config, daemon_log_line, d, err);
 	if (rv == 0) {
 		log_model(d, o.model);
 		d->indexed_ms = os_now_ms(d->h.loop);
@@ -353,7 +352,7 @@ static int daemon_start(struct daemon *d, struct ava_error *err)
 
 static void daemon_close(struct daemon *d)
 {
-	telegram_free(d->telegram);
+	doors_close(&d->doors);
 	web_free(d->web);
 	http_server_stop(d->http);
 	house_stop(&d->h); /* signals are still ours */

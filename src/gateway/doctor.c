@@ -24,7 +24,7 @@
 #include "codec/redact.h"
 #include "exec/child.h"
 #include "exec/sandbox.h"
-#include "gateway/telegram_api.h"
+#include "gateway/doors.h"
 #include "gateway/trial.h"
 #include "net/http_client.h"
 #include "os/loop.h"
@@ -457,6 +457,12 @@ static void check_search(struct doctor_state *d)
 			    "or TAVILY_API_KEY in the file env beside it");
 }
 
+/* Only secrets are checked here; the daemon knows how its doors are. */
+static void door_wrong(const char *door, const char *why, void *d)
+{
+	doctor_check(d, door, false, "%s", why);
+}
+
 static void check_otel(struct doctor_state *d)
 {
 	const char *why = d->otel_err.code != 0 ? d->otel_err.text : d->otel.reason;
@@ -836,10 +842,9 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	struct os_loop *loop = os_loop_new(err);
 	struct http_client *client = loop ? http_client_new(loop, err) : NULL;
 	const char *forced = getenv("AVA_MODEL");
-	struct ava_error unset = {0}, unresolved;
+	struct ava_error unresolved;
 	struct model m;
 	const char *why;
-	int64_t bot;
 
 	if (!client) {
 		if (loop)
@@ -869,8 +874,7 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 		doctor_check(d, "default", true, "%s: %s", m.id,
 			     forced ? "AVA_MODEL says so" : why);
 	check_otel(d);
-	if (!tg_token(&bot, &unset) && unset.code != 0) /* only the daemon knows the door's state */
-		doctor_check(d, "telegram", false, "%s", unset.text);
+	doors_check(&d->config, door_wrong, d);
 	doctor_check_services(d, forced);
 	check_models(d, NULL, forced, check_form);
 	check_models(d, NULL, forced, try_model);

@@ -1,464 +1,319 @@
 /* See telegram.h.
  *
- *   getUpdates ─► an update ─► a verb ─► telegram.json ─► the next one, at last getUpdates again
- *   notices (ava/delivery.h), cards ─► a chat's line ─► sendMessage ─► telegram.json, delivery.json
- *
- * Updates are carried out one at a time. The service is told that it may forget one (by the
- * offset of the next getUpdates) only when its effect and then our state are on disk. One that
- * comes again after a crash has the request id that it had, so that the verb gives the answer it
- * gave; a press of a button finds what it asks for answered. A notice is settled in the commit
- * that keeps its card, when its last message was taken: a crash in between repeats the notice, with
- * the same id, and never loses it.
- *
- * Cards are not kept up to date by events: a due card (a quote, the line of a run) asks its verb
- * for the present state, and is edited when its text would differ. So a restart has nothing to
- * catch up with.
- *
- * What can fail: the service, in the ways of enum tg_verdict; the disk (the update waits); memory
- * (later); a person who blocks the bot (nothing is sent until they write). A stranger gets no
- * answer and has no effect but tries at a code, while one is open. */
+ * Happy path: POST /bot<token>/<method> with a JSON object, answered {"ok":true,"result":…}.
+ * What can fail: the way to the service (later), and errors of the service, by `description` and
+ * status. 400 "message is not modified" is a success. A wrong token is 401 or 404.
+ * An answer that is no JSON is a proxy's, whatever its status: later. */
 #include "gateway/telegram.h"
 
 #include <ava.h>
+#include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ava/delivery.h"
-#include "ava/ops.h"
-#include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "gateway/telegram_door.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "codec/json.h"
 
+#define TOKEN_NAME  "TELEGRAM_BOT_TOKEN"
+#define OWN_URL     "https://api.telegram.org" /* without telegram.url */
+#define TOKEN_MAX   200
 #define UPDATES_MAX 40 /* updates in an answer: all parts of a text fit */
+#define BAD_TOKEN                                                                                  \
+	"the token is not good any more: write the bot's new one into the file env and restart "   \
+	"the daemon"
 
-static const char *const state_names[DOOR_NSTATES] = {"starting", "serving", "not listening",
-						      "closed"};
+/* ---- who we are */
 
-void tg_wake(void *user)
+static int telegram_access(struct door_access *out, const char *url, struct ava_error *err)
 {
-	struct telegram *t = user;
+	const char *token = door_secret(TOKEN_NAME, err);
+	size_t digits = token ? strspn(token, "0123456789") : 0, len = token ? strlen(token) : 0;
 
-	os_defer(t->core->loop, &t->pump);
+	if (!token)
+		return err->code ? err->code : AVA_ENOENT;
+	for (size_t i = digits + 1; i < len; i++)
+		if (!isalnum((unsigned char)token[i]) && token[i] != '_' && token[i] != '-')
+			len = 0;
+	if (digits == 0 || digits > 16 || len >= TOKEN_MAX || len < digits + 20 ||
+	    token[digits] != ':')
+		return err_set(err, AVA_EINVAL,
+			       TOKEN_NAME
+			       " is no token of a bot (digits, a colon, letters): copy it again "
+			       "from @BotFather");
+	snprintf(out->url, sizeof(out->url), "%s", *url ? url : OWN_URL);
+	snprintf(out->prefix, sizeof(out->prefix), "/bot%s/", token);
+	snprintf(out->account, sizeof(out->account), "%" PRId64, (int64_t)strtoll(token, NULL, 10));
+	return 0;
 }
 
-int64_t tg_now(const struct telegram *t)
+/* The token tells our id; here is the name that people see. */
+static void telegram_who(const json_t *result, char id[DOOR_ID_MAX], char name[64])
 {
-	return os_now_ms(t->core->loop);
+	id[0] = '\0';
+	snprintf(name, 64, "%s", json_str(result, "username"));
 }
 
-/* ---- how the door is */
+/* ---- answers */
 
-void tg_log(struct telegram *t, const char *fmt, ...)
+static const struct telegram_meaning {
+	int status; /* 0: any other of 400 to 499 */
+	enum door_verdict verdict;
+	const char *what;
+} meanings[] = {
+	{429, DOOR_SLOW, "Telegram asks to wait"},
+	{401, DOOR_REVOKED, BAD_TOKEN},
+	{404, DOOR_REVOKED, BAD_TOKEN},
+	{403, DOOR_BLOCKED, "the person has blocked the bot"},
+	{409, DOOR_CONFLICT,
+	 "another program reads what is said to this bot: stop it, or give ava a bot of its own, "
+	 "then run `ava telegram listen`"},
+	{0, DOOR_REFUSED, "Telegram refuses it"},
+};
+
+void telegram_judge(int status, const char *body, size_t len, json_t **doc, struct door_answer *out)
 {
-	char line[600] = "telegram: ";
-	va_list ap;
+	const struct telegram_meaning *m = meanings;
+	const char *told;
+	char what[60];
+	int64_t after_s;
 
-	va_start(ap, fmt);
-	vsnprintf(line + strlen(line), sizeof(line) - strlen(line), fmt, ap);
-	va_end(ap);
-	t->log(line, t->log_user);
-}
-
-/* "": there is none. */
-static void problem(struct telegram *t, const char *why)
-{
-	if (strcmp(t->problem, why) != 0 && why[0])
-		tg_log(t, "%s", why);
-	snprintf(t->problem, sizeof(t->problem), "%.300s", why);
-}
-
-void tg_close(struct telegram *t, enum tg_door state, const char *why)
-{
-	t->state = state;
-	problem(t, why);
-}
-
-static void write_state(struct jw *w, void *user)
-{
-	const struct telegram *t = user;
-
-	jw_str(w, "state", state_names[t->state]);
-	jw_str(w, "bot", t->name);
-	jw_str(w, "problem", t->problem);
-	jw_array(w, "paired");
-	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
-		const struct tg_chat *c = &t->kept.chats[i];
-
-		if (c->id == 0)
-			continue;
-		jw_object(w, NULL);
-		jw_int(w, "id", c->id);
-		jw_str(w, "name", c->name);
-		jw_str(w, "cwd", c->cwd);
-		jw_str(w, "session_id", c->session);
-		jw_bool(w, "blocked", c->blocked);
-		jw_end(w);
-	}
-	jw_end(w);
-}
-
-static void tell_state(struct telegram *t, struct verb_reply *reply, const struct ava_error *err,
-		       const char *code)
-{
-	struct verb_answer a;
-
-	if (!verb_begin(&a, reply, err->code, err))
-		return;
-	jw_object(&a.w, NULL);
-	write_state(&a.w, t);
-	if (code) {
-		jw_str(&a.w, "code", code);
-		jw_int(&a.w, "seconds", TG_CODE_MS / 1000);
-	}
-	verb_send(&a, 200);
-}
-
-/* ---- the state, on disk */
-
-static struct tg_chat *line_told(struct telegram *t)
-{
-	for (size_t i = 0; i < TG_CHATS_MAX; i++)
-		if (t->kept.chats[i].told)
-			return &t->kept.chats[i];
-	return NULL;
-}
-
-/* Answer an unpairing: it is on disk, or may not last. */
-static void unpaired(struct telegram *t, int rv)
-{
-	struct ava_error err = {0};
-
-	if (rv != 0)
-		err_set(&err, rv, "it could not be saved (%s): ask again", ava_strerror(rv));
-	tell_state(t, t->unpairing, &err, NULL);
-	t->unpairing = NULL;
-}
-
-static void telegram_saved(int rv, void *user)
-{
-	struct tg_saving *s = user;
-	struct telegram *t = s->t;
-	struct tg_chat *l = t ? line_told(t) : NULL;
-
-	if (!t) {
-		free(s);
-		return;
-	}
-	s->busy = false;
-	if (s->lsn > 0)
-		delivery_shown(t->core, s->lsn, rv == 0);
-	if (l && l->telling == s->lsn && rv == 0)
-		tg_told_over(l);
-	if (rv != 0) {
-		t->dirty = true;
-		t->save_due_ms = tg_now(t) + TG_DISK_MS;
-	}
-	if (t->unpairing && (rv != 0 || !t->dirty))
-		unpaired(t, rv);
-	tg_wake(t);
-}
-
-/* Write a changed state to disk, and settle a notice that was told in the same commit. */
-static void save(struct telegram *t)
-{
-	struct tg_chat *l = line_told(t);
-	struct draft *d;
-	struct buf *part;
-	int rv;
-
-	if ((!t->dirty && !l) || t->saving->busy || tg_now(t) < t->save_due_ms)
-		return;
-	t->saving->busy = true;
-	t->saving->lsn = 0;
-	t->dirty = false;
-	d = draft_new(&t->core->book);
-	part = d ? draft_part(d, DRAFT_PUT, TG_STATE) : NULL;
-	if (part)
-		tg_state_write(&t->kept, part);
-	if (d && l) {
-		if (delivery_showing(t->core, d, l->telling, l->reason[0] ? l->reason : NULL))
-			t->saving->lsn = l->telling;
-		else /* the notice was answered already */
-			tg_told_over(l);
-	}
-	rv = d ? draft_commit(d, JOURNAL_NOW, telegram_saved, t->saving, NULL) : AVA_ENOMEM;
-	if (rv != 0)
-		telegram_saved(rv, t->saving);
-}
-
-/* ---- verbs */
-
-static void telegram_answered(struct verb_reply *reply, int status, const struct buf *json,
-			      const struct ava_error *err)
-{
-	struct tg_asking *a = CONTAINER_OF(reply, struct tg_asking, reply);
-	json_t *answer = a->t && json ? json_parse(json->data, json->len, NULL) : NULL;
-
-	list_del(&a->node);
-	a->status = answer || !json ? status : 500;
-	a->answer = answer;
-	a->why = !json    ? err->text
-		 : answer ? json_str(json_object_get(answer, "error"), "message")
-			  : "out of memory";
-	if (a->t)
-		a->then(a->t, a);
-	json_decref(answer);
-	free(a);
-}
-
-void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
-	    const char *path_fmt, ...)
-{
-	struct caller caller = {.channel = "telegram", .trust = CALLER_OWNER};
-	struct tg_asking *a = malloc(sizeof(*a)), failed = *like;
-	char path[200], id[64], allowed[64];
-	const struct verb *verb;
-	va_list ap;
-
-	va_start(ap, path_fmt);
-	vsnprintf(path, sizeof(path), path_fmt, ap);
-	va_end(ap);
-	verb = verbs_find(method, path, id, allowed);
-	if (!a || !verb) {
-		free(a);
-		failed.status = verb ? 500 : 404;
-		failed.why = verb ? "out of memory" : "there is no such thing";
-		like->then(t, &failed);
+	*out = (struct door_answer){.verdict = DOOR_OK};
+	*doc = json_read_others(body, len, NULL);
+	told = json_str(*doc, "description");
+	after_s = json_get_int(json_object_get(*doc, "parameters"), "retry_after", 0);
+	if (status == 200 && json_get_bool(*doc, "ok", false)) {
+		out->result = json_object_get(*doc, "result");
+	} else if (status == 400 && strstr(told, "message is not modified")) {
+		out->result = NULL;
+	} else if (!*doc || status < 400 || status >= 500) {
+		snprintf(what, sizeof(what), "Telegram answers %d%s", status,
+			 *doc ? "" : ", and not in JSON");
+		door_answer_why(out, DOOR_LATER, what, told);
 	} else {
-		*a = *like;
-		a->reply = (struct verb_reply){.done = telegram_answered};
-		a->t = t;
-		a->reads = strcmp(method, "GET") == 0;
-		list_add(&t->askings, &a->node);
-		snprintf(a->user, sizeof(a->user), DELIVERY_TELEGRAM_USER "%" PRId64, a->chat);
-		caller.user = a->user;
-		verbs_call(t->core, verb, &caller, id, args, &a->reply);
+		while (m->status != 0 && m->status != status)
+			m++;
+		door_answer_why(out, m->verdict, m->what, m->verdict == DOOR_REVOKED ? "" : told);
+		if (m->verdict == DOOR_SLOW)
+			door_answer_slow(out, MIN(MAX(after_s, INT64_C(0)), INT64_C(86400)) * 1000);
 	}
-	json_decref(args);
 }
 
-/* ---- listening */
+/* ---- calls */
 
-static void polled(struct tg_call *call, const struct tg_answer *a)
+static json_int_t number_of(const char *id)
 {
-	struct telegram *t = call->user;
-
-	tg_wake(t);
-	if (a->verdict == TG_CONFLICT || a->verdict == TG_REVOKED) {
-		tg_close(t, a->verdict == TG_CONFLICT ? DOOR_DEAF : DOOR_CLOSED, a->why);
-		return;
-	}
-	problem(t, a->why);
-	if (a->verdict != TG_OK)
-		return;
-	if (t->state == DOOR_STARTING) {
-		snprintf(t->name, sizeof(t->name), "%s", json_str(a->result, "username"));
-		t->state = DOOR_SERVING;
-		return;
-	}
-	t->updates = json_incref((json_t *)a->result);
-	t->at = 0;
+	return strtoll(id, NULL, 10);
 }
 
-static void listen_on(struct telegram *t, int64_t *next_ms)
+/* Previews would fetch what stands in it. `markup` is *taken*; NULL: none. */
+static json_t *telegram_text(const struct door_task *t, json_t *markup)
 {
-	int64_t offset = tg_offset(&t->kept, clock_wall_ms()), now = tg_now(t);
-	bool starting = t->state == DOOR_STARTING;
-	struct buf body;
+	return json_pack("{s:I,s:o,s:{s:b},s:o*}", "chat_id", number_of(t->room), "text",
+			 json_stringn_nocheck(t->text, t->len), "link_preview_options",
+			 "is_disabled", 1, "reply_markup", markup);
+}
+
+static json_t *buttons_of(const struct door_card *c)
+{
+	const struct door_kind *kind;
+	json_t *row;
+
+	if (!c)
+		return NULL;
+	if (c->kind == DOOR_CHANGE)
+		return json_pack("{s:b}", "force_reply", 1);
+	kind = &door_kinds[c->kind];
+	row = json_array();
+	for (size_t i = 0; i < door_card_buttons(c); i++) {
+		char data[DOOR_NONCE_LEN + 8];
+
+		snprintf(data, sizeof(data), "v1:%s:%c", c->nonce, kind->letters[i]);
+		json_array_append_new(row, json_pack("{s:s,s:s}", "text", kind->labels[i],
+						     "callback_data", data));
+	}
+	return json_pack("{s:[o]}", "inline_keyboard", row);
+}
+
+static void telegram_document(const struct door_task *t, struct door_request *r)
+{
+	char boundary[DOOR_NONCE_LEN + 1];
+
+	door_nonce(boundary);
+	snprintf(r->type, sizeof(r->type), "multipart/form-data; boundary=%s", boundary);
+	buf_addf(&r->body,
+		 "--%s\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n%s\r\n"
+		 "--%s\r\nContent-Disposition: form-data; name=\"caption\"\r\n\r\n",
+		 boundary, t->room, boundary);
+	buf_add(&r->body, t->text,
+		door_cut(t->text, strcspn(t->text, "\n"), door_wire_telegram.caption_units));
+	buf_addf(&r->body,
+		 "\r\n--%s\r\nContent-Disposition: form-data; name=\"document\"; "
+		 "filename=\"ava-%" PRIu64 ".txt\"\r\nContent-Type: text/plain; "
+		 "charset=utf-8\r\n\r\n",
+		 boundary, t->lsn);
+	buf_add(&r->body, t->text, t->len);
+	buf_addf(&r->body, "\r\n--%s--\r\n", boundary);
+}
+
+/* Arguments of a call; NULL: no memory. */
+static json_t *telegram_args(const struct door_task *t)
+{
 	json_t *args;
 
-	if (t->poll.busy || t->updates || t->hand.busy || !tg_kept(t) || t->state > DOOR_SERVING)
-		return;
-	/* A service that answers polls at once, or with old updates, is not asked without a
-	 * pause. */
-	if (t->asked == offset)
-		t->poll.next_ms = MAX(t->poll.next_ms, t->poll_began_ms + TG_PAUSE_MS);
-	if (now < t->poll.next_ms) {
-		*next_ms = MIN(*next_ms, t->poll.next_ms);
-		return;
+	switch (t->op) {
+	case DOOR_WHO:
+		return json_object();
+	case DOOR_POLL:
+		return json_pack("{s:I,s:i,s:i,s:[ss]}", "offset",
+				 (json_int_t)door_offset(t->kept, clock_wall_ms()), "timeout",
+				 t->wait_s, "limit", UPDATES_MAX, "allowed_updates", "message",
+				 "callback_query");
+	case DOOR_SEND:
+		return telegram_text(t, buttons_of(t->card));
+	case DOOR_EDIT:
+		args = telegram_text(t, buttons_of(t->card));
+		json_object_set_new(args, "message_id", json_integer(number_of(t->message)));
+		return args;
+	case DOOR_BARE:
+		return json_pack("{s:I,s:I}", "chat_id", number_of(t->room), "message_id",
+				 number_of(t->message));
+	case DOOR_TOAST:
+		return json_pack("{s:s,s:o,s:b}", "callback_query_id", t->message, "text",
+				 json_stringn_nocheck(t->text, t->len), "show_alert", t->len > 0);
+	default:
+		return json_pack("{s:I,s:s}", "chat_id", number_of(t->room), "action", "typing");
 	}
-	t->poll_began_ms = now;
-	t->asked = starting ? -1 : offset;
-	args = starting ? json_object()
-			: json_pack("{s:I,s:i,s:i,s:[ss]}", "offset", (json_int_t)offset, "timeout",
-				    t->split.until_ms > 0 ? 0 : TG_POLL_S, "limit", UPDATES_MAX,
-				    "allowed_updates", "message", "callback_query");
-	buf_init(&body, 4096);
-	if (!args || json_dump(&body, args) != 0)
-		body.failed = true;
-	if (!tg_call(t->api, &t->poll, starting ? "getMe" : "getUpdates", &body, ""))
-		*next_ms = MIN(*next_ms, t->poll.next_ms);
+}
+
+static bool telegram_encode(const struct door_task *t, struct door_request *r)
+{
+	static const char *const methods[] = {
+		[DOOR_WHO] = "getMe",
+		[DOOR_POLL] = "getUpdates",
+		[DOOR_SEND] = "sendMessage",
+		[DOOR_EDIT] = "editMessageText",
+		[DOOR_BARE] = "editMessageReplyMarkup",
+		[DOOR_FILE] = "sendDocument",
+		[DOOR_TOAST] = "answerCallbackQuery",
+		[DOOR_TYPING] = "sendChatAction",
+	};
+	json_t *args;
+
+	if (t->op >= ARRAY_LEN(methods))
+		return false;
+	snprintf(r->path, sizeof(r->path), "%s", methods[t->op]);
+	if (t->op == DOOR_FILE) {
+		telegram_document(t, r);
+		return true;
+	}
+	args = telegram_args(t);
+	if (!args || json_dump(&r->body, args) != 0)
+		r->body.failed = true;
 	json_decref(args);
-	buf_fini(&body);
+	return true;
 }
 
-/* ---- the next step */
-
-static void telegram_pump(struct os_task *task)
+static void telegram_made(const json_t *result, char message[DOOR_ID_MAX])
 {
-	struct telegram *t = CONTAINER_OF(task, struct telegram, pump);
-	int64_t next = INT64_MAX, now = tg_now(t);
+	int64_t id = json_get_int(result, "message_id", 0);
 
-	save(t);
-	if (t->state != DOOR_CLOSED) {
-		tg_take_updates(t);
-		save(t);
-		listen_on(t, &next);
-		tg_show(t, &next);
-	}
-	if (t->save_due_ms > now && (t->dirty || line_told(t)))
-		next = MIN(next, t->save_due_ms);
-	if (t->hand.due_ms > now)
-		next = MIN(next, t->hand.due_ms);
-	if (next != INT64_MAX)
-		os_timer_set(t->timer, MAX(next - now, INT64_C(0)));
+	message[0] = '\0';
+	if (id > 0)
+		snprintf(message, DOOR_ID_MAX, "%" PRId64, id);
 }
 
-/* ---- the verb */
+/* ---- updates */
 
-static int unpair(struct telegram *t, int64_t id, struct ava_error *err)
+static json_t *telegram_updates(const json_t *result, char since[DOOR_ID_MAX])
 {
-	struct tg_chat *c = tg_chat(&t->kept, id);
-
-	/* A person unpaired just now may still be paired on disk. */
-	if (!c && !tg_kept(t)) {
-		tg_wake(t); /* write the state again at once */
-		return 0;
-	}
-	if (!c)
-		return err_set(err, AVA_ENOENT,
-			       "nobody with the id %" PRId64 " is paired: ava telegram lists them",
-			       id);
-	tg_line_clear(c);
-	for (size_t i = TG_CARDS_MAX; i-- > 0;)
-		if (t->kept.cards[i].chat == id)
-			tg_card_drop(&t->kept, &t->kept.cards[i]);
-	*c = (struct tg_chat){0};
-	list_init(&c->outs);
-	t->dirty = true;
-	tg_wake(t);
-	return 0;
+	since[0] = '\0';
+	return json_incref((json_t *)result);
 }
 
-static void telegram_do(const struct core_telegram *what, struct verb_reply *reply, void *user)
+static void telegram_id(char out[DOOR_ID_MAX], int64_t id)
 {
-	struct telegram *t = user;
-	struct ava_error err = {0};
-
-	if (what->unpair > 0 && t->unpairing)
-		err_set(&err, AVA_EBUSY, "another person is being unpaired: ask again");
-	else if (what->unpair > 0 && unpair(t, what->unpair, &err) == 0)
-		t->unpairing = reply;
-	else if (what->pair)
-		tg_pair(t, what->cwd, &err);
-	if (what->listen && t->state == DOOR_DEAF) {
-		t->state = DOOR_SERVING;
-		problem(t, "");
-		tg_wake(t);
-	}
-	if (t->unpairing != reply)
-		tell_state(t, reply, &err, what->pair ? t->code : NULL);
+	out[0] = '\0';
+	if (id > 0)
+		snprintf(out, DOOR_ID_MAX, "%" PRId64, id);
 }
 
-/* ---- life */
-
-int telegram_new(struct telegram **out, struct core *core, const char *url,
-		 void (*log)(const char *line, void *user), void *user, struct ava_error *err)
+/* The person who wrote a message; 0: none. Forwards and messages by way of bots are words of
+ * others, and count as nobody's. */
+static int64_t whose(const json_t *m, const json_t *from)
 {
-	struct core_service *service = core_service(core);
-	struct ava_error why = {0};
-	struct telegram *t;
-	int64_t bot = 0;
-	const char *token = tg_token(&bot, &why);
+	const json_t *chat = json_object_get(m, "chat");
+	int64_t id = json_get_int(from, "id", 0);
+	bool own = id > 0 && !json_get_bool(from, "is_bot", false) &&
+		   json_get_int(chat, "id", 0) == id &&
+		   strcmp(json_str(chat, "type"), "private") == 0 &&
+		   !json_object_get(m, "forward_origin") && !json_object_get(m, "forward_date") &&
+		   !json_object_get(m, "via_bot") && !json_object_get(m, "sender_chat");
 
-	*out = NULL;
-	if (!token && why.code == 0)
-		return 0;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	t->core = core;
-	t->log = log;
-	t->log_user = user;
-	list_init(&t->askings);
-	t->poll.done = polled;
-	t->poll.user = t;
-	os_task_init(&t->pump, telegram_pump);
-	t->timer = os_timer_new(core->loop, tg_wake, t);
-	t->saving = calloc(1, sizeof(*t->saving));
-	if (!t->timer || !t->saving) {
-		os_timer_free(t->timer);
-		free(t->saving);
-		free(t);
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	t->saving->t = t;
-	if (token && tg_state_load(&t->kept, core->root_fd, bot, &why) == 0)
-		t->api = tg_api_new(core->loop, url, token, &why);
-	if (!t->api)
-		tg_close(t, DOOR_CLOSED, why.text);
-	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
-		struct tg_chat *c = &t->kept.chats[i];
-
-		list_init(&c->outs);
-		if (c->id != 0 && !c->session[0]) {
-			tg_new_session(c);
-			t->dirty = true;
-		}
-	}
-	/* The time of the last edits is not known. */
-	for (size_t i = 0; i < TG_CARDS_MAX; i++)
-		t->kept.cards[i].due_ms = t->kept.cards[i].free_ms =
-			tg_now(t) + core->settings.telegram_edit_ms;
-	delivery_watch(core, tg_wake, t);
-	service->telegram = telegram_do;
-	service->telegram_state = write_state;
-	service->telegram_door = t;
-	*out = t;
-	tg_wake(t);
-	return 0;
+	return own ? id : 0;
 }
 
-bool telegram_serves(const struct telegram *t)
+static void telegram_read(const json_t *u, const struct door_state *kept, struct door_said *out)
 {
-	return t && t->state != DOOR_CLOSED;
-}
+	const json_t *q = json_object_get(u, "callback_query");
+	const json_t *m = json_object_get(q ? q : u, "message");
+	const json_t *from = json_object_get(q ? q : m, "from");
+	const json_t *before = json_object_get(m, "reply_to_message");
+	const char *data = json_str(q, "data");
 
-void telegram_free(struct telegram *t)
-{
-	struct core_service *service = t ? core_service(t->core) : NULL;
-
-	if (!t)
+	(void)kept;
+	snprintf(out->id, sizeof(out->id), "%" PRId64, json_get_int(u, "update_id", -1));
+	if (!door_is_number(out->id))
+		out->id[0] = '\0';
+	telegram_id(out->person, whose(m, from));
+	memcpy(out->room, out->person, sizeof(out->room));
+	if (!out->person[0])
 		return;
-	service->telegram = NULL;
-	service->telegram_door = NULL;
-	delivery_watch(t->core, NULL, NULL);
-	if (t->unpairing)
-		unpaired(t, AVA_EUNKNOWN);
-	t->saving->t = NULL; /* a commit under way frees it */
-	if (!t->saving->busy)
-		free(t->saving);
-	LIST_EACH (&t->askings, n, tmp) {
-		struct tg_asking *a = LIST_ENTRY(n, struct tg_asking, node);
-
-		list_del(&a->node);
-		a->t = NULL;
-		if (a->reply.give_up) {
-			a->reply.give_up(&a->reply);
-			free(a);
-		}
+	out->kind = q ? DOOR_PRESS : DOOR_TEXT;
+	out->name = json_str(from, "first_name");
+	telegram_id(out->message, json_get_int(m, "message_id", 0));
+	telegram_id(out->reply_to, json_get_int(before, "message_id", 0));
+	out->text = json_get_str(m, "text");
+	out->caption = json_get_str(m, "caption");
+	out->date_s = json_get_int(m, "date", 0);
+	snprintf(out->callback, sizeof(out->callback), "%s", json_str(q, "id"));
+	/* "v1:" nonce ":" letter */
+	if (strlen(data) == DOOR_NONCE_LEN + 5 && strncmp(data, "v1:", 3) == 0 &&
+	    data[DOOR_NONCE_LEN + 3] == ':') {
+		memcpy(out->nonce, data + 3, DOOR_NONCE_LEN);
+		out->letter = data[DOOR_NONCE_LEN + 4];
 	}
-	tg_call_fini(&t->poll);
-	for (size_t i = 0; i < TG_CHATS_MAX; i++)
-		tg_line_clear(&t->kept.chats[i]);
-	tg_api_free(t->api);
-	json_decref(t->updates);
-	free(t->hand.text);
-	os_defer_cancel(t->core->loop, &t->pump);
-	os_timer_free(t->timer);
-	free(t);
 }
+
+static int64_t telegram_pace(const struct settings *s)
+{
+	return s->telegram_pace_ms;
+}
+
+static int64_t telegram_edit(const struct settings *s)
+{
+	return s->telegram_edit_ms;
+}
+
+const struct door_wire door_wire_telegram = {
+	.name = "telegram",
+	.title = "Telegram",
+	.units = 4096,
+	.caption_units = 1024,
+	.parts_max = 3,
+	.split_units = 4096,
+	.numbers = true,
+	.pace_ms = telegram_pace,
+	.edit_ms = telegram_edit,
+	.access = telegram_access,
+	.encode = telegram_encode,
+	.judge = telegram_judge,
+	.who = telegram_who,
+	.updates = telegram_updates,
+	.read = telegram_read,
+	.made = telegram_made,
+};

@@ -4,7 +4,7 @@
 
 #include "base/util.h"
 #include "codec/utf8.h"
-#include "gateway/telegram_api.h"
+#include "gateway/telegram.h"
 
 static size_t units(const char *s, size_t len)
 {
@@ -19,12 +19,12 @@ FUZZ_TARGET(telegram, len)
 {
 	static const int statuses[] = {200, 400, 401, 403, 409, 429, 502};
 	const char *s = (const char *)data;
-	struct tg_answer answer;
+	struct door_answer answer;
 	json_t *doc;
 
 	for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
-		tg_judge(statuses[i], s, len, &doc, &answer);
-		CHECK((answer.verdict == TG_OK) == !answer.why[0]);
+		telegram_judge(statuses[i], s, len, &doc, &answer);
+		CHECK((answer.verdict == DOOR_OK) == !answer.why[0]);
 		CHECK(utf8_valid(answer.why, strlen(answer.why)));
 		CHECK(answer.after_ms >= 0);
 		json_decref(doc);
@@ -33,7 +33,7 @@ FUZZ_TARGET(telegram, len)
 		return;
 	for (size_t most = 16; most <= 256; most *= 4)
 		for (size_t at = 0, n; at < len; at += n) {
-			n = tg_cut(s + at, len - at, most);
+			n = door_cut(s + at, len - at, most);
 			CHECK(n > 0 && n <= len - at);
 			CHECK(utf8_valid(s + at, n));
 			CHECK(units(s + at, n) <= most);

@@ -657,7 +657,7 @@ static void shown_on_disk(int rv, void *user)
 /* Settles what is next for this person: its lsn; 0: nothing is. */
 static uint64_t show_next(struct world *w, const char *user)
 {
-	const struct notice *it = delivery_next(w->core, user);
+	const struct notice *it = delivery_next(w->core, DOORS_telegram, user);
 	uint64_t lsn = it ? it->item.lsn : 0;
 	struct draft *d;
 	int done = 0;
@@ -665,30 +665,34 @@ static uint64_t show_next(struct world *w, const char *user)
 	if (!it)
 		return 0;
 	d = draft_new(&w->core->book);
-	assert_true(delivery_showing(w->core, d, lsn, NULL));
+	assert_true(delivery_showing(w->core, d, DOORS_telegram, lsn, NULL));
 	/* Nobody is given it while it is being settled. */
-	assert_true(delivery_next(w->core, user) == NULL ||
-		    delivery_next(w->core, user)->item.lsn != lsn);
+	assert_true(delivery_next(w->core, DOORS_telegram, user) == NULL ||
+		    delivery_next(w->core, DOORS_telegram, user)->item.lsn != lsn);
 	assert_int_equal(delivery_commit(d, shown_on_disk, &done), 0);
 	until(w, &done);
-	delivery_shown(w->core, lsn, true);
+	delivery_shown(w->core, DOORS_telegram, lsn, true);
 	return lsn;
 }
 
 TEST(chat)
 {
 	struct world *w = *state;
-	struct op_session_new n = {.user_id = DELIVERY_TELEGRAM_USER "77", .cwd = w->src};
+	struct op_session_new n = {.user_id = "telegram:"
+					      "77",
+				   .cwd = w->src};
 	const char *id = begin_with(w, &n), *other = begin(w, NULL);
 	uint64_t first, second;
 	unsigned spawns = 0;
 
 	tell_all(w, other, ASK);
 	tell_all(w, id, ASK);
-	assert_null(delivery_next(w->core, DELIVERY_TELEGRAM_USER "78"));
-	assert_null(delivery_next(w->core, "telegram"));
+	assert_null(delivery_next(w->core, DOORS_telegram,
+				  "telegram:"
+				  "78"));
+	assert_null(delivery_next(w->core, DOORS_telegram, "telegram"));
 	/* The quote is older, and stands behind what Ava says of it. */
-	assert_int_equal(delivery_next(w->core, n.user_id)->item.kind, ITEM_said);
+	assert_int_equal(delivery_next(w->core, DOORS_telegram, n.user_id)->item.kind, ITEM_said);
 	/* What was not settled comes again, what was does not, and not in a terminal either. */
 	reopen(w);
 	assert_int_equal(unseen(w, id).n, 2);
@@ -696,20 +700,21 @@ TEST(chat)
 	assert_true(first > 0);
 	assert_int_equal(unseen(w, id).n, 1);
 	reopen(w);
-	assert_int_equal(delivery_next(w->core, n.user_id)->item.kind, ITEM_proposed);
+	assert_int_equal(delivery_next(w->core, DOORS_telegram, n.user_id)->item.kind,
+			 ITEM_proposed);
 	second = show_next(w, n.user_id);
 	assert_true(second > 0 && second < first);
 	assert_int_equal(show_next(w, n.user_id), 0);
 	assert_int_equal(unseen(w, id).n, 0);
 	assert_int_equal(unseen(w, other).n, 2);
-	assert_false(delivery_showing(w->core, NULL, second, NULL));
+	assert_false(delivery_showing(w->core, NULL, DOORS_telegram, second, NULL));
 	reopen(w);
-	assert_null(delivery_next(w->core, n.user_id));
+	assert_null(delivery_next(w->core, DOORS_telegram, n.user_id));
 	/* A run that has begun is told here alone, and behind what was said. */
 	tell_all(w, id, "yes");
-	assert_int_equal(delivery_next(w->core, n.user_id)->item.kind, ITEM_said);
+	assert_int_equal(delivery_next(w->core, DOORS_telegram, n.user_id)->item.kind, ITEM_said);
 	reopen(w);
-	for (const struct notice *it; (it = delivery_next(w->core, n.user_id));
+	for (const struct notice *it; (it = delivery_next(w->core, DOORS_telegram, n.user_id));
 	     show_next(w, n.user_id))
 		spawns += it->item.kind == ITEM_started;
 	assert_int_equal(spawns, 1);

@@ -6,53 +6,54 @@
 
 #include "base/util.h"
 #include "codec/utf8.h"
-#include "gateway/telegram_api.h"
+#include "gateway/telegram.h"
 
 static const struct {
 	int status;
 	const char *body;
-	enum tg_verdict verdict;
+	enum door_verdict verdict;
 	int64_t after_ms;
 } answers[] = {
-	{200, "{\"ok\":true,\"result\":{\"message_id\":7}}", TG_OK, 0},
-	{200, "<html>sign in to the hotel</html>", TG_LATER, 0},
-	{200, "{\"ok\":false,\"description\":\"?\"}", TG_LATER, 0},
+	{200, "{\"ok\":true,\"result\":{\"message_id\":7}}", DOOR_OK, 0},
+	{200, "<html>sign in to the hotel</html>", DOOR_LATER, 0},
+	{200, "{\"ok\":false,\"description\":\"?\"}", DOOR_LATER, 0},
 	{400, "{\"ok\":false,\"description\":\"Bad Request: message is not modified: as it is\"}",
-	 TG_OK, 0},
-	{400, "{\"ok\":false,\"description\":\"Bad Request: can't parse entities\"}", TG_REFUSED,
+	 DOOR_OK, 0},
+	{400, "{\"ok\":false,\"description\":\"Bad Request: can't parse entities\"}", DOOR_REFUSED,
 	 0},
-	{400, "no JSON", TG_LATER, 0},
-	{401, "{\"ok\":false,\"description\":\"Unauthorized\"}", TG_REVOKED, 0},
-	{404, "{\"ok\":false,\"description\":\"Not Found\"}", TG_REVOKED, 0},
-	{403, "{\"ok\":false,\"description\":\"Forbidden: bot was blocked\"}", TG_BLOCKED, 0},
-	{409, "{\"ok\":false,\"description\":\"Conflict\"}", TG_CONFLICT, 0},
-	{413, "{\"ok\":false,\"description\":\"Request Entity Too Large\"}", TG_REFUSED, 0},
-	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":30}}", TG_SLOW, 30000},
-	{429, "{\"ok\":false}", TG_SLOW, 1000},
-	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":99999999999}}", TG_SLOW, 3600000},
-	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":9223372036854775807}}", TG_SLOW,
+	{400, "no JSON", DOOR_LATER, 0},
+	{401, "{\"ok\":false,\"description\":\"Unauthorized\"}", DOOR_REVOKED, 0},
+	{404, "{\"ok\":false,\"description\":\"Not Found\"}", DOOR_REVOKED, 0},
+	{403, "{\"ok\":false,\"description\":\"Forbidden: bot was blocked\"}", DOOR_BLOCKED, 0},
+	{409, "{\"ok\":false,\"description\":\"Conflict\"}", DOOR_CONFLICT, 0},
+	{413, "{\"ok\":false,\"description\":\"Request Entity Too Large\"}", DOOR_REFUSED, 0},
+	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":30}}", DOOR_SLOW, 30000},
+	{429, "{\"ok\":false}", DOOR_SLOW, 1000},
+	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":99999999999}}", DOOR_SLOW, 3600000},
+	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":9223372036854775807}}", DOOR_SLOW,
 	 3600000},
-	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":-5}}", TG_SLOW, 1000},
-	{429, "slow down", TG_LATER, 0},
-	{502, "bad gateway", TG_LATER, 0},
+	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":-5}}", DOOR_SLOW, 1000},
+	{429, "slow down", DOOR_LATER, 0},
+	{502, "bad gateway", DOOR_LATER, 0},
 	/* A proxy on the way, which knows nothing of tokens and people. */
-	{401, "<html>sign in</html>", TG_LATER, 0},
-	{403, "", TG_LATER, 0},
-	{404, "<html>not found</html>", TG_LATER, 0},
-	{409, "conflict", TG_LATER, 0},
+	{401, "<html>sign in</html>", DOOR_LATER, 0},
+	{403, "", DOOR_LATER, 0},
+	{404, "<html>not found</html>", DOOR_LATER, 0},
+	{409, "conflict", DOOR_LATER, 0},
 };
 
 TEST(answers)
 {
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
-		struct tg_answer a;
+		struct door_answer a;
 		json_t *doc;
 
-		tg_judge(answers[i].status, answers[i].body, strlen(answers[i].body), &doc, &a);
+		telegram_judge(answers[i].status, answers[i].body, strlen(answers[i].body), &doc,
+			       &a);
 		print_message("%d %s\n", answers[i].status, a.why);
 		assert_int_equal(a.verdict, answers[i].verdict);
 		assert_int_equal(a.after_ms, answers[i].after_ms);
-		assert_int_equal(a.why[0] == '\0', a.verdict == TG_OK);
+		assert_int_equal(a.why[0] == '\0', a.verdict == DOOR_OK);
 		json_decref(doc);
 	}
 }
@@ -85,7 +86,7 @@ TEST(cuts)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
 		print_message("%s\n", cuts[i].text);
-		assert_int_equal(tg_cut(cuts[i].text, strlen(cuts[i].text), cuts[i].units),
+		assert_int_equal(door_cut(cuts[i].text, strlen(cuts[i].text), cuts[i].units),
 				 cuts[i].cut);
 	}
 }
@@ -121,7 +122,7 @@ TEST(any_text)
 			len += strlen(piece);
 		}
 		for (; at < len; at += n) {
-			n = tg_cut(text + at, len - at, 50);
+			n = door_cut(text + at, len - at, 50);
 			assert_true(n > 0 && n <= len - at);
 			assert_true(units_of(text + at, n) <= 50);
 		}

@@ -1,8 +1,8 @@
-/* See telegram_door.h. Words are those of base/words.h, figures those of base/format.h; texts of
+/* See door_inside.h. Words are those of base/words.h, figures those of base/format.h; texts of
  * this door alone stand here.
  *
  * Nothing can fail but memory, which the buffer remembers. */
-#include "gateway/telegram_door.h"
+#include "gateway/door_inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define PREVIEW     160 /* characters shown of an event */
 #define QUOTE_CHARS 200
 
-const char tg_text_help[] =
+const char door_text_help[] =
 	"Say what you need, as to a colleague. When it deserves a subagent I show a quote first; "
 	"nothing starts before you say yes.\n\n"
 	"/runs - what ran last\n"
@@ -38,7 +38,7 @@ static void add_theirs(struct buf *out, const char *s, size_t chars, bool begun)
 	size_t len = utf8_prefix(s, strlen(s), chars);
 	struct buf text;
 
-	buf_init(&text, TG_TEXT_BYTES);
+	buf_init(&text, DOOR_TEXT_BYTES);
 	if (utf8_prose(&text, s, len) == 0)
 		len = text.len;
 	s = text.data ? text.data : "";
@@ -53,7 +53,7 @@ static void add_theirs(struct buf *out, const char *s, size_t chars, bool begun)
 	buf_fini(&text);
 }
 
-void tg_text_run(struct buf *out, const json_t *run)
+void door_text_run(struct buf *out, const json_t *run)
 {
 	const char *status = json_str(run, "status"), *progress = json_str(run, "progress");
 	bool still = strcmp(status, "running") == 0 &&
@@ -93,7 +93,7 @@ void tg_text_run(struct buf *out, const json_t *run)
 
 /* ---- a result */
 
-static void telegram_text_add_output(struct buf *out, const json_t *output)
+static void text_add_output(struct buf *out, const json_t *output)
 {
 	char *pretty;
 
@@ -131,7 +131,7 @@ static void add_citations(struct buf *out, const json_t *citations)
 	}
 }
 
-void tg_text_result(struct buf *out, const json_t *result)
+void door_text_result(struct buf *out, const json_t *result)
 {
 	const struct words_end end = format_end_of(result, NULL);
 	const json_t *caveats = json_object_get(result, "caveats"), *v;
@@ -142,7 +142,7 @@ void tg_text_result(struct buf *out, const json_t *result)
 	buf_addf(out, WORDS_RESULT_OF(json_str(result, "subagent_id"), end.what, &end));
 	buf_adds(out, "\n\n");
 	add_theirs(out, json_str(result, "summary"), SIZE_MAX, false);
-	telegram_text_add_output(out, json_object_get(result, "output"));
+	text_add_output(out, json_object_get(result, "output"));
 	add_citations(out, json_object_get(result, "citations"));
 	if (failed > 0)
 		buf_addf(out, "\n" WORDS_NOT_FOUND_OF(failed, all));
@@ -208,16 +208,17 @@ static void text_question(struct buf *out, const json_t *run)
 
 /* ---- cards */
 
-const struct tg_kind tg_kinds[TG_NKINDS] = {
-	[TG_QUOTE] = {"quote", "ync", {"Yes", "No", "Change"}, TG_API "/proposals/%s", text_quote},
-	[TG_CHANGE] = {"change", "", {NULL}, TG_API "/proposals/%s", NULL},
-	[TG_RUN] = {"run", "x", {"Cancel"}, TG_API "/runs/%s", tg_text_run},
-	[TG_QUESTION] = {"question", "yn", {"Yes", "No"}, TG_API "/runs/%s", text_question},
+const struct door_kind door_kinds[DOOR_NKINDS] = {
+	[DOOR_QUOTE] =
+		{"quote", "ync", {"Yes", "No", "Change"}, DOOR_API "/proposals/%s", text_quote},
+	[DOOR_CHANGE] = {"change", "", {NULL}, DOOR_API "/proposals/%s", NULL},
+	[DOOR_RUN] = {"run", "x", {"Cancel"}, DOOR_API "/runs/%s", door_text_run},
+	[DOOR_QUESTION] = {"question", "yn", {"Yes", "No"}, DOOR_API "/runs/%s", text_question},
 };
 
 /* ---- answers to commands */
 
-void tg_text_runs(struct buf *out, const json_t *list)
+void door_text_runs(struct buf *out, const json_t *list)
 {
 	const json_t *runs = json_object_get(list, "runs"), *run;
 	size_t i;
@@ -236,7 +237,7 @@ void tg_text_runs(struct buf *out, const json_t *list)
 	}
 }
 
-void tg_text_logs(struct buf *out, const json_t *events)
+void door_text_logs(struct buf *out, const json_t *events)
 {
 	static const char *const told[] = {"text", "name", "message", "summary", "state", "model"};
 	const json_t *list = json_object_get(events, "events"), *e;
@@ -261,7 +262,7 @@ void tg_text_logs(struct buf *out, const json_t *events)
 	}
 }
 
-void tg_text_cost(struct buf *out, const json_t *health)
+void door_text_cost(struct buf *out, const json_t *health)
 {
 	const json_t *today = json_object_get(health, "today");
 
@@ -277,7 +278,7 @@ void tg_text_cost(struct buf *out, const json_t *health)
 			 format_cost_of(today, "budget_cents").text);
 }
 
-void tg_text_health(struct buf *out, const json_t *health)
+void door_text_health(struct buf *out, const json_t *health)
 {
 	const json_t *slots = json_object_get(health, "slots");
 
