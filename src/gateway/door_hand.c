@@ -538,8 +538,25 @@ static void take_own(struct door *d, const struct door_said *said)
 /* Where a room is no place to speak in: say why, and leave it. */
 static void take_away(struct door *d, const struct door_said *said)
 {
-	door_put_room(d, DOOR_SEND, said->room, said->text);
-	door_put_room(d, DOOR_LEAVE, said->room, NULL);
+	if (strcmp(d->left, said->room) != 0) {
+		door_put_room(d, DOOR_SEND, said->room, said->text);
+		door_put_room(d, DOOR_LEAVE, said->room, NULL);
+	}
+	memcpy(d->left, said->room, sizeof(d->left));
+	hand_pass(d, said, true);
+}
+
+/* The service does not tell all that was said since we listened last. */
+static void take_gap(struct door *d, const struct door_said *said)
+{
+	for (size_t i = 0; i < DOOR_CHATS_MAX; i++) {
+		const struct door_chat *l = &d->kept.chats[i];
+
+		if (l->id[0] && strcmp(l->room, said->room) == 0)
+			door_say(d, l->id, NULL,
+				 "More was said here while I was away than I am told: say again "
+				 "what still counts.");
+	}
 	hand_pass(d, said, true);
 }
 
@@ -553,10 +570,13 @@ static bool take_update(struct door *d, const struct door_said *said)
 		return false;
 	if (said->kind == DOOR_OWN) {
 		take_own(d, said);
-	} else if (said->kind == DOOR_AWAY && heard) {
+	} else if (said->kind == DOOR_AWAY) {
 		take_away(d, said);
+	} else if (said->kind == DOOR_GAP) {
+		take_gap(d, said);
 	} else if (said->kind == DOOR_INVITE && heard) {
 		door_put_room(d, DOOR_JOIN, said->room, NULL);
+		d->left[0] = '\0';
 		hand_pass(d, said, true);
 	} else if (l && (said->kind == DOOR_TEXT || said->kind == DOOR_PRESS)) {
 		l->blocked = false; /* a person who writes hears us again */

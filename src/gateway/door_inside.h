@@ -91,6 +91,7 @@ struct door {
 	char problem[320], name[64]; /* "": none; our own, "" before it is known */
 	struct door_state kept;
 	struct door_chat lobby; /* calls that are for no chat */
+	char left[DOOR_ID_MAX]; /* the room left last; "": none since an invite */
 	struct list askings;
 	struct door_saving *saving;
 	struct verb_reply *unpairing; /* is answered when that is on disk; NULL: none */

@@ -463,11 +463,13 @@ static void send_card(struct door *d, struct door_chat *l, struct door_card *c,
 	}
 	buf_init(&text, DOOR_TEXT_BYTES);
 	door_kinds[c->kind].text(&text, a->answer);
-	show_tell(d, l, &text, open ? c : NULL);
-	/* The service may have had it before, in other words: the next look writes it anew. */
+	/* Where the service may have had it before, in other words, the next look writes it anew.
+	 */
+	c->over = !open;
+	show_tell(d, l, &text, open || d->wire->once ? c : NULL);
 	c->shown = d->wire->once ? 0 : hash_of(&text);
 	buf_fini(&text);
-	if (!open)
+	if (!open && !d->wire->once)
 		drop_card(d, c);
 }
 
@@ -703,11 +705,12 @@ static void sent(struct door_call *call, const struct door_answer *a)
 	call->next_ms = MAX(call->next_ms, door_now(d) + d->wire->pace_ms(&d->core->settings));
 	if (a->verdict == DOOR_REVOKED)
 		door_close(d, DOOR_CLOSED, a->why);
-	if (a->verdict == DOOR_BLOCKED) {
+	if (a->verdict == DOOR_BLOCKED && l != &d->lobby) {
 		door_line_clear(l);
-		l->blocked = l != &d->lobby;
+		l->blocked = true;
+		return;
 	}
-	if (a->verdict > DOOR_LATER || a->verdict == DOOR_BLOCKED ||
+	if (a->verdict > DOOR_LATER ||
 	    (a->verdict == DOOR_LATER && (call->http.status < 500 || !fails_for_good(d, l, o))) ||
 	    (a->verdict == DOOR_OK && goes_on(d, l, o, a->result)))
 		return;

@@ -338,5 +338,7 @@ struct door_card *door_card_with(struct door_state *s, const char *nonce, size_t
 /* A question that wants a yes or no has buttons too, which is when its card has a hash. */
 size_t door_card_buttons(const struct door_card *c)
 {
-	return c->kind == DOOR_QUESTION && !c->hash[0] ? 0 : strlen(door_kinds[c->kind].letters);
+	return c->over || (c->kind == DOOR_QUESTION && !c->hash[0])
+		       ? 0
+		       : strlen(door_kinds[c->kind].letters);
 }

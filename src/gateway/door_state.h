@@ -64,6 +64,7 @@ struct door_card {
 	int64_t until_ms;      /* wall: the buttons' end */
 	/* Not kept: */
 	uint64_t shown;          /* hash of the text shown; 0: not known */
+	bool over;               /* what it shows has ended: it has no buttons */
 	int64_t due_ms, free_ms; /* monotonic: next look, next edit are not before */
 };
 

@@ -48,7 +48,8 @@ enum door_said_kind {
 	DOOR_PRESS,
 	DOOR_OWN,    /* a message of ours, where the service tells of them in order */
 	DOOR_INVITE, /* into a room */
-	DOOR_AWAY,   /* said where we do not speak, for the reason in `text` */
+	DOOR_AWAY,   /* a room where we do not speak, for the reason in `text` */
+	DOOR_GAP,    /* more was said in the room than the service tells */
 };
 
 /* An update. Texts are *borrowed* from its JSON. */
