@@ -9,7 +9,9 @@
  * in `ava <name> --help` below its first line) */
 #define DOORS(X)                                                                                   \
 	X(telegram, "Telegram", "TELEGRAM_BOT_TOKEN", "telegram.url", "AVA_TELEGRAM_URL",          \
-	  "speak with Ava through a bot of Telegram")
+	  "speak with Ava through a bot of Telegram")                                              \
+	X(matrix, "Matrix", "MATRIX_ACCESS_TOKEN", "matrix.homeserver", "AVA_MATRIX_HOMESERVER",   \
+	  "speak with Ava in a room of Matrix")
 
 enum doors_index {
 #define X(name, ...) DOORS_##name,

@@ -67,6 +67,9 @@ struct ava_error;
 	/* ms between two messages to a chat of Telegram, and two changes of one message */        \
 	X(telegram_pace_ms, "telegram.pace_ms", 1000, 0, 60000)                                    \
 	X(telegram_edit_ms, "telegram.edit_ms", 3000, 100, 600000)                                 \
+	/* ms between two messages to a room of Matrix, and two changes of one */                  \
+	X(matrix_pace_ms, "matrix.pace_ms", 1000, 0, 60000)                                        \
+	X(matrix_edit_ms, "matrix.edit_ms", 10000, 100, 600000)                                    \
 	/* fetching for tools: 1: keep to robots.txt; fetches at once in all, and at one host; ms  \
 	 * between two starts at one host */                                                       \
 	X(web_robots, "web.robots", 1, 0, 1)                                                       \

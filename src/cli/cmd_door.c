@@ -1,4 +1,4 @@
-/* ava telegram: who may speak with Ava there; doc/TELEGRAM.md. A row of
+/* ava telegram, ava matrix: who may speak with Ava there; doc/TELEGRAM.md, doc/MATRIX.md. A row of
  * base/doors.h makes the command.
  *
  * The daemon has the door and decides; a code is printed once and kept nowhere. Exit 2 where there

@@ -12,6 +12,7 @@
 #include "base/util.h"
 #include "gateway/door.h"
 #include "gateway/door_wire.h"
+#include "gateway/matrix/matrix.h"
 #include "gateway/telegram.h"
 
 static const struct door_wire *const wires[DOORS_N] = {
