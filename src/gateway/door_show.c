@@ -598,13 +598,13 @@ static void card_sent(struct door *d, struct door_chat *l, struct door_card *c, 
 		add_keys(d, l, c);
 }
 
-/* A message that is no card is there: where the door counts, it is the newest once the service tells
- * of it. */
+/* A message that is no card is there. Where the door counts messages, it is the newest when the
+ * service tells of it. */
 static void words_sent(struct door *d, struct door_chat *l, const struct show_out *o,
 		       const char *message)
 {
-	const char *ask =
-		o->lsn > 0 && o->lsn == l->telling ? json_str(l->notice, "ask") : "";
+	bool tells = o->lsn > 0 && o->lsn == l->telling;
+	const char *ask = tells ? json_str(l->notice, "ask") : "";
 
 	if (d->wire->numbers && strtoll(message, NULL, 10) > l->said) {
 		l->said = strtoll(message, NULL, 10);
