@@ -74,7 +74,7 @@ def converse(ben, eve):
     ok(all(who == US for who, _ in keys), "which are below it", keys)
     ben.react(room, quote, "1\ufe0f\u20e3")
     _, words = wait("a result", lambda: newest(ben, room, "From S-"))
-    ok("offline rule-based model" in words, "pressed yes starts it, and its result comes", words)
+    ok("kettle.c:1" in words, "pressed yes starts it, and its result comes", words)
     runs = json.loads(ava("ps", "-a", "--json"))
     ok(len(runs) == 1 and runs[0]["status"] == "success", "once", runs)
     ok(wait("the quote's end", lambda: "Confirmed: S-" in ben.messages(room, US)[quote]), "the quote says what became of it")
