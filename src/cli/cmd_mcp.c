@@ -5,10 +5,9 @@
  * Happy path: lines are read, each but a notice is a flight: a connection to the daemon, which is
  * started when none answers, until its answer is whole; a stream of events is written message by
  * message. Many are under way at once. What can fail: a line is too long (its answer says so); the
- * daemon goes away: a flight is sent again under the same id, so that nothing is done twice, and a
- * stream waits until there is a daemon again, and says so in its request; no daemon can be had: the
- * answer is an error with the reason. The end of stdin lets what is asked be answered, and ends the
- * streams; a signal ends all at once. */
+ * daemon goes away: a flight is sent again under the same id, so that nothing is done twice; no
+ * daemon can be had: the answer is an error with the reason. The end of stdin lets what is asked be
+ * answered, and ends the streams; a signal ends all at once. */
 #include <ava.h>
 #include <errno.h>
 #include <limits.h>
@@ -42,7 +41,6 @@
 #define ANSWER_MAX  (64u << 20)
 #define TRIES_MAX   20
 #define AGAIN_MS    100   /* pause before a request is sent again */
-#define LOOK_MS     500   /* pause of a stream between two looks for a daemon */
 #define LAST_MS     60000 /* longest wait for answers after the end of stdin */
 
 static struct {
@@ -68,7 +66,7 @@ struct flight {
 	int64_t at_ms;    /* monotonic time before which the message is not sent */
 	unsigned tries;
 	bool streams;  /* a message has come on its stream */
-	bool answered; /* the request's id is free; a subscription goes on */
+	bool answered; /* the request's id is free; its stream may go on */
 	bool landed;   /* done; the next sweep frees it */
 	struct http_reader reader;
 	struct sse sse;
@@ -116,15 +114,6 @@ static void put_error(const json_t *id, int code, const char *text)
 static bool asks(const struct flight *f)
 {
 	return f->m.method && f->m.id && !f->answered;
-}
-
-/* The address this flight has subscribed to; NULL: none. */
-static const json_t *subscribed(const struct flight *f)
-{
-	bool subscribes =
-		f->answered && f->m.method && strcmp(f->m.method, "resources/subscribe") == 0;
-
-	return subscribes ? json_object_get(f->m.params, "uri") : NULL;
 }
 
 /* A message of the daemon: the answer, or one before it or behind it on its stream. */
@@ -200,22 +189,16 @@ static void mcp_fail(struct flight *f, const char *text)
 	land(f);
 }
 
-/* A person or program waits now: no stream, or that of a call whose form may be open. */
-static bool is_pressing(const struct flight *f)
-{
-	return !f->streams || (asks(f) && strcmp(f->m.method, "tools/call") == 0);
-}
-
-/* Send a flight again later; a stream that only listens does so without a limit. */
+/* Send a flight again later. */
 static void put_off(struct flight *f, const char *why)
 {
 	disconnect(f);
-	if (f->answered && !subscribed(f))
+	if (f->answered)
 		land(f); /* only the end of the flight's stream was missing */
-	else if (is_pressing(f) && ++f->tries > TRIES_MAX)
+	else if (++f->tries > TRIES_MAX)
 		mcp_fail(f, why);
 	else
-		f->at_ms = clock_mono_ms() + (f->streams ? LOOK_MS : AGAIN_MS);
+		f->at_ms = clock_mono_ms() + AGAIN_MS;
 }
 
 static int post(struct flight *f, struct ava_error *err)
@@ -225,7 +208,7 @@ static int post(struct flight *f, struct ava_error *err)
 	int rv;
 
 	buf_init(&head, MESSAGE_MAX + (1u << 16));
-	buf_addf(&head, "POST /mcp?id=%s%s", f->name, f->streams ? "&again=1" : "");
+	buf_addf(&head, "POST /mcp?id=%s", f->name);
 	if (b->cwd.len > 0)
 		buf_addf(&head, "&cwd=%s", b->cwd.data);
 	buf_adds(&head, " HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n");
@@ -241,13 +224,13 @@ static int post(struct flight *f, struct ava_error *err)
 	return rv;
 }
 
-/* Send a flight over its own connection; a stream that only listens starts no daemon. */
+/* Send a flight over its own connection. */
 static void send_off(struct flight *f)
 {
 	struct ava_error err = {0};
 	int rv = api_open(API_LOOK, &f->c, &err);
 
-	if (rv != 0 && is_pressing(f))
+	if (rv != 0)
 		rv = api_open(API_START, &f->c, &err);
 	if (rv == 0) {
 		http_reader_init(&f->reader, sink, f);
@@ -292,14 +275,13 @@ static void mcp_hear(struct flight *f)
 
 /* ---- in */
 
-/* Drop the flights of request `id`, or of the subscription to `uri`: the connection goes, and
- * nothing follows. */
-static void mcp_cancel(struct bridge *b, const json_t *id, const json_t *uri)
+/* Drop the flight of request `id`: the connection goes, and nothing follows. */
+static void mcp_cancel(struct bridge *b, const json_t *id)
 {
 	for (unsigned i = 0; i < b->n; i++) {
 		struct flight *f = b->flights[i];
 
-		if ((asks(f) && rpc_same_id(f->m.id, id)) || rpc_same_id(subscribed(f), uri))
+		if (asks(f) && rpc_same_id(f->m.id, id))
 			land(f);
 	}
 }
@@ -324,9 +306,7 @@ static void line_came(struct bridge *b)
 	notice = rpc_read(&m, b->in.data, b->in.len, NULL) == 0 && m.kind == RPC_NOTICE;
 	waits = m.method && m.id;
 	if (notice && strcmp(m.method, "notifications/cancelled") == 0)
-		mcp_cancel(b, json_object_get(m.params, "requestId"), NULL);
-	if (waits && strcmp(m.method, "resources/unsubscribe") == 0)
-		mcp_cancel(b, NULL, json_object_get(m.params, "uri"));
+		mcp_cancel(b, json_object_get(m.params, "requestId"));
 	mcp_sweep(b);
 	f = !notice && b->n < (waits ? ASKED_MAX : FLIGHTS_MAX) ? calloc(1, sizeof(*f)) : NULL;
 	if (f)

@@ -148,11 +148,11 @@ static void initialize(struct mcp_call *c)
 	hash_hex(random, sizeof(random), hex);
 	snprintf(c->session, sizeof(c->session), "%s%s", hex,
 		 has_forms(json_object_get(c->m.params, "capabilities")) ? SESSION_FORMS : "");
-	mcp_call_answer(c, json_pack("{s:s,s:{s:{},s:{s:b}},s:O,s:{s:s,s:s}}", "protocolVersion",
+	mcp_call_answer(c, json_pack("{s:s,s:{s:{},s:{}},s:O,s:{s:s,s:s}}", "protocolVersion",
 				     is_legacy(version) ? version : legacy_versions[0],
-				     "capabilities", "tools", "resources", "subscribe", 1,
-				     "instructions", json_object_get(now, "instructions"),
-				     "serverInfo", "name", "ava", "version", ava_version()));
+				     "capabilities", "tools", "resources", "instructions",
+				     json_object_get(now, "instructions"), "serverInfo", "name",
+				     "ava", "version", ava_version()));
 	json_decref(now);
 }
 
@@ -165,10 +165,7 @@ static const struct mcp_method methods[] = {
 	{"resources/list", true, true, resources_list, .cached = true},
 	{"resources/templates/list", true, true, mcp_is_offered, .cached = true, .ttl_ms = TTL_MS},
 	{"resources/read", true, true, resources_read, "uri", .cached = true},
-	{"resources/subscribe", true, false, mcp_listen},
-	{"resources/unsubscribe", true, false, mcp_unsubscribe},
 	{"prompts/list", true, true, mcp_is_offered, .cached = true, .ttl_ms = TTL_MS},
-	{"subscriptions/listen", false, true, mcp_listen},
 	{"tasks/get", false, true, mcp_task_get, "taskId"},
 	{"tasks/update", false, true, mcp_task_update, "taskId"},
 	{"tasks/cancel", false, true, mcp_task_cancel, "taskId"},

@@ -21,7 +21,6 @@ void mcp_call_free(struct mcp_call *c)
 	if (!list_empty(&c->node))
 		--*c->mcp->streams;
 	list_del(&c->node);
-	mcp_listen_free(c->listen);
 	os_timer_free(c->expiry);
 	json_decref(c->kept);
 	rpc_fini(&c->m);
@@ -52,7 +51,7 @@ bool mcp_stream_has_place(const struct mcp_call *c)
 	LIST_EACH (&c->mcp->open, n, tmp) {
 		const struct mcp_call *o = LIST_ENTRY(n, struct mcp_call, node);
 
-		if (o->modern || !o->listen != !c->listen)
+		if (o->modern)
 			continue;
 		all++;
 		own += strcmp(o->session, c->session) == 0;

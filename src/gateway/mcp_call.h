@@ -14,7 +14,6 @@
 
 struct http_request;
 struct http_stream;
-struct listen;
 struct os_timer;
 
 #define MCP_META  "io.modelcontextprotocol/"
@@ -29,8 +28,8 @@ enum mcp_code {
 
 #define MCP_ANSWER_MAX  (64u << 20) /* bytes */
 #define MCP_CLOSED_MAX  256
-#define MCP_STREAMS_MAX 64 /* streams with open forms, and as many with subscriptions */
-#define MCP_STREAMS_OWN 16 /* streams of either kind of one client */
+#define MCP_STREAMS_MAX 64 /* streams with open forms */
+#define MCP_STREAMS_OWN 16 /* those of one client */
 
 struct mcp {
 	struct core *core;
@@ -62,9 +61,8 @@ struct mcp_call {
 	struct verb_reply reply;
 	struct mcp *mcp;
 	struct http_request *req;   /* NULL: the peer has gone, or `stream` took over */
-	struct http_stream *stream; /* asks the client, or carries its subscription */
+	struct http_stream *stream; /* asks the client */
 	struct list node;           /* in mcp->open */
-	struct listen *listen;      /* the stream's subscription; NULL: the client is asked */
 	struct os_timer *expiry;    /* ends the open form */
 	int64_t asked_id;           /* the id of our open request; 0: none */
 	struct rpc m;
@@ -111,8 +109,7 @@ void mcp_call_look(struct mcp_call *c, mcp_look_fn then);
 
 /* ---- streams of events */
 
-/* A client that has a handshake keeps a stream for each form and each subscription: whether it may
- * have one more of that kind. */
+/* A client that has a handshake keeps a stream for each form: whether it may have one more. */
 bool mcp_stream_has_place(const struct mcp_call *c);
 /* The answer is a stream from here on. false: the connection is closed already, and the call is
  * freed. */
@@ -136,12 +133,5 @@ void mcp_quote_heard(struct mcp *m, const struct rpc *r, const char *session);
 void mcp_task_get(struct mcp_call *c);
 void mcp_task_update(struct mcp_call *c);
 void mcp_task_cancel(struct mcp_call *c);
-
-/* ---- mcp_listen.c */
-
-/* The methods subscriptions/listen and resources/subscribe, and the end of the latter. */
-void mcp_listen(struct mcp_call *c);
-void mcp_unsubscribe(struct mcp_call *c);
-void mcp_listen_free(struct listen *l); /* by mcp_call_free; NULL is fine */
 
 #endif

@@ -329,43 +329,6 @@ def resources(b, run):
           told(a)["status"] == "no_result" and "The task is done." in told(a)["summary"], a)
 
 
-def listening(b):
-    id = b.ask("subscriptions/listen", {"notifications": {"resourcesListChanged": True, "resourceSubscriptions": ["ava://runs"]}},
-               wait=False)
-    mine = lambda m, method: m.get("method") == method and m["params"]["_meta"][META + "subscriptionId"] == id
-    a = b.read(lambda m: "method" in m)
-    check("listening is acknowledged first", a and mine(a, "notifications/subscriptions/acknowledged") and
-          a["params"]["notifications"] == {"resourcesListChanged": True, "resourceSubscriptions": ["ava://runs"]}, a)
-    run = told(slow(b, FORMS, os.environ["SLOW"]))["subagent_id"]
-    check("a new run changes the list", b.read(lambda m: mine(m, "notifications/resources/list_changed")))
-    check("and what is listened to", b.read(lambda m: mine(m, "notifications/resources/updated")))
-    parts = [f"ava://run/{run}/log", f"ava://run/{run}/result", "ava://run/S-000000"]
-    one = b.ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": parts}}, wait=False)
-    updated = lambda m, uri: m.get("method", "").endswith("updated") and m["params"]["_meta"][META + "subscriptionId"] == one and m["params"]["uri"] == uri
-    b.read(lambda m: m.get("method", "").endswith("acknowledged") and m["params"]["_meta"][META + "subscriptionId"] == one)
-    b.tool("ava_steer", run=run, text="look into a.c")
-    check("the log of one run changes with what is said to it", b.read(lambda m: updated(m, parts[0])))
-    check("its result not yet, and no other run", not [m for m in b.lines if updated(m, parts[1]) or updated(m, parts[2])])
-    other = told(slow(b, FORMS, os.environ["SLOW"]))["subagent_id"]
-    b.tool("ava_cancel", run=other)
-    b.read(lambda m: mine(m, "notifications/resources/list_changed"))
-    check("nor by the end of another", not [m for m in b.lines if updated(m, parts[1]) or updated(m, parts[2])])
-    kill_daemon()
-    b.lines.clear()
-    b.tool("ava_cancel", run=run)
-    check("its end changes the result", b.read(lambda m: updated(m, parts[1])))
-    b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": one}})
-    check("the stream goes on with the next daemon", b.read(lambda m: mine(m, "notifications/resources/updated")))
-    check("and is not acknowledged twice", not b.read(lambda m: mine(m, "notifications/subscriptions/acknowledged"), 0.5))
-    b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
-    b.tool("ava_status")
-    b.lines.clear()
-    b.tool("ava_propose", **TASK)
-    check("a stream that was cancelled says nothing more", not b.read(lambda m: "method" in m, 1))
-    e = b.ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["ava://run/x"]}})
-    check("nothing listens to what is no resource", e["error"]["code"] == -32602, e)
-
-
 # ---- stdio, before
 
 def opens(b, n=1):
@@ -416,41 +379,6 @@ def shakes_hands(can=None):
     b = Bridge(os.environ["T"] + "/project")
     b.hello = b.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": can or {}}, modern=False)["result"]
     return b
-
-
-def subscribing():
-    b, other = shakes_hands(), shakes_hands()
-    check("that resources can be subscribed to is said", b.hello["capabilities"]["resources"] == {"subscribe": True}, b.hello)
-    runner = Bridge(os.environ["T"] + "/project")
-    run = told(slow(runner, FORMS, os.environ["SLOW"]))["subagent_id"]
-    log, end = f"ava://run/{run}/log", f"ava://run/{run}/result"
-    subscribe = lambda uri, word="subscribe": b.ask("resources/" + word, {"uri": uri}, modern=False)
-    updated = lambda b, uri, patience=PATIENCE: b.read(lambda m: m.get("method") == "notifications/resources/updated" and
-                                                       m["params"] == {"uri": uri}, patience)
-    check("subscribe is answered", all(subscribe(uri)["result"] == {} for uri in (log, end, "ava://runs", log)))
-    for id in range(b.id + 1):  # as OpenCode does, when it has its answer
-        b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
-    runner.tool("ava_steer", run=run, text="look into a.c")
-    check("what changes is told, though a request that was answered is cancelled", updated(b, log))
-    check("and nothing else, nor to others", not updated(b, end, 0.5) and not updated(other, log, 0.5))
-    check("unsubscribe is answered", subscribe(log, "unsubscribe")["result"] == {} and subscribe(log, "unsubscribe")["result"] == {})
-    kill_daemon()
-    check("also while there is no daemon", subscribe("ava://runs", "unsubscribe")["result"] == {})
-    b.lines.clear()
-    runner.tool("ava_cancel", run=run)
-    check("a subscription goes on with the next daemon", updated(b, end))
-    check("those that were ended do not", not updated(b, log, 0.5) and not updated(b, "ava://runs", 0.5))
-    for uri in ["ava://run/x", "file:///etc/passwd", "", 5]:
-        e = subscribe(uri)
-        check(f"nothing subscribes to {json.dumps(uri)}", e["error"]["code"] == -32602, e)
-    good = [subscribe(f"ava://run/S-00000{i:x}") for i in range(15)]
-    full = subscribe("ava://runs")
-    check("16 of one client, and then a sentence", all(a.get("result") == {} for a in good) and "unsubscribe" in full["error"]["message"], full)
-    check("one that comes again is none more", subscribe(end)["result"] == {} and
-          subscribe(end, "unsubscribe")["result"] == {} and subscribe("ava://runs")["result"] == {})
-    check("another client has its own", other.ask("resources/subscribe", {"uri": "ava://runs"}, modern=False)["result"] == {})
-    for bridge in (b, other, runner):
-        check("the end of input ends it, though it subscribes", bridge.end() == 0)
 
 
 def many_forms():
@@ -606,12 +534,10 @@ def http():
     s, head, r = before({})
     check("a handshake of before has a session", s == 200 and head["Mcp-Session-Id"] and r["result"]["protocolVersion"] == "2025-11-25", r)
     session = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": head["Mcp-Session-Id"]}
-    old = lambda method, **fields: post(data=json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"uri": "ava://runs"}}),
-                                        **(session | fields))
-
-    def subscribes(method="resources/subscribe", params={"uri": "ava://runs"}):
+    def proposes():
+        params = {"name": "ava_propose", "arguments": TASK | {"cwd": os.environ["T"]}}
         events = urllib.request.urlopen(urllib.request.Request(url, json.dumps(
-            {"jsonrpc": "2.0", "id": 6, "method": method, "params": params}).encode(),
+            {"jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": params}).encode(),
             {k.replace("_", "-"): v for k, v in session.items()} | {"Content-Type": "application/json", "Authorization": f"Bearer {card['token']}"}),
             timeout=PATIENCE)
         return events, (json.loads(line[6:]) for line in events if line.startswith(b"data: "))
@@ -623,17 +549,8 @@ def http():
                 return False
         return True
 
-    events, data = subscribes()
-    check("a subscription is answered by its stream", next(data) == {"jsonrpc": "2.0", "id": 6, "result": {}})
-    b = Bridge(os.environ["T"])
-    for session_id in ("another", "x" * 200):
-        check("another session may unsubscribe", old("resources/unsubscribe", Mcp_Session_Id=session_id)[2]["result"] == {})
-        ava("reject", told(b.tool("ava_propose", **TASK))["proposal_id"])
-        check("and this one hears on", next(data, {}).get("params") == {"uri": "ava://runs"})
-    b.end()
-    check("its own does", old("resources/unsubscribe")[2]["result"] == {} and ends(events))
     session = session | {"Mcp_Session_Id": before(FORMS)[1]["Mcp-Session-Id"]}
-    events, data = subscribes("tools/call", {"name": "ava_propose", "arguments": TASK | {"cwd": os.environ["T"]}})
+    events, data = proposes()
     asked = next(data)
     cancels = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}}
     check("a call with a form is cancelled by a notice", asked["method"] == "elicitation/create" and
@@ -646,7 +563,7 @@ def http():
     kill_daemon()
     ava("ps")
     check("address and token hold after a kill", until(lambda: post()[0] == 200))
-    events, data = subscribes()
+    events, data = proposes()
     next(data)
     new = json.loads(ava("mcp", "token", "--renew", "--json").stdout)
     check("a new token ends the old one", post()[0] == 401 and new["url"] == url)
@@ -666,10 +583,8 @@ def main():
     tasks(b)
     steering(b)
     resources(b, run)
-    listening(b)
     check("the end of input ends it", b.end() == 0)
     legacy()
-    subscribing()
     many_forms()
     many_requests()
     cut_behind_an_answer()

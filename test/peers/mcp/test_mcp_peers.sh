@@ -1,6 +1,6 @@
 #!/bin/sh
 # The protocol's own programs against ava's MCP door: the inspector as a client, in both eras, the client of the
-# SDK, which subscribes, and the scenarios of conformance that need no tools of a test server. Expects PEER_MODULES, the folder of its
+# SDK, and the scenarios of conformance that need no tools of a test server. Expects PEER_MODULES, the folder of its
 # node_modules.
 SRCDIR=${SRCDIR:-$(cd "${0%/*}/../../.." && pwd)}
 . "${0%/*}/../../cli/lib.sh"
@@ -41,13 +41,6 @@ for era in legacy modern; do
 	inspect "$era" --method tools/call --tool-name ava_result --tool-arg run=nonsense
 	exits "$era: a bad id is an error of the tool" 5
 done
-
-# --- what has a handshake, and subscribes
-"$AVA" mcp token --json >"$T/door"
-timeout 200 "$node" "$SRCDIR/test/peers/mcp/subscribe.mjs" "$(jq -r .url "$T/door")" "$(jq -r .token "$T/door")" "$T/tree" \
-	>"$T/played" 2>"$T/why" </dev/null
-result $? 'the SDK: all was tried' || note "$(head -c 1500 "$T/why")"
-results "$T/played"
 
 # --- conformance; who asks nobody starts at once, so that a call is a task
 stop_daemon
