@@ -44,7 +44,7 @@ file=$(file_of)
 sees 'a greeting and its answer' "$file"
 told 'Find where parse_header is defined'
 sees 'a call, its result, a proposal' "$file"
-told 'yes please'
+told "$(grep -o 'P-[0-9a-f]*' "$file" | tail -n 1) yes please"
 sees 'a run that began and ended, and what it found' "$file"
 pi show "$file" | jq -r '.texts[-1]' >"$OUT"
 contains 'with its place' 'parser.c:1' "$OUT"
