@@ -117,51 +117,44 @@ bool patch_obeyed(const char *path)
 
 /* ---- lines */
 
-struct patch_line {
-	const char *s;
-	size_t n;
-	uint64_t hash;
-};
+/* The end of the line at `at`, behind its newline. */
+static const char *patch_next(const char *at, const char *end)
+{
+	const char *nl = memchr(at, '\n', (size_t)(end - at));
+
+	return nl ? nl + 1 : end;
+}
 
 struct patch_lines {
-	struct patch_line *v;
+	const char **v; /* where each line begins, and where the last one ends; owned */
 	size_t n;
 };
 
 /* false: out of memory. */
 static bool patch_lines_init(struct patch_lines *l, const char *data, size_t len)
 {
-	size_t n = 0;
+	const char *at = data ? data : "", *end = at + len;
 
-	if (!data) /* NULL stands for an empty file */
-		data = "";
-	for (size_t i = 0; i < len; i++)
-		n += data[i] == '\n' || i + 1 == len;
-	l->v = calloc(n + 1, sizeof(*l->v));
 	l->n = 0;
-	for (const char *at = data, *end = data + len; l->v && at < end;) {
-		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		struct patch_line *one = &l->v[l->n++];
-
-		*one = (struct patch_line){at, (size_t)((nl ? nl + 1 : end) - at),
-					   14695981039346656037u};
-		for (size_t i = 0; i < one->n; i++)
-			one->hash = (one->hash ^ (unsigned char)at[i]) * 1099511628211u;
-		at += one->n;
-	}
+	for (const char *p = at; p < end; p = patch_next(p, end))
+		l->n++;
+	l->v = calloc(l->n + 1, sizeof(*l->v));
+	for (size_t i = 0; l->v && i <= l->n; i++, at = patch_next(at, end))
+		l->v[i] = at;
 	return l->v != NULL;
 }
 
-static bool patch_same(const struct patch_line *a, const struct patch_line *b)
+static bool patch_same(const char *const *a, const char *const *b)
 {
-	return a->hash == b->hash && a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
+	return a[1] - a[0] == b[1] - b[0] && memcmp(a[0], b[0], (size_t)(a[1] - a[0])) == 0;
 }
 
 /* ---- removed and added lines */
 
 struct edits {
 	struct patch_lines a, b;
-	bool *gone, *come; /* gone: lines of a to remove; come: lines of b to add */
+	/* gone: lines of a to remove; come: lines of b to add; behind the last one is false */
+	bool *gone, *come;
 };
 
 /* Row d of the trace: the reach of each of its d + 1 diagonals. */
@@ -199,7 +192,7 @@ static void walk_back(struct edits *e, size_t first, int32_t *trace, int d, int 
 /* Compare the n and m lines from `first` on, whose first and last lines differ. AVA_ENOMEM. */
 static int find_edits(struct edits *e, size_t first, int n, int m)
 {
-	const struct patch_line *a = e->a.v + first, *b = e->b.v + first;
+	const char *const *a = e->a.v + first, *const *b = e->b.v + first;
 	int most = MIN(n + m, EDITS_MAX);
 	int32_t *trace = malloc(((size_t)most + 1) * ((size_t)most + 2) / 2 * sizeof(*trace));
 
@@ -253,11 +246,11 @@ static int edits_find(struct edits *e)
 
 /* ---- writing */
 
-static void patch_add_line(struct buf *out, char mark, const struct patch_line *l)
+static void patch_add_line(struct buf *out, char mark, const char *const *l)
 {
 	buf_addc(out, mark);
-	buf_add(out, l->s, l->n);
-	if (l->s[l->n - 1] != '\n') {
+	buf_add(out, l[0], (size_t)(l[1] - l[0]));
+	if (l[1][-1] != '\n') {
 		buf_addc(out, '\n');
 		buf_adds(out, no_newline);
 	}
@@ -269,9 +262,9 @@ static void add_hunk(struct buf *out, const struct edits *e, size_t a, size_t a_
 	buf_addf(out, "@@ -%zu,%zu +%zu,%zu @@\n", a + (a_end > a), a_end - a, b + (b_end > b),
 		 b_end - b);
 	while (a < a_end || b < b_end) {
-		if (a < a_end && e->gone[a]) {
+		if (e->gone[a]) {
 			patch_add_line(out, '-', &e->a.v[a++]);
-		} else if (b < b_end && e->come[b]) {
+		} else if (e->come[b]) {
 			patch_add_line(out, '+', &e->b.v[b++]);
 		} else {
 			patch_add_line(out, ' ', &e->a.v[a++]);
@@ -293,29 +286,18 @@ static void add_hunks(struct buf *out, const struct edits *e)
 {
 	size_t a = 0, b = 0, n;
 
-	for (;;) {
-		size_t from_a, from_b;
+	while (n = unchanged(e, a, b), a + n < e->a.n || b + n < e->b.n) {
+		size_t before = MIN(n, CONTEXT), from_a = a + n - before, from_b = b + n - before;
 
-		n = unchanged(e, a, b);
-		a += n;
-		b += n;
-		if (a == e->a.n && b == e->b.n)
-			return;
-		from_a = a - MIN(n, CONTEXT);
-		from_b = b - MIN(n, CONTEXT);
-		for (;;) { /* ends where the gap to the next change is large enough */
-			while (a < e->a.n && e->gone[a])
-				a++;
-			while (b < e->b.n && e->come[b])
-				b++;
+		/* It ends where the gap to the next change is large enough. */
+		do {
+			for (a += n; e->gone[a]; a++)
+				;
+			for (b += n; e->come[b]; b++)
+				;
 			n = unchanged(e, a, b);
-			if (n > (size_t)(2 * CONTEXT) || (a + n == e->a.n && b + n == e->b.n))
-				break;
-			a += n;
-			b += n;
-		}
-		n = MIN(n, CONTEXT);
-		add_hunk(out, e, from_a, a + n, from_b, b + n);
+		} while (n <= (size_t)(2 * CONTEXT) && (a + n < e->a.n || b + n < e->b.n));
+		add_hunk(out, e, from_a, a + MIN(n, CONTEXT), from_b, b + MIN(n, CONTEXT));
 	}
 }
 
@@ -383,9 +365,7 @@ int patch_add(struct buf *out, const char *path, const struct patch_side *old,
 /* ---- reading */
 
 struct patch_reader {
-	struct patch *p;
 	char *at, *end;
-	size_t line;
 };
 
 /* The rest of the next line behind `word`, without its newline; NULL: it begins otherwise. */
@@ -402,10 +382,7 @@ static char *after(const struct patch_reader *r, const char *word, size_t *len)
 
 static void patch_next_line(struct patch_reader *r)
 {
-	char *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
-
-	r->at = nl ? nl + 1 : r->end;
-	r->line++;
+	r->at += patch_next(r->at, r->end) - r->at;
 }
 
 /* "a/PATH b/PATH" with equal paths: the length tells where the second begins. */
@@ -507,22 +484,20 @@ static bool hunk_read(const char **at, const char *end, struct hunk *h, size_t *
 
 static bool read_hunks(struct patch_reader *r, struct patch_file *f)
 {
-	const char *at = r->at;
 	struct hunk h;
+	bool good = true;
 
-	f->hunks = at;
-	while (at < r->end && *at == '@')
-		if (!hunk_read(&at, r->end, &h, &f->added, &f->removed))
-			return false;
-	f->end = at;
-	while (r->at < at)
-		patch_next_line(r);
-	return true;
+	f->hunks = f->end = r->at;
+	while (good && f->end < r->end && *f->end == '@')
+		good = hunk_read(&f->end, r->end, &h, &f->added, &f->removed);
+	r->at += f->end - r->at;
+	return good;
 }
 
 int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *err)
 {
-	struct patch_reader r = {.p = p, .line = 1};
+	struct patch_reader r;
+	size_t line = 1, n;
 	bool good = true;
 
 	*p = (struct patch){.text = malloc(len + 1)};
@@ -530,21 +505,21 @@ int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	memcpy(p->text, text, len);
 	p->text[len] = '\0';
-	r.at = p->text;
-	r.end = p->text + len;
+	r = (struct patch_reader){p->text, p->text + len};
 	while (good && r.at < r.end) {
 		struct patch_file f = {.was = NO_ID, .will = NO_ID};
-		size_t n;
 		char *s = after(&r, "diff --git ", &n);
 
 		if (!s) { /* a line between the files is for people */
 			good = *r.at != '@' && *r.at != '+' && *r.at != '-';
-			patch_next_line(&r);
-			continue;
+		} else {
+			good = p->n < PATCH_FILES_MAX && read_name(&f, s, n);
 		}
-		good = p->n < PATCH_FILES_MAX && read_name(&f, s, n);
-		patch_next_line(&r);
-		good = good && patch_read_head(&r, &f) && read_hunks(&r, &f);
+		if (good)
+			patch_next_line(&r);
+		if (!good || !s)
+			continue;
+		good = patch_read_head(&r, &f) && read_hunks(&r, &f);
 		if (good && !ARRAY_ROOM(p->files, p->cap, p->n + 1)) {
 			patch_fini(p);
 			return err_set(err, AVA_ENOMEM, "out of memory");
@@ -554,9 +529,10 @@ int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *
 	}
 	if (good)
 		return 0;
+	for (const char *s = p->text; s < r.at; s++)
+		line += *s == '\n';
 	patch_fini(p);
-	return err_set(err, AVA_ECORRUPT, "line %zu is none of a patch that ava made",
-		       r.line > 1 ? r.line - 1 : 1);
+	return err_set(err, AVA_ECORRUPT, "line %zu is none of a patch that ava made", line);
 }
 
 void patch_fini(struct patch *p)
@@ -568,101 +544,90 @@ void patch_fini(struct patch *p)
 
 /* ---- trying a patch on a file */
 
-/* Collect the lines of one side of a hunk: `mark` '-' or '+', and unchanged ones. */
-static size_t side_of(const struct hunk *h, char mark, struct patch_line *out)
+/* Append one side of a hunk: `mark` '-' or '+', and unchanged lines. */
+static void add_side(struct buf *out, const struct hunk *h, char mark)
 {
-	size_t n = 0;
+	bool in = false;
 
-	for (const char *at = h->body; at < h->end;) {
-		const char *nl = memchr(at, '\n', (size_t)(h->end - at));
-		bool cut = nl + 1 < h->end && nl[1] == '\\';
-
-		if (*at == ' ' || *at == mark)
-			out[n++] = (struct patch_line){at + 1, (size_t)(nl - at) - cut, 0};
-		at = nl + 1;
-		if (cut)
-			at = (const char *)memchr(at, '\n', (size_t)(h->end - at)) + 1;
+	for (const char *at = h->body, *next; at < h->end; at = next) {
+		next = patch_next(at, h->end);
+		if (*at == '\\' && in &&
+		    out->len > 0) { /* the line before ends without a newline */
+			out->data[--out->len] = '\0';
+		} else if (*at != '\\') {
+			in = *at == ' ' || *at == mark;
+			if (in)
+				buf_add(out, at + 1, (size_t)(next - at) - 1);
+		}
 	}
-	return n;
 }
 
-static bool patch_stands_at(const struct patch_lines *l, size_t at, const struct patch_line *want,
-			    size_t n)
-{
-	if (at > l->n || n > l->n - at)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (l->v[at + i].n != want[i].n ||
-		    memcmp(l->v[at + i].s, want[i].s, want[i].n) != 0)
-			return false;
-	return true;
-}
+/* The beginning of a line, and how many lines are before it. */
+struct patch_place {
+	const char *at;
+	size_t line;
+};
 
-/* Find the n lines, not before `from`: at `wished`, else at the only place. Returns the number
- * of places, 2 for several. */
-static int patch_find_place(const struct patch_lines *l, size_t from, size_t wished,
-			    const struct patch_line *want, size_t n, size_t *place)
+/* Find the lines `want`, not before *p: at line `wished`, else at the only place, to which *p
+ * moves. Returns the number of places, 2 for several. */
+static int patch_find(struct patch_place *p, const char *end, size_t wished, const struct buf *want)
 {
 	int found = 0;
 
-	*place = wished;
-	if (n == 0) /* the file was empty */
-		return l->n == 0;
-	if (wished >= from && patch_stands_at(l, wished, want, n))
-		return 1;
-	for (size_t at = from; n <= l->n && at <= l->n - n && found < 2; at++) {
-		if (!patch_stands_at(l, at, want, n))
-			continue;
-		*place = at;
-		found++;
+	if (want->len == 0) /* the file was empty */
+		return p->line == 0 && p->at == end;
+	for (struct patch_place t = *p; t.at < end && (found < 2 || t.line <= wished); t.line++) {
+		size_t rest = (size_t)(end - t.at);
+
+		if (want->len <= rest && memcmp(t.at, want->data, want->len) == 0 &&
+		    (want->len == rest || want->data[want->len - 1] == '\n')) {
+			*p = t;
+			found++;
+			if (t.line == wished)
+				return 1;
+		}
+		t.at = patch_next(t.at, end);
 	}
 	return found;
 }
 
-static void patch_copy_lines(struct buf *out, const struct patch_lines *l, size_t from, size_t to)
-{
-	for (size_t i = from; out && i < to; i++)
-		buf_add(out, l->v[i].s, l->v[i].n);
-}
-
 /* All hunks in their order, from '-' to '+', or `back`. 0: done; 1: `why`; AVA_ENOMEM. */
-static int run_hunks(const struct patch_file *f, const struct patch_lines *l, bool back,
+static int run_hunks(const struct patch_file *f, const struct patch_side *now, bool back,
 		     struct buf *out, struct patch_clash *why)
 {
-	size_t done = 0, ignored = 0;
-	const char *at = f->hunks;
+	struct patch_place done = {now->data ? now->data : "", 0};
+	const char *end = done.at + now->len, *at = f->hunks;
+	size_t ignored = 0, i = 1;
 	ptrdiff_t shift = 0;
+	struct buf want;
 	struct hunk h;
+	int found = 1, rv;
 
-	for (size_t i = 1; at < f->end && hunk_read(&at, f->end, &h, &ignored, &ignored); i++) {
-		struct patch_line *from = calloc(h.lines[0] + h.lines[1] + 1, sizeof(*from));
-		size_t n, m, place;
-		ptrdiff_t wished;
-		int found;
+	buf_init(&want, PATCH_MAX);
+	for (; at < f->end && hunk_read(&at, f->end, &h, &ignored, &ignored); i++) {
+		struct patch_place place = done;
+		ptrdiff_t wished = (ptrdiff_t)(h.at[back] - (h.lines[back] > 0)) + shift;
 
-		if (!from)
-			return AVA_ENOMEM;
-		n = side_of(&h, back ? '+' : '-', from);
-		m = side_of(&h, back ? '-' : '+', from + n);
-		wished = (ptrdiff_t)(h.at[back] - (n > 0)) + shift;
-		found = patch_find_place(l, done, wished > 0 ? (size_t)wished : 0, from, n, &place);
-		if (found == 1) {
-			patch_copy_lines(out, l, done, place);
-			for (size_t k = 0; out && k < m; k++)
-				buf_add(out, from[n + k].s, from[n + k].n);
-			shift += (ptrdiff_t)place - wished;
-			done = place + n;
-		}
-		free(from);
-		if (found == 1)
-			continue;
+		buf_reset(&want);
+		add_side(&want, &h, "-+"[back]);
+		found = patch_find(&place, end, wished > 0 ? (size_t)wished : 0, &want);
+		if (found != 1 || buf_check(&want) != 0)
+			break;
+		buf_add(out, done.at, (size_t)(place.at - done.at));
+		add_side(out, &h, "+-"[back]);
+		shift += (ptrdiff_t)place.line - wished;
+		done = (struct patch_place){place.at + want.len, place.line + h.lines[back]};
+	}
+	buf_add(out, done.at, (size_t)(end - done.at));
+	if (found != 1)
 		*why = (struct patch_clash){i, h.at[back],
 					    found == 0 ? "its lines are not there any more"
 						       : "its lines stand at several places"};
-		return 1;
-	}
-	patch_copy_lines(out, l, done, l->n);
-	return out ? buf_check(out) : 0;
+	rv = buf_check(&want);
+	buf_fini(&want);
+	if (rv != 0)
+		return rv;
+	return found != 1 ? 1 : buf_check(out);
 }
 
 /* Try the patch on a file with changes of its own since the patch was made. */
@@ -670,19 +635,20 @@ static int try_changed(const struct patch_file *f, const struct patch_side *now,
 		       struct patch_clash *why)
 {
 	struct patch_clash ignored;
-	struct patch_lines l;
 	int there, back = 1;
 
 	if (patch_unfit(now->data, now->len)) {
 		why->what = "is no text any more, or too large";
 		return PATCH_CLASHES;
 	}
-	if (!patch_lines_init(&l, now->data, now->len))
-		return AVA_ENOMEM;
-	there = run_hunks(f, &l, false, out, why);
-	if (there >= 0)
-		back = run_hunks(f, &l, true, NULL, &ignored);
-	free(l.v);
+	there = run_hunks(f, now, false, out, why);
+	if (there >= 0) {
+		struct buf before;
+
+		buf_init(&before, out->max);
+		back = run_hunks(f, now, true, &before, &ignored);
+		buf_fini(&before);
+	}
 	if (there < 0 || back < 0)
 		return MIN(there, back);
 	if (there == 0 && back == 0)
@@ -698,13 +664,8 @@ static int try_same(const struct patch_file *f, const struct patch_side *now, st
 		    struct patch_clash *why)
 {
 	char id[PATCH_ID_LEN + 1];
-	struct patch_lines l;
-	int rv;
+	int rv = run_hunks(f, now, false, out, why);
 
-	if (!patch_lines_init(&l, now->data, now->len))
-		return AVA_ENOMEM;
-	rv = run_hunks(f, &l, false, out, why);
-	free(l.v);
 	if (rv < 0)
 		return rv;
 	hash_git_blob(out->data, out->len, id);

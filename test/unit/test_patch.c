@@ -291,10 +291,27 @@ TEST(what_programs_and_agents_obey)
 /* Cut at every byte, and with every byte changed, fuzz_patch reads and tries one. */
 TEST(no_patches)
 {
-	struct patch p;
+	static const struct {
+		const char *text;
+		unsigned line;
+	} none[] = {
+		{"@@ -1 +1 @@\n", 1},
+		{"# words\ndiff --git a/../x b/../x\n", 2},
+		{"diff --git a/x b/x\nindex 1..2\n", 2},
+		{"diff --git a/x b/x\n@@ -1,1 +1,1 @@\n-a\n+b\n@@ -9,1 +9,1 @@\n-a\n*b\n", 7},
+	};
 
-	assert_int_equal(patch_read(&p, "@@ -1 +1 @@\n", 12, NULL), AVA_ECORRUPT);
-	assert_int_equal(patch_read(&p, "diff --git a/../x b/../x\n", 25, NULL), AVA_ECORRUPT);
+	for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+		struct ava_error err = {0};
+		struct patch p;
+		char want[80];
+
+		assert_int_equal(patch_read(&p, none[i].text, strlen(none[i].text), &err),
+				 AVA_ECORRUPT);
+		snprintf(want, sizeof(want), "line %u is none of a patch that ava made",
+			 none[i].line);
+		assert_string_equal(err.text, want);
+	}
 }
 
 TEST(memory)
