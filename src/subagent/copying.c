@@ -220,6 +220,7 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 	const struct copy_changes *made = c ? &c->made : NULL;
 	struct patch p = {0};
 	char path[LOGBOOK_PATH];
+	size_t added = 0, removed = 0;
 
 	if (copying_failed(c)) {
 		snprintf(path, sizeof(path), COPY_TREE, r->id.text);
@@ -229,14 +230,18 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 	}
 	if (!c || !c->there)
 		return;
+	if (made->patch.len > 0)
+		(void)patch_read(&p, made->patch.data, made->patch.len, NULL);
+	for (size_t i = 0; i < p.n; i++) {
+		added += p.files[i].added;
+		removed += p.files[i].removed;
+	}
 	jw_object(w, "patch");
 	jw_str(w, "path", c->path);
 	jw_int(w, "files", (int64_t)made->files);
-	jw_int(w, "added", (int64_t)made->added);
-	jw_int(w, "removed", (int64_t)made->removed);
+	jw_int(w, "added", (int64_t)added);
+	jw_int(w, "removed", (int64_t)removed);
 	jw_array(w, "changed");
-	if (made->patch.len > 0)
-		(void)patch_read(&p, made->patch.data, made->patch.len, NULL);
 	for (size_t i = 0; i < p.n && i < LISTED_MAX; i++) {
 		jw_object(w, NULL);
 		jw_str(w, "path", p.files[i].path);

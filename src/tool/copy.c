@@ -222,10 +222,32 @@ static int make_poll(void *user)
 	return atomic_load_explicit(m->wish->stop, memory_order_relaxed) ? AVA_ECANCELED : 0;
 }
 
+/* Read a file whole. 0: in `s`, and `data` is owned. Else `why` it cannot be in a patch. */
+static int read_side(struct copy_place *at, const char *path, struct patch_side *s, char **data,
+		     const char **why)
+{
+	struct stat st;
+	int rv = below_read(at->root, path, PATCH_FILE_MAX, data, &s->len, &st, NULL);
+
+	*s = rv == 0 ? (struct patch_side){*data, s->len, true, st.st_mode & 0100}
+		     : (struct patch_side){0};
+	if (rv == AVA_ENOENT)
+		return 0;
+	if (rv == AVA_ENOMEM)
+		return rv;
+	if (rv == AVA_ETOOBIG)
+		*why = "too large for a patch";
+	else if (rv != 0)
+		*why = "a link, or no regular file";
+	else
+		*why = patch_unfit(s->data, s->len);
+	return 0;
+}
+
 /* Apply the patch of the run it continues, all or nothing. */
 static int make_patched(struct making *m)
 {
-	struct patch_clash why;
+	struct patch_clash clash;
 	struct patch p = {0};
 	struct buf out;
 	int rv = 0;
@@ -236,29 +258,27 @@ static int make_patched(struct making *m)
 	rv = patch_read(&p, m->wish->patch, m->wish->patch_len, m->err);
 	for (size_t i = 0; rv == 0 && i < 2 * p.n; i++) { /* first try all files, then write them */
 		const struct patch_file *f = &p.files[i % p.n];
-		struct patch_side now = {0};
-		struct stat st = {0};
+		struct patch_side now;
+		const char *why = NULL;
 		char *data = NULL;
-		int fit;
+		int fit = read_side(&m->tree, f->path, &now, &data, &why);
 
-		rv = below_read(m->tree.root, f->path, PATCH_FILE_MAX, &data, &now.len, &st, NULL);
-		now.there = rv == 0;
-		now.data = data;
-		now.exec = st.st_mode & 0100;
-		fit = rv == 0 || rv == AVA_ENOENT ? patch_try(f, &now, &out, &why) : rv;
+		if (fit == 0 && !why)
+			fit = patch_try(f, &now, &out, &clash);
 		free(data);
-		rv = 0;
-		if (fit < 0 || fit == PATCH_CLASHES)
+		if (fit < 0 || why || fit == PATCH_CLASHES)
 			rv = err_set(m->err, AVA_EEXIST,
 				     "%.300s %s, so that your copy of the project begins without "
 				     "the changes that you made before; call it again to go on so",
-				     f->path, fit < 0 ? "cannot be read" : why.what);
-		else if (i >= p.n && fit == PATCH_FITS && f->is_gone)
+				     f->path, fit < 0 || why ? "cannot be read" : clash.what);
+		if (rv != 0 || i < p.n || fit == PATCH_DONE)
+			continue;
+		if (f->is_gone)
 			rv = below_remove(m->tree.root, f->path, NULL, m->err);
-		else if (i >= p.n && fit == PATCH_FITS)
+		else
 			rv = below_write(m->tree.root, f->path, BELOW_SPARE, out.data, out.len,
 					 f->exec ? 0755 : 0644, m->err);
-		if (rv == 0 && i >= p.n && fit == PATCH_FITS && !f->is_gone)
+		if (rv == 0 && !f->is_gone)
 			rv = below_rename(m->tree.root, f->path, BELOW_SPARE, m->err);
 	}
 	patch_fini(&p);
@@ -275,14 +295,12 @@ static int make_at(struct making *m, const char *folder)
 			 .other = copy_measure,
 			 .poll = make_poll,
 			 .user = m};
-	int fd = copy_open_folder(folder), rv;
+	int fd = copy_open_folder(folder), rv = 0;
 
 	if (fd < 0 || mkdirat(fd, "base", 0700) != 0 || mkdirat(fd, "tree", 0700) != 0)
 		rv = err_sys(m->err, "make %.300s", folder);
-	else
-		rv = 0;
-	place_init(&m->base, rv == 0 ? openat(fd, "base", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
-	place_init(&m->tree, rv == 0 ? openat(fd, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
+	place_init(&m->base, openat(fd, "base", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	place_init(&m->tree, openat(fd, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	root.fd = open(m->wish->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (rv == 0 && root.fd < 0)
 		rv = err_set(m->err, AVA_ENOENT, "the project %.300s cannot be opened (%s)",
@@ -396,28 +414,6 @@ static const char *unfit(const struct copy_looking *l, const char *path)
 	return NULL;
 }
 
-/* Read a file whole. 0: in `s`, and `data` is owned. Else `why` it cannot be in a patch. */
-static int read_side(struct copy_place *at, const char *path, struct patch_side *s, char **data,
-		     const char **why)
-{
-	struct stat st;
-	int rv = below_read(at->root, path, PATCH_FILE_MAX, data, &s->len, &st, NULL);
-
-	*s = rv == 0 ? (struct patch_side){*data, s->len, true, st.st_mode & 0100}
-		     : (struct patch_side){0};
-	if (rv == AVA_ENOENT)
-		return 0;
-	if (rv == AVA_ENOMEM)
-		return rv;
-	if (rv == AVA_ETOOBIG)
-		*why = "too large for a patch";
-	else if (rv != 0)
-		*why = "a link, or no regular file";
-	else
-		*why = patch_unfit(s->data, s->len);
-	return 0;
-}
-
 static int add_change(struct copy_looking *l, const char *path)
 {
 	const char *why = l->read > COPY_BYTES_MAX ? "too much changed" : unfit(l, path);
@@ -433,25 +429,22 @@ static int add_change(struct copy_looking *l, const char *path)
 	if (!why && l->out->files == PATCH_FILES_MAX)
 		why = "the patch is full";
 	if (!why && rv == 0) {
-		size_t was = l->out->patch.len;
+		struct buf one;
 
-		rv = patch_add(&l->out->patch, path, &old, &now);
+		buf_init(&one, PATCH_MAX - l->out->patch.len);
+		rv = patch_add(&one, path, &old, &now);
 		l->out->files += rv == 1;
-		if (rv == AVA_ETOOBIG) {
+		if (rv == AVA_ETOOBIG)
 			why = "the patch is full";
-			l->out->patch.failed = false;
-			l->out->patch.error = 0;
-			l->out->patch.len = was;
-			if (l->out->patch.data)
-				l->out->patch.data[was] = '\0';
-		}
-		rv = rv > 0 || why ? 0 : rv;
+		if (rv == 1)
+			rv = buf_add(&l->out->patch, one.data, one.len);
+		buf_fini(&one);
 	}
 	if (why)
 		copy_leave_out(l, path, why);
 	free(data[0]);
 	free(data[1]);
-	return rv;
+	return why ? 0 : rv;
 }
 
 static bool copy_same_bytes(int a, int b)
@@ -470,82 +463,58 @@ static bool copy_same_bytes(int a, int b)
 	}
 }
 
-/* Add to the patch a file of the base (the project as copied) that the tree (as the run left it)
- * has changed or lacks. */
-static int look_at_old(void *user, int dirfd, const char *name, const char *path)
+/* Is it the same in both: a file of equal bytes and mode, or a link to the same? */
+static bool copy_same(int base_dir, int tree_dir, const char *name)
 {
-	struct copy_looking *l = user;
-	const char *last;
-	int dir = place_of(&l->tree, path, false, &last);
-	int base = root_open_entry(dirfd, name, false);
-	int tree = dir < 0 ? -1 : root_open_entry(dir, last, false);
+	char target[2][PATH_MAX];
+	ssize_t n = readlinkat(base_dir, name, target[0], PATH_MAX);
 	struct stat st[2];
-	bool same = base >= 0 && tree >= 0 && fstat(base, &st[0]) == 0 &&
-		    fstat(tree, &st[1]) == 0 && S_ISREG(st[1].st_mode) &&
-		    st[0].st_size == st[1].st_size &&
-		    (st[0].st_mode & 0100) == (st[1].st_mode & 0100) && copy_same_bytes(base, tree);
+	int base, tree;
+	bool same;
 
+	if (n >= 0)
+		return n == readlinkat(tree_dir, name, target[1], PATH_MAX) &&
+		       memcmp(target[0], target[1], (size_t)n) == 0;
+	base = root_open_entry(base_dir, name, false);
+	tree = root_open_entry(tree_dir, name, false);
+	same = base >= 0 && tree >= 0 && fstat(base, &st[0]) == 0 && fstat(tree, &st[1]) == 0 &&
+	       S_ISREG(st[1].st_mode) && st[0].st_size == st[1].st_size &&
+	       (st[0].st_mode & 0100) == (st[1].st_mode & 0100) && copy_same_bytes(base, tree);
 	if (base >= 0)
 		close(base);
 	if (tree >= 0)
 		close(tree);
-	return same ? 0 : add_change(l, path);
+	return same;
 }
 
-static bool is_in(struct copy_place *p, const char *path, struct stat *st)
+/* Take what the tree (as the run left it) has changed or lacks of the base (the project as
+ * copied). */
+static int look_at_old(void *user, int dirfd, const char *name, const char *path)
 {
-	const char *last;
-	int dir = place_of(p, path, false, &last);
+	struct copy_looking *l = user;
+	int dir = place_of(&l->tree, path, false, &name);
 
-	return dir >= 0 && fstatat(dir, last, st, AT_SYMLINK_NOFOLLOW) == 0;
+	return copy_same(dirfd, dir, name) ? 0 : add_change(l, path);
 }
 
+/* Take what is only in the tree. */
 static int look_at_new(void *user, int dirfd, const char *name, const char *path)
 {
 	struct copy_looking *l = user;
+	int dir = place_of(&l->base, path, false, &name);
 	struct stat st;
+	bool file = fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 
-	if (strncmp(name, BELOW_SPARE, strlen(BELOW_SPARE)) == 0)
+	if (file && strncmp(name, BELOW_SPARE, strlen(BELOW_SPARE)) == 0)
 		return 0; /* left by a write that a crash cut */
-	return is_in(&l->base, path, &st) && S_ISREG(st.st_mode) ? 0 : add_change(l, path);
-}
-
-/* Report a link, a FIFO or a .git that has changed. */
-static int look_at_other(void *user, int dirfd, const char *name, const char *path)
-{
-	struct copy_looking *l = user;
-	char target[2][PATH_MAX];
-	const char *last;
-	int dir = place_of(&l->base, path, false, &last);
-	ssize_t n = readlinkat(dirfd, name, target[0], PATH_MAX);
-	ssize_t m = dir < 0 ? -1 : readlinkat(dir, last, target[1], PATH_MAX);
-	struct stat st;
-
-	if (is_in(&l->base, path, &st) && S_ISREG(st.st_mode))
-		return 0; /* reported as a changed file */
 	/* An empty .git is the mount point of the project's own (exec/sandbox.c). */
 	if (strcmp(path, ".git") == 0 &&
 	    (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 ||
-	     (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-	      st.st_size == 0 && unlinkat(dirfd, name, 0) == 0)))
+	     (file && st.st_size == 0 && unlinkat(dirfd, name, 0) == 0)))
 		return 0;
-	if (n < 0 || n != m || memcmp(target[0], target[1], (size_t)n) != 0)
-		copy_leave_out(l, path,
-			       patch_protected(path) ? "protected: it decides what programs do in "
-						       "this folder"
-						     : "a link, or no regular file");
-	return 0;
-}
-
-static int look_at_old_link(void *user, int dirfd, const char *name, const char *path)
-{
-	struct copy_looking *l = user;
-	struct stat st;
-
-	/* A path of another kind now is reported from the tree. */
-	if (!is_in(&l->tree, path, &st))
-		copy_leave_out(l, path, "a link, or no regular file");
-	return 0;
+	if (dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+		return 0; /* look_at_old has seen it */
+	return add_change(l, path);
 }
 
 static int look_poll(void *user)
@@ -555,27 +524,22 @@ static int look_poll(void *user)
 
 static int copy_look_through(struct copy_looking *l)
 {
-	struct root base = {.fd = l->base.root, .cwd = "base"};
-	struct root tree = {.fd = l->tree.root, .cwd = "tree"};
-	struct walk old = {.root = &base,
-			   .start = ".",
-			   .file = look_at_old,
-			   .other = look_at_old_link,
-			   .poll = look_poll,
-			   .user = l};
-	struct walk new = {.root = &tree,
-			   .start = ".",
-			   .file = look_at_new,
-			   .other = look_at_other,
-			   .poll = look_poll,
-			   .user = l};
-	int rv = walk_run(&old, l->err);
+	struct root root = {.fd = l->base.root, .cwd = "base"};
+	struct walk w = {.root = &root,
+			 .start = ".",
+			 .file = look_at_old,
+			 .other = look_at_old,
+			 .poll = look_poll,
+			 .user = l};
+	int rv = walk_run(&w, l->err);
 
+	root = (struct root){.fd = l->tree.root, .cwd = "tree"};
+	w.file = w.other = look_at_new;
 	if (rv == 0)
-		rv = walk_run(&new, l->err);
-	if (rv == 1 || new.deep + new.crowded > 0)
+		rv = walk_run(&w, l->err);
+	if (rv == 1 || w.deep + w.crowded > 0)
 		copy_leave_out(l, ".", "there is more in the copy than is looked through");
-	if (new.odd + new.unreadable > 0)
+	if (w.odd + w.unreadable > 0)
 		copy_leave_out(l, ".", "there is more, of names that are no text, or closed");
 	return MIN(rv, 0);
 }
@@ -583,7 +547,6 @@ static int copy_look_through(struct copy_looking *l)
 int copy_changes(const char *folder, struct copy_changes *out, struct ava_error *err)
 {
 	struct copy_looking l = {.out = out, .err = err};
-	struct patch p;
 	char path[PATH_MAX];
 	int rv;
 
@@ -606,14 +569,6 @@ int copy_changes(const char *folder, struct copy_changes *out, struct ava_error 
 	jw_end(&l.left);
 	if (rv == 0)
 		rv = buf_check(&out->left);
-	if (rv == 0 &&
-	    patch_read(&p, out->patch.data ? out->patch.data : "", out->patch.len, NULL) == 0) {
-		for (size_t i = 0; i < p.n; i++) {
-			out->added += p.files[i].added;
-			out->removed += p.files[i].removed;
-		}
-		patch_fini(&p);
-	}
 	place_fini(&l.base);
 	place_fini(&l.tree);
 	return rv;

@@ -40,9 +40,8 @@ int copy_make(const struct copy_wish *w, struct ava_error *err);
 /* Differences of the tree from the base. */
 struct copy_changes {
 	struct buf patch;
-	struct buf left;              /* [{"path","why"}]: changes that the patch does not hold */
-	size_t files, added, removed; /* files in the patch; lines that it adds and removes */
-	size_t nleft;
+	struct buf left; /* [{"path","why"}]: changes that the patch does not hold */
+	size_t files, nleft;
 };
 /* The caller calls copy_changes_fini, also after an error. AVA_ENOENT: no copy. */
 int copy_changes(const char *folder, struct copy_changes *out, struct ava_error *err);

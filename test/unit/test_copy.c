@@ -149,7 +149,7 @@ TEST(made)
 	holds(at(project, "src/a.c"), "int a;\n");
 	c = changes();
 	assert_int_equal(c.files, 1);
-	assert_int_equal(c.added + c.removed, 2);
+	assert_non_null(strstr(c.patch.data, "@@ -1,1 +1,1 @@\n-int a;\n+int b;\n"));
 	copy_changes_fini(&c);
 }
 
@@ -198,7 +198,7 @@ TEST(changes)
 	static const char *const left[] = {
 		".bashrc", ".env.example", "bare/config", "binary",  "deep/.vscode/t.json",
 		"link",    "link2",        "pipe",        "src/a.c", "sub/.git",
-		"latin1",  "qu\\\"ote"};
+		"latin1",  "qu\\\"ote",    "src/out"};
 	static const char *const patched[] = {"new file mode 100755\n", "b/run2.sh",
 					      "deleted file mode 100755\n", "a/run.sh",
 					      "b/.gitignore"};
@@ -228,6 +228,8 @@ TEST(changes)
 	unlink(in("src/a.c"));
 	assert_int_equal(symlink("/etc/passwd", in("src/a.c")), 0);
 	assert_int_equal(symlink("/etc", in("link2")), 0);
+	unlink(in("src/out"));
+	assert_int_equal(symlink("/elsewhere", in("src/out")), 0);
 	assert_int_equal(mkfifo(in("pipe"), 0600), 0);
 	c = changes();
 	for (size_t i = 0; i < ARRAY_LEN(left); i++) {
@@ -247,7 +249,6 @@ TEST(changes)
 	copy_changes_fini(&c);
 }
 
-/* A new ignore rule hides new files, not what was there. */
 /* git reads the configuration of a folder that only points at the rest of a repository, and that
  * rest need not look like one. */
 TEST(git_in_two)
@@ -320,6 +321,7 @@ TEST(reading_has_a_bound)
 	copy_changes_fini(&c);
 }
 
+/* A new ignore rule hides new files, not what was there. */
 TEST(ignored_later)
 {
 	struct copy_changes c;
@@ -366,7 +368,6 @@ TEST(goes_on)
 	free(patch);
 }
 
-/* Deeper than any path, without permissions: it goes. */
 TEST(put_back_or_left)
 {
 	struct rlimit whole, none;
@@ -388,6 +389,7 @@ TEST(put_back_or_left)
 	assert_int_equal(copy_put_back(tree, "src/new.c", true), 1);
 }
 
+/* Deeper than any path, without permissions: it goes. */
 TEST(removed)
 {
 	int fd;
