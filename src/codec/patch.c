@@ -85,26 +85,13 @@ const char *patch_protected(const char *path)
 bool patch_obeyed(const char *path)
 {
 	static const char *const names[] = {
-		"agents*.md",
-		"agent.md",
-		"claude*.md",
-		"gemini*.md",
-		"qwen*.md",
-		"codex.md",
-		"skill.md",
-		"conventions.md",
-		"copilot-instructions.md",
-		"*.mdc",
-		"opencode.json*",
-		"crush.json",
-		"*mcp.json",
-		"*.code-workspace",
-		"gemini-extension.json",
-		"warp.md",
-		"mise*.toml",
-		"sitecustomize.py",
-		"usercustomize.py",
-	};
+		"agents*.md",      "agent.md",         "claude*.md",
+		"gemini*.md",      "qwen*.md",         "codex.md",
+		"skill.md",        "conventions.md",   "copilot-instructions.md",
+		"*.mdc",           "opencode.json*",   "crush.json",
+		"*mcp.json",       "*.code-workspace", "gemini-extension.json",
+		"warp.md",         "mise*.toml",       "sitecustomize.py",
+		"usercustomize.py"};
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
 	if (path[0] == '.' || strstr(path, "/."))
@@ -226,10 +213,15 @@ static int find_edits(struct edits *e, size_t first, int n, int m)
 	return 0;
 }
 
-static int edits_find(struct edits *e)
+static int edits_find(struct edits *e, const struct patch_side *old, const struct patch_side *now)
 {
-	size_t first = 0, n = e->a.n, m = e->b.n;
+	size_t first = 0, n, m;
 
+	if (!patch_lines_init(&e->a, old->data, old->len) ||
+	    !patch_lines_init(&e->b, now->data, now->len))
+		return AVA_ENOMEM;
+	n = e->a.n;
+	m = e->b.n;
 	e->gone = calloc(n + 1, sizeof(bool));
 	e->come = calloc(m + 1, sizeof(bool));
 	if (!e->gone || !e->come)
@@ -340,16 +332,12 @@ int patch_add(struct buf *out, const char *path, const struct patch_side *old,
 	      const struct patch_side *now)
 {
 	struct edits e = {.gone = NULL};
-	int rv = 0;
+	int rv;
 
 	if (old->there == now->there && old->exec == now->exec && old->len == now->len &&
 	    (old->len == 0 || memcmp(old->data, now->data, old->len) == 0))
 		return 0;
-	if (!patch_lines_init(&e.a, old->data, old->len) ||
-	    !patch_lines_init(&e.b, now->data, now->len))
-		rv = AVA_ENOMEM;
-	if (rv == 0)
-		rv = edits_find(&e);
+	rv = edits_find(&e, old, now);
 	if (rv == 0) {
 		add_head(out, path, old, now);
 		add_hunks(out, &e);
@@ -630,48 +618,33 @@ static int run_hunks(const struct patch_file *f, const struct patch_side *now, b
 	return found != 1 ? 1 : buf_check(out);
 }
 
-/* Try the patch on a file with changes of its own since the patch was made. */
-static int try_changed(const struct patch_file *f, const struct patch_side *now, struct buf *out,
-		       struct patch_clash *why)
+/* Try the hunks on a file, or on none; `same`: it is as the patch found it. */
+static int try_hunks(const struct patch_file *f, const struct patch_side *now, bool same,
+		     struct buf *out, struct patch_clash *why)
 {
 	struct patch_clash ignored;
-	int there, back = 1;
+	struct buf before;
+	char id[PATCH_ID_LEN + 1];
+	int there = run_hunks(f, now, false, out, why), back;
 
-	if (patch_unfit(now->data, now->len)) {
-		why->what = "is no text any more, or too large";
+	if (there >= 0 && same) {
+		hash_git_blob(out->data, out->len, id);
+		if (there == 0 && strcmp(id, f->will) == 0)
+			return PATCH_FITS;
+		why->what = "is not what the patch says: the patch is damaged";
+		why->hunk = why->line = 0;
 		return PATCH_CLASHES;
 	}
-	there = run_hunks(f, now, false, out, why);
-	if (there >= 0) {
-		struct buf before;
-
-		buf_init(&before, out->max);
-		back = run_hunks(f, now, true, &before, &ignored);
-		buf_fini(&before);
-	}
-	if (there < 0 || back < 0)
-		return MIN(there, back);
-	if (there == 0 && back == 0)
-		*why = (struct patch_clash){
-			0, 0, "has changed, and it cannot be told whether this is in it"};
-	if (there == 0)
-		return back == 0 ? PATCH_CLASHES : PATCH_FITS;
-	return back == 0 ? PATCH_DONE : PATCH_CLASHES;
-}
-
-/* Try the patch on the unchanged file; also on none. */
-static int try_same(const struct patch_file *f, const struct patch_side *now, struct buf *out,
-		    struct patch_clash *why)
-{
-	char id[PATCH_ID_LEN + 1];
-	int rv = run_hunks(f, now, false, out, why);
-
-	if (rv < 0)
-		return rv;
-	hash_git_blob(out->data, out->len, id);
-	if (rv == 0 && strcmp(id, f->will) == 0)
+	buf_init(&before, out->max);
+	back = there < 0 ? there : run_hunks(f, now, true, &before, &ignored);
+	buf_fini(&before);
+	if (back < 0)
+		return back;
+	if (there != 0)
+		return back == 0 ? PATCH_DONE : PATCH_CLASHES;
+	if (back != 0)
 		return PATCH_FITS;
-	*why = (struct patch_clash){0, 0, "is not what the patch says: the patch is damaged"};
+	why->what = "has changed, and it cannot be told whether this is in it";
 	return PATCH_CLASHES;
 }
 
@@ -687,15 +660,17 @@ static int try_content(const struct patch_file *f, const struct patch_side *now,
 	if (strcmp(id, f->will) == 0 || (!f->is_new && !f->is_gone && f->hunks == f->end))
 		return PATCH_DONE;
 	if (strcmp(id, f->was) == 0)
-		return try_same(f, now, out, why);
+		return try_hunks(f, now, true, out, why);
 	if (f->is_new)
 		why->what = "is there already, with other content";
 	else if (f->is_gone)
 		why->what = "has changed, and would be deleted";
 	else if (!now->there)
 		why->what = "is not there any more";
+	else if (patch_unfit(now->data, now->len))
+		why->what = "is no text any more, or too large";
 	else
-		return try_changed(f, now, out, why);
+		return try_hunks(f, now, false, out, why);
 	return PATCH_CLASHES;
 }
 
