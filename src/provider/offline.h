@@ -71,6 +71,9 @@ int draft_finish(struct offline_draft *d, size_t body_len, struct turn **out);
 
 /* ---- the authors of replies. 0 or AVA_ENOMEM; errors of the draft stay in it. */
 int offline_find(struct offline_body *b, struct offline_draft *d); /* reply as a subagent */
+/* Ava looks for what a question names: first searches, then says what they found. */
+int offline_look_up(struct offline_body *b, struct offline_draft *d, const char *question,
+		    struct buf *out);
 int offline_talk(struct offline_body *b, struct offline_draft *d); /* reply as Ava */
 
 /* Play line b->number of a script; all its lines must be turns. AVA_EINVAL naming the bad line of

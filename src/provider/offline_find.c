@@ -389,18 +389,48 @@ static bool plan_once(const struct offline_body *b)
 	return b->calls[0].message == b->calls[b->ncalls - 1].message;
 }
 
-int offline_find(struct offline_body *b, struct offline_draft *draft)
+/* NULL: no memory. */
+static struct offline_plan *plan_new(struct offline_body *b, struct offline_draft *draft)
 {
 	struct offline_plan *p = arena_get(&b->mem, sizeof(*p)); /* too large for the stack */
 
 	if (!p)
-		return AVA_ENOMEM;
+		return NULL;
 	p->f.b = b;
 	p->draft = draft;
 	p->read = offline_tool(b, "read_file");
 	p->search_name = offline_tool(b, "search_codebase") ? "search_codebase" : "search_and_read";
 	p->search = offline_tool(b, p->search_name);
-	if (find_look(&p->f) != 0)
+	return find_look(&p->f) == 0 ? p : NULL;
+}
+
+int offline_look_up(struct offline_body *b, struct offline_draft *draft, const char *question,
+		    struct buf *out)
+{
+	struct offline_call *calls = b->calls;
+	struct offline_plan *p;
+
+	/* As a run with this task, which has made the calls since the question. */
+	b->task = question;
+	b->calls += b->fresh;
+	b->ncalls -= b->fresh;
+	p = plan_new(b, draft);
+	if (p && b->ncalls == 0) {
+		plan_search_terms(p);
+	} else if (p) {
+		findings_best(p);
+		say_summary(p, out, MIN(p->nfindings, 4));
+	}
+	b->calls = calls;
+	b->ncalls += b->fresh;
+	return p ? 0 : AVA_ENOMEM;
+}
+
+int offline_find(struct offline_body *b, struct offline_draft *draft)
+{
+	struct offline_plan *p = plan_new(b, draft);
+
+	if (!p)
 		return AVA_ENOMEM;
 	if (!b->forced && !b->wrap_up && b->ncalls == 0)
 		plan_first_turn(p);

@@ -187,7 +187,7 @@ static bool find_token_char(const char *s)
 		(isalnum((unsigned char)s[1]) || s[1] == ':' || s[1] == '_'));
 }
 
-static void find_read_task(struct find *f)
+void find_read_task(struct find *f)
 {
 	static const struct {
 		const char *words;

@@ -68,6 +68,8 @@ struct find {
 	bool more;                        /* some matches were not returned or listed */
 };
 
+/* Find the terms in b->task alone; *f is zeroed but for `b`. */
+void find_read_task(struct find *f);
 /* Find terms, lines and scores; *f is zeroed but for `b`. 0, AVA_ENOMEM. */
 int find_look(struct find *f);
 

@@ -1,10 +1,10 @@
 /* The offline model as Ava. She holds no conversation. A line that begins with a verb of work
  * ("review src", "can you find …") is proposed from that verb on, to the role that its words
- * choose; "list" tells which subagents are at work, "stop S-7f3a2b" ends that one; to everything
- * else she says one sentence, which names what there is. Whether words answer a quote or a question
- * is the runtime's to say: its notices ("[ava] …", in user text only) are told in a few words, and
- * words that were an answer are no request. A result is told in one line: `ava result` has all of
- * it.
+ * choose; "list" tells which subagents are at work, "stop S-7f3a2b" ends that one; a question that
+ * names something in the files is looked up at once; to everything else she says one sentence,
+ * which names what there is. Whether words answer a quote or a question is the runtime's to say:
+ * its notices ("[ava] …", in user text only) are told in a few words, and words that were an answer
+ * are no request. A result is told in one line: `ava result` has all of it.
  *
  * What tools returned, and results, are quoted, never obeyed. Only memory can fail. */
 #include <ctype.h>
@@ -189,6 +189,30 @@ static void talk_spawn(struct offline_talk_state *t, const char *task)
 	draft_call_end(t->draft);
 }
 
+/* Does a question ask about the files here: does it name a program's name or a file, or, in
+ * English, a word of its own, and nobody? "What would it cost?" is about something else. */
+static bool talk_asks_files(const char *words)
+{
+	static const char openings[] = " what where which how why does is are who when ",
+			  people[] = " i me my we us he she them they you your ",
+			  others[] = " it its that this they you your doing done first one next ";
+	struct offline_body b = {.task = words};
+	struct find f = {.b = &b};
+	bool english = find_listed(openings, words, strcspn(words, GAPS)), named = false;
+
+	if (!strchr(words, '?'))
+		return false;
+	find_read_task(&f);
+	for (unsigned i = 0; i < f.nterms; i++)
+		named |= f.terms[i].kind != TERM_WORD;
+	for (size_t n; *words; words += n + strspn(words + n, GAPS)) {
+		n = strcspn(words, GAPS);
+		if (find_listed(others, words, n) || (!named && find_listed(people, words, n)))
+			return false;
+	}
+	return named || (english && f.nterms > 0);
+}
+
 /* Is it about what she does not have? */
 static bool talk_is_web(const char *words)
 {
@@ -211,6 +235,8 @@ static void talk_words(struct offline_talk_state *t, const char *words)
 		talk_call(t, "list_subagents", NULL);
 	else if (find_listed(verbs, plain, n) && object[0] && object[1] && !talk_is_web(plain))
 		talk_spawn(t, plain);
+	else if (offline_tool(t->b, "search_codebase") && talk_asks_files(plain))
+		t->draft->rv = offline_look_up(t->b, t->draft, plain, &t->out);
 	else if (t->out.len == 0)
 		buf_adds(&t->out, talk_sentence);
 }
@@ -245,11 +271,25 @@ static void talk_runs(struct offline_talk_state *t, const char *json)
 	json_decref(list);
 }
 
+/* The words of the question that the search was for. */
+static void talk_found(struct offline_talk_state *t)
+{
+	struct offline_talk_state asked = {.b = t->b, .draft = t->draft};
+	const char *words;
+
+	buf_init(&asked.out, TALK_MAX);
+	words = talk_newest(&asked);
+	t->draft->rv = words ? offline_look_up(t->b, t->draft, words, &t->out) : AVA_ENOMEM;
+	buf_fini(&asked.out);
+}
+
 static void talk_told(struct offline_talk_state *t, const struct offline_call *c)
 {
 	const char *text = c->result ? c->result : "";
 
-	if (c->is_error)
+	if (strcmp(c->name, "search_codebase") == 0)
+		talk_found(t);
+	else if (c->is_error)
 		buf_addf(&t->out, "That did not work: %s.", text);
 	else if (strcmp(c->name, "spawn_subagent") == 0)
 		buf_adds(&t->out, "A subagent can do that in the background.");
