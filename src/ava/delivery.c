@@ -138,6 +138,8 @@ static int notice_make(struct delivery *d, const char *line, size_t len, struct 
 	struct buf json;
 	int rv;
 
+	if (!item_stays(line, len))
+		return AVA_ENOENT;
 	buf_init(&json, 1u << 20);
 	rv = item_make(&item, &json, line, len, TEXT_CHARS, d->core->redact);
 	if (rv == 0 && (item.kind == ITEM_answered || item.kind == ITEM_expired))

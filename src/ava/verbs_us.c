@@ -395,11 +395,6 @@ static const struct arg logs_args[] = {
 	{NULL},
 };
 
-/* Kinds of events that have an Item which stays: all of event/item.c but `doing`. */
-#define ITEM_TYPES                                                                                 \
-	"usermessage,assistantmessage,steering,spawnproposed,spawnconfirmed,spawnrejected,"        \
-	"spawnexpired,subagentspawn,waiting,subagentcomplete,error,statewrite"
-
 static const struct arg items_args[] = {
 	TEXT_ARG(session),
 	TEXT_ARG(run),
@@ -546,9 +541,12 @@ static void verb_logs(struct verb_call *v)
 /* Newest Items, or those behind `after`, oldest first. */
 static void verb_items(struct verb_call *v)
 {
-	logs_asked(v,
-		   &(struct log_question){.args = {.after = -1, .limit = 100, .type = ITEM_TYPES},
-					  .items = true});
+#define X(event, ...) #event ","
+	static const char types[] = ITEM_EVENTS(X);
+#undef X
+
+	logs_asked(v, &(struct log_question){.args = {.after = -1, .limit = 100, .type = types},
+					     .items = true});
 }
 
 /* ---- GET /verify */

@@ -74,9 +74,14 @@ static void item_raw(struct item_draft *d, const char *key, const json_t *value)
 	buf_fini(&b);
 }
 
+static bool item_by_ava(const char *agent, size_t len)
+{
+	return len == 3 && memcmp(agent, "ava", 3) == 0;
+}
+
 static bool item_is_ava(const struct item_draft *d)
 {
-	return strcmp(d->agent, "ava") == 0;
+	return item_by_ava(d->agent, strlen(d->agent));
 }
 
 /* "S-7f3a2b", or with its role "S-7f3a2b (Researcher)". */
@@ -343,16 +348,40 @@ static bool item_memory(struct item_draft *d)
 	return true;
 }
 
-static bool (*const item_fills[EVENT_NKINDS])(struct item_draft *d) = {
-	[EVENT_UserMessage] = item_said,       [EVENT_AssistantMessage] = item_said,
-	[EVENT_Steering] = item_steered,       [EVENT_SpawnProposed] = item_proposed,
-	[EVENT_SpawnConfirmed] = item_settled, [EVENT_SpawnRejected] = item_settled,
-	[EVENT_SpawnExpired] = item_settled,   [EVENT_SubagentSpawn] = item_started,
-	[EVENT_Activity] = item_doing,         [EVENT_Waiting] = item_waiting,
-	[EVENT_SubagentComplete] = item_ended, [EVENT_Error] = item_error,
-	[EVENT_StateWrite] = item_memory,      [EVENT_InferStart] = item_calling,
-	[EVENT_ToolCall] = item_call,          [EVENT_ToolResult] = item_call,
+/* A row for each kind of event that a person sees: what makes its Item. `ava`: only hers has one.
+ */
+static const struct item_row {
+	bool (*fill)(struct item_draft *d);
+	bool stays, ava;
+} item_rows[EVENT_NKINDS] = {
+#define X(event, fill, ...) [EVENT_##event] = {fill, true, __VA_ARGS__},
+	ITEM_EVENTS(X)
+#undef X
+		/* These are `doing`. */
+		[EVENT_Activity] = {item_doing},
+	[EVENT_InferStart] = {item_calling},
+	[EVENT_ToolCall] = {item_call},
+	[EVENT_ToolResult] = {item_call},
 };
+
+/* NULL: a person sees nothing of this line. */
+static const struct item_row *item_row(const char *line, size_t len)
+{
+	const struct item_row *row;
+	struct event_view v;
+
+	if (event_view(line, len, &v) != 0 || v.kind < 0)
+		return NULL;
+	row = &item_rows[v.kind];
+	return row->fill && (!row->ava || item_by_ava(v.agent_id.s, v.agent_id.len)) ? row : NULL;
+}
+
+bool item_stays(const char *line, size_t len)
+{
+	const struct item_row *row = item_row(line, len);
+
+	return row && row->stays;
+}
 
 /* ---- the Item */
 
@@ -438,17 +467,17 @@ static int item_fill(struct item *it, struct buf *json, const json_t *event,
 int item_make(struct item *it, struct buf *json, const char *line, size_t len, size_t chars,
 	      const struct redact *secrets)
 {
+	const struct item_row *row = item_row(line, len);
 	struct ava_error err = {0};
-	struct event_view v;
 	json_t *event;
 	int rv;
 
-	if (event_view(line, len, &v) != 0 || v.kind < 0 || !item_fills[v.kind])
+	if (!row)
 		return AVA_ENOENT;
 	event = json_parse(line, len, &err);
 	if (!event)
 		return err.code == AVA_ENOMEM ? AVA_ENOMEM : AVA_ENOENT;
-	rv = item_fill(it, json, event, item_fills[v.kind], chars, secrets);
+	rv = item_fill(it, json, event, row->fill, chars, secrets);
 	json_decref(event);
 	return rv;
 }

@@ -40,6 +40,21 @@ enum item_kind {
 		ITEM_NKINDS
 };
 
+/* Kinds of events that have an Item which stays: X(event, function of item.c, only of Ava's). */
+#define ITEM_EVENTS(X)                                                                             \
+	X(UserMessage, item_said, false)                                                           \
+	X(AssistantMessage, item_said, false)                                                      \
+	X(Steering, item_steered, false)                                                           \
+	X(SpawnProposed, item_proposed, false)                                                     \
+	X(SpawnConfirmed, item_settled, false)                                                     \
+	X(SpawnRejected, item_settled, false)                                                      \
+	X(SpawnExpired, item_settled, false)                                                       \
+	X(SubagentSpawn, item_started, false)                                                      \
+	X(Waiting, item_waiting, false)                                                            \
+	X(SubagentComplete, item_ended, false)                                                     \
+	X(Error, item_error, true)                                                                 \
+	X(StateWrite, item_memory, true)
+
 #define ITEM_TEXT_CHARS 100000
 #define ITEM_ASK        64 /* bytes of an Ask's id: "P-19c0de", "S-7f3a2b:c3.1" */
 
@@ -56,6 +71,8 @@ struct item {
 const char *item_kind_name(enum item_kind kind);
 enum item_kind item_kind_of(const char *name); /* ITEM_NKINDS: none of them */
 
+/* Can the line have an Item which stays? Cheap: nothing is parsed but the line's frame. */
+bool item_stays(const char *line, size_t len);
 /* Appends the Item of a line to `json`, its text cut to `chars`. `secrets` may be NULL. 0;
  * AVA_ENOENT: a person sees nothing of this event; AVA_ENOMEM: `json` holds a part. */
 int item_make(struct item *it, struct buf *json, const char *line, size_t len, size_t chars,

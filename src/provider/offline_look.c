@@ -41,12 +41,13 @@ static const char stop_words[] =
 
 bool find_listed(const char *list, const char *word, size_t len)
 {
-	char key[TERM_LEN + 2];
-
-	if (len == 0 || len >= TERM_LEN)
+	if (len == 0)
 		return false;
-	snprintf(key, sizeof(key), " %.*s ", (int)len, word);
-	return strcasestr(list, key) != NULL;
+	for (list++; *list; list += strcspn(list, " ") + 1)
+		if (tolower((unsigned char)*list) == tolower((unsigned char)*word) &&
+		    strncasecmp(list, word, len) == 0 && list[len] == ' ')
+			return true;
+	return false;
 }
 
 bool find_begins(const char *s, const char *word)
