@@ -208,17 +208,9 @@ static enum agent_step finish_as(struct agent *a, enum ava_status status, struct
 
 /* ---- QUEUED, CALLING */
 
-/* Are all open calls of the turn waiting for a person? */
-static bool only_asks(const struct agent *a)
-{
-	unsigned first, open = ask_open(a, &first);
-
-	return open > 0 && a->answered + open == a->turn->ncalls;
-}
-
 static enum agent_step step_queued(struct agent *a)
 {
-	if (!a->slot_wanted && (only_asks(a) || a->over > 0)) /* a wait goes on after a restart */
+	if (!a->slot_wanted && a->over > 0) /* a wait goes on after a restart */
 		return agent_move(a, AGENT_WAITING);
 	if (a->saves > 0) /* a person's message is not on disk yet */
 		return STEP_WAIT;
@@ -727,6 +719,14 @@ static enum agent_step give_results(struct agent *a)
 	return agent_move(a, AGENT_CALLING);
 }
 
+/* Are all open calls of the turn waiting for a person? */
+static bool only_asks(const struct agent *a)
+{
+	unsigned first, open = ask_open(a, &first);
+
+	return open > 0 && a->answered + open == a->turn->ncalls;
+}
+
 static enum agent_step step_tools(struct agent *a)
 {
 	start_tools(a);
@@ -810,7 +810,7 @@ void agent_next(struct agent *a, int64_t new_bytes)
 {
 	struct agent last = *a;
 
-	assert(a->state == AGENT_DONE);
+	assert(a->state == AGENT_DONE || (a->state == AGENT_QUEUED && !a->slot_wanted));
 	turn_free(a->turn);
 	agent_init(a, last.io, last.spec, last.world, last.at.new_bytes + new_bytes);
 	a->at.measured_input = last.at.measured_input;
@@ -823,15 +823,6 @@ void agent_next(struct agent *a, int64_t new_bytes)
 	free(last.at.said);
 	if (a->at.repeats != NULL)
 		a->at.repeats->changes++; /* the new message may be a reason to look again */
-}
-
-void agent_resume(struct agent *a, struct turn *t)
-{
-	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL);
-	a->turn = t;
-	a->reply_saved = true;
-	for (unsigned i = 0; i < t->ncalls; i++)
-		a->answered += t->calls[i].answered;
 }
 
 void agent_fini(struct agent *a)

@@ -41,11 +41,10 @@ void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is a
 /* A person's message is durable: the next save_results passes it on. */
 void agent_on_steer(struct agent *a);
 void agent_cancel(struct agent *a); /* final: nothing of the run starts after it */
-/* From DONE begin another turn of the same conversation, with the spec's limits for itself: totals
- * begin anew (add them up before if their sum is needed), iteration numbers go on. */
+/* From DONE, or before a first turn, begin a turn of the same conversation, with the spec's limits
+ * for itself: totals begin anew (add them up before if their sum is needed), iteration numbers go
+ * on. */
 void agent_next(struct agent *a, int64_t new_bytes);
-/* Called before a first agent_run: the calls of the last reply, `t` (*taken*), come first. */
-void agent_resume(struct agent *a, struct turn *t);
 /* Called instead of a first agent_run: a stop of the runtime cut the run off, and only its end is
  * to be written. */
 void agent_interrupted(struct agent *a, const char *sentence);

@@ -115,7 +115,8 @@ static bool field_set(struct agent_position *p, size_t i, int64_t n)
 
 /* ---- the earlier calls */
 
-static void write_repeats(const struct repeats *r, struct jw *w)
+/* Calls of earlier turns of a conversation are left out, or its positions would only grow. */
+static void write_repeats(const struct repeats *r, int32_t turn_from, struct jw *w)
 {
 	jw_object(w, "repeats");
 	jw_int(w, "changes", r->changes);
@@ -124,9 +125,12 @@ static void write_repeats(const struct repeats *r, struct jw *w)
 	for (unsigned i = 0; i < r->n; i++) {
 		const struct repeat_call *c = &r->calls[i];
 		char text[160];
-		int n = snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 " %d.%u %u",
-				 c->call, c->result, (int)c->at.iteration, c->at.n, c->changes);
+		int n;
 
+		if (c->last <= turn_from)
+			continue;
+		n = snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 " %d.%u %u", c->call,
+			     c->result, (int)c->at.iteration, c->at.n, c->changes);
 		if (c->last != c->at.iteration || c->times != 1 || c->removed > 0 || c->fetched)
 			snprintf(text + n, sizeof(text) - (size_t)n, " %d %u %u %d", (int)c->last,
 				 c->times, c->removed, c->gone + 2 * c->fetched);
@@ -204,7 +208,7 @@ void agent_position_write(const struct agent_position *p, const char *sentence,
 		buf_fini(&clean);
 	}
 	if (p->repeats != NULL)
-		write_repeats(p->repeats, w);
+		write_repeats(p->repeats, p->turn_from, w);
 }
 
 int agent_position_read(struct agent_position *p, const json_t *value)

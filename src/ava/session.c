@@ -441,17 +441,13 @@ static int session_write_said(struct talk *t, struct draft *d, struct input *in)
 
 static struct input *input_new(const struct core *c, const struct op_say *say)
 {
-	struct input *in = calloc(1, sizeof(*in));
+	struct input *in =
+		talk_input_new(INPUT_SAID, "", clock_wall_ms(), say->shown ? say->shown : "");
 	struct buf clean;
 
 	if (!in)
 		return NULL;
-	list_init(&in->node);
-	list_init(&in->waits);
-	in->kind = INPUT_SAID;
-	in->said_ms = clock_wall_ms();
 	snprintf(in->origin, sizeof(in->origin), "%s", say->origin ? say->origin : "");
-	snprintf(in->shown, sizeof(in->shown), "%s", say->shown ? say->shown : "");
 	buf_init(&clean, 8u << 20);
 	if (!c->redact || redact_text(c->redact, &clean, say->text, strlen(say->text)) >= 0)
 		in->text = c->redact ? buf_take(&clean, NULL) : strdup(say->text);
@@ -861,9 +857,7 @@ void sessions_quiesce(struct core *c)
 	LIST_EACH (&c->talks, n, tmp) {
 		struct talk *t = LIST_ENTRY(n, struct talk, node);
 
-		infer_stop(&t->run.agent);
-		toolrun_stop(&t->run.agent);
-		t->run.end.abandoned = true;
+		run_quiesce(&t->run);
 	}
 }
 

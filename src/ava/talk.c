@@ -6,8 +6,8 @@
  *                                     idle? ─► answers to proposals ─► turn
  *
  * An input is told once: a mark beside its line names it, and the next start
- * tells what has no mark. Nothing here fails for good: a turn that cannot be
- * begun for want of memory is tried again a second later.
+ * tells what has no mark. A turn carries a position, as a run does. Nothing here fails for good: a
+ * turn that cannot be begun for want of memory is tried again a second later.
  *
  * Her agent/agent.h is that of a run (subagent/world.c), but for her place: her turns need no
  * slot, her replies are said to a person and stand in the session file, and the end of a
@@ -73,6 +73,22 @@ void talk_text(struct run *r, const char *s, size_t n, bool thinking)
 
 /* ---- inputs */
 
+struct input *talk_input_new(enum input_kind kind, const char *id, int64_t said_ms,
+			     const char *shown)
+{
+	struct input *in = calloc(1, sizeof(*in));
+
+	if (!in)
+		return NULL;
+	list_init(&in->node);
+	list_init(&in->waits);
+	in->kind = kind;
+	in->said_ms = said_ms;
+	snprintf(in->id, sizeof(in->id), "%s", id);
+	snprintf(in->shown, sizeof(in->shown), "%s", shown);
+	return in;
+}
+
 void talk_input_free(struct input *in)
 {
 	list_del(&in->node);
@@ -105,16 +121,11 @@ static void run_ended(struct run_wait *wait, struct run *r)
 {
 	struct talk_watch *w = CONTAINER_OF(wait, struct talk_watch, wait);
 	struct talk *t = w->talk;
-	struct input *in = r->end.done ? calloc(1, sizeof(*in)) : NULL;
+	struct input *in = r->end.done ? talk_input_new(INPUT_RESULT, w->run, 0, "") : NULL;
 
 	/* Without memory, or in a stop of the runtime, the next start tells the result. */
-	if (in) {
-		in->kind = INPUT_RESULT;
-		list_init(&in->node);
-		list_init(&in->waits);
-		memcpy(in->id, w->run, sizeof(in->id));
+	if (in)
 		talk_input(t, in);
-	}
 	talk_watch_free(w);
 }
 
@@ -140,37 +151,20 @@ int talk_watch_run(struct talk *t, struct run *r)
 /* ---- marks: lines {"mark":{…}} that are no messages (doc/MESSAGES.md) and tell the next start
  * where the conversation stands */
 
-/* `calls` below 0: a mark without counts. */
-static void talk_mark(struct talk *t, struct draft *d, const char *key, const char *value,
-		      int64_t calls)
+/* `key` NULL: the rights alone. */
+static void talk_mark(struct talk *t, struct draft *d, const char *key, const char *value)
 {
 	struct buf *b = draft_part(d, DRAFT_MESSAGES, t->messages);
 	struct jw w;
 
 	if (!b)
 		return;
-	jw_init(&w, b);
-	jw_object(&w, NULL);
-	jw_object(&w, "mark");
-	jw_str(&w, key, value);
-	if (calls >= 0) {
-		jw_int(&w, "iteration", t->run.agent.at.iteration);
-		jw_int(&w, "calls", calls);
-	}
+	spec_line_begin(&w, b, "mark");
+	if (key)
+		jw_str(&w, key, value);
 	if (t->seen)
 		rights_write(&w, "seen", t->seen);
-	jw_end(&w);
-	jw_end(&w);
-	buf_addc(b, '\n');
-}
-
-/* `more_calls`: tool calls of the reply being written, not yet counted in the run. */
-static void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_calls)
-{
-	const struct run *r = &t->run;
-	int64_t calls = r->tools.calls_at > 0 ? r->tools.calls_before[r->tools.calls_at] : 0;
-
-	talk_mark(t, d, "turn", open ? "open" : "ended", calls + more_calls);
+	spec_line_end(&w);
 }
 
 /* ---- what Ava's model is told: who she is, how the runtime works and when to delegate (once, in
@@ -380,14 +374,10 @@ void talk_note_write(const struct session *s, struct draft *d, const char *id, c
 	b = draft_part(d, DRAFT_MESSAGES, path);
 	if (!b)
 		return;
-	jw_init(&w, b);
-	jw_object(&w, NULL);
-	jw_object(&w, "mark");
+	spec_line_begin(&w, b, "mark");
 	jw_str(&w, "note", id);
 	jw_str(&w, "text", text);
-	jw_end(&w);
-	jw_end(&w);
-	buf_addc(b, '\n');
+	spec_line_end(&w);
 }
 
 /* ---- the text of a turn */
@@ -466,15 +456,14 @@ static void mark_told(struct talk *t, struct draft *d)
 	LIST_EACH (&t->inputs, n, tmp) {
 		struct input *in = LIST_ENTRY(n, struct input, node);
 
-		talk_mark(t, d, in->kind == INPUT_SAID ? "said" : "result", in->id, -1);
+		talk_mark(t, d, in->kind == INPUT_SAID ? "said" : "result", in->id);
 	}
 	LIST_EACH (&t->notes, n, tmp) {
 		const struct talk_note *note = LIST_ENTRY(n, struct talk_note, node);
 
 		if (note->id[0])
-			talk_mark(t, d, "noted", note->id, -1);
+			talk_mark(t, d, "noted", note->id);
 	}
-	talk_mark_turn(t, d, true, 0);
 }
 
 int talk_start(struct talk *t, struct draft *d)
@@ -489,6 +478,7 @@ int talk_start(struct talk *t, struct draft *d)
 	if (!line ||
 	    spec_line(t->run.spec, line, &t->run.rec.request_bytes, &t->run.rec.prefix) != 0)
 		return AVA_ENOMEM;
+	t->run.agent.at.new_bytes = t->run.rec.request_bytes;
 	buf_init(&b, 64u << 10);
 	session_header(&b, s->id, s->created_ms, s->cwd, s->user, s->origin);
 	draft_entry(d, s->path, s->id, &b);
@@ -518,7 +508,8 @@ static int talk_put_line(struct talk *t, const struct buf *line, int64_t *added)
 	if (*added >= 0) {
 		mark_told(t, d);
 		part = draft_part(d, DRAFT_MESSAGES, t->messages);
-		if (part && buf_check(part) == 0)
+		r->rec.position_due = part && buf_check(part) == 0;
+		if (r->rec.position_due)
 			return 0;
 	}
 	draft_free(r->rec.draft); /* between two turns the draft has nothing else to write */
@@ -575,11 +566,9 @@ static void begin_turn(struct talk *t)
 	}
 	while (!list_empty(&t->inputs))
 		talk_input_free(LIST_FIRST(&t->inputs, struct input, node));
-	if (t->begun) {
-		t->cost_microusd += r->agent.at.totals.cost_microusd;
-		t->tokens += r->agent.at.totals.input + r->agent.at.totals.output;
-		agent_next(&r->agent, added);
-	}
+	t->cost_microusd += r->agent.at.totals.cost_microusd;
+	t->tokens += r->agent.at.totals.input + r->agent.at.totals.output;
+	agent_next(&r->agent, added);
 	talk_go(t);
 }
 
@@ -588,13 +577,6 @@ void talk_go(struct talk *t)
 	const struct settings *s = &t->session->core->settings;
 	struct run *r = &t->run;
 
-	if (!t->begun) {
-		int32_t iteration = r->agent.at.iteration;
-
-		agent_init(&r->agent, &t->io, &r->spec->agent, r, r->rec.request_bytes);
-		r->agent.at.iteration = r->agent.at.turn_from = iteration;
-	}
-	t->begun = true;
 	r->spec->agent.limits = (struct agent_limits){
 		.time_ms = s->ava_timeout_s ? s->ava_timeout_s * 1000
 					    : AVA_TIME_MS * spec_patience(r->spec->model),
@@ -714,7 +696,6 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 	}
 	if (last)
 		say_ask(t, d);
-	talk_mark_turn(t, d, !last, turn->ncalls);
 	return world_io.save_reply(a, turn, wait);
 }
 
@@ -723,7 +704,7 @@ static int64_t talk_save_results(struct agent *a, struct turn *turn, const char 
 {
 	struct talk *t = talk_of(a->world);
 	struct draft *d = commit_draft(&t->run);
-	int64_t added;
+	unsigned seen = t->seen;
 
 	if (!d)
 		return AVA_ENOMEM;
@@ -732,10 +713,9 @@ static int64_t talk_save_results(struct agent *a, struct turn *turn, const char 
 			t->seen |= turn->calls[i].tool->flags & RIGHTS_SEEN;
 		write_entry(t, d, NULL, &turn->calls[i]);
 	}
-	added = world_io.save_results(a, turn, notices, nnotices, warned);
-	if (added >= 0)
-		talk_mark_turn(t, d, true, 0);
-	return added;
+	if (t->seen != seen)
+		talk_mark(t, d, NULL, NULL);
+	return world_io.save_results(a, turn, notices, nnotices, warned);
 }
 
 /* ---- the end of a turn */
@@ -821,7 +801,7 @@ static void talk_save_end(struct agent *a, const struct agent_end *e)
 	if (e->status != AVA_SUCCESS)
 		write_failure(t, d, e);
 	say_ask(t, d);
-	talk_mark_turn(t, d, false, 0);
+	record_position(d, r);
 	commit_flush(r, JOURNAL_NOW, turn_saved);
 }
 

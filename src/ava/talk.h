@@ -93,7 +93,6 @@ struct talk {
 	struct list notes;          /* talk_note */
 	struct talk_recall *recall; /* memories for the first turn; NULL: not asked for */
 	struct buf prompt;          /* the newest input, for previews */
-	bool begun;                 /* the machine has had a turn in this process */
 	bool busy;                  /* a turn is under way */
 	bool answering;             /* a person's words are carried out as an answer first */
 	struct talk_ask *ask;       /* the newest question about the memory; NULL: none is open */
@@ -123,6 +122,9 @@ void session_rest(struct core *c); /* drops talks at rest beyond the limit */
 int session_settle(struct session *s, const char *cwd, struct ava_error *err);
 
 /* ---- talk.c */
+/* Without its text. NULL: no memory. */
+struct input *talk_input_new(enum input_kind kind, const char *id, int64_t said_ms,
+			     const char *shown);
 void talk_input_free(struct input *in);
 /* Brings a session into memory, from its file when there is one. */
 int talk_open(struct session *s, struct ava_error *err);

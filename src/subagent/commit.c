@@ -40,7 +40,7 @@ void commit_flush(struct run *r, enum journal_level level, void (*done)(int rv, 
 
 	if (!d)
 		return;
-	if (r->rec.position_due && !r->agent.ending && !r->place)
+	if (r->rec.position_due && !r->agent.ending)
 		record_position(d, r);
 	r->rec.position_due = false;
 	r->rec.draft = NULL;
@@ -69,6 +69,7 @@ struct buf *commit_messages(struct run *r)
 int64_t commit_lines(struct run *r, const char *lines, size_t len)
 {
 	struct buf *b = len > 0 ? commit_messages(r) : NULL;
+	int64_t added = (int64_t)len + !r->rec.wordless; /* with the comma before it */
 
 	if (len == 0)
 		return 0;
@@ -77,6 +78,6 @@ int64_t commit_lines(struct run *r, const char *lines, size_t len)
 	buf_add(b, lines, len);
 	buf_addc(b, '\n');
 	messages_hash(&r->rec.prefix, &r->rec.wordless, lines, len);
-	r->rec.request_bytes += (int64_t)len + 1;
-	return buf_check(b) == 0 ? (int64_t)len + 1 : AVA_ENOMEM;
+	r->rec.request_bytes += added;
+	return buf_check(b) == 0 ? added : AVA_ENOMEM;
 }

@@ -136,8 +136,7 @@ static void write_clock(struct rec *c)
 {
 	const struct agent *a = &c->r->agent;
 
-	if (!c->r->place)
-		jw_int(&c->w, "clockMs", agent_used_ms(a, a->io->now(&c->r->agent)));
+	jw_int(&c->w, "clockMs", agent_used_ms(a, a->io->now(&c->r->agent)));
 }
 
 void record_infer_start(struct draft *d, struct run *r, const struct agent_infer *call,
@@ -695,13 +694,23 @@ void record_complete(struct draft *d, struct run *r, const struct record_end *e)
 	record_catalog_end(d, r, e->status, e->stop_reason);
 }
 
-/* The value of the event StateWrite with key "position" (doc/JOURNAL.md). */
-void record_position(struct draft *d, struct run *r)
+static void write_retry(struct jw *w, const struct retry *t)
+{
+	if (t->failures == 0)
+		return;
+	jw_object(w, "retry");
+	jw_int(w, "failures", t->failures);
+	jw_int(w, "broken", t->broken);
+	jw_int(w, "failingMs", t->since_ms > 0 ? clock_mono_ms() - t->since_ms : 0);
+	jw_int(w, "lastMs", t->last_ms);
+	jw_end(w);
+}
+
+/* Writes the members of a position (doc/JOURNAL.md). */
+static void record_position_value(struct jw *w, struct run *r)
 {
 	const struct agent *a = &r->agent;
 	struct agent_position p;
-	struct rec c;
-	const struct retry *t = &r->call.retry;
 
 	agent_position_of(a, clock_mono_ms(), &p);
 	if (a->asked && !r->call.id[0]) { /* the call waits, or failed: a restart makes it again */
@@ -711,54 +720,68 @@ void record_position(struct draft *d, struct run *r)
 		else
 			p.totals.calls--;
 	}
-	record_begin(&c, d, r, EVENT_StateWrite);
-	jw_str(&c.w, "key", "position");
-	jw_object(&c.w, "value");
-	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, &c.w);
-	jw_object(&c.w, "run");
-	jw_str(&c.w, "call", r->call.id);
-	jw_int(&c.w, "attempts", r->call.attempts);
-	jw_int(&c.w, "notices", r->rec.notices);
-	if (t->failures > 0) {
-		jw_object(&c.w, "retry");
-		jw_int(&c.w, "failures", t->failures);
-		jw_int(&c.w, "broken", t->broken);
-		jw_int(&c.w, "failingMs", t->since_ms > 0 ? clock_mono_ms() - t->since_ms : 0);
-		jw_int(&c.w, "lastMs", t->last_ms);
-		jw_end(&c.w);
-	}
+	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, w);
+	jw_object(w, "run");
+	jw_str(w, "call", r->call.id);
+	jw_int(w, "attempts", r->call.attempts);
+	jw_int(w, "notices", r->rec.notices);
+	write_retry(w, &r->call.retry);
 	if (r->call.first_model)
-		jw_str(&c.w, "firstModel", r->call.first_model);
+		jw_str(w, "firstModel", r->call.first_model);
 	if (r->call.fallbacks > 0)
-		jw_int(&c.w, "fallbacks", r->call.fallbacks);
+		jw_int(w, "fallbacks", r->call.fallbacks);
 	if (run_estimated(r) > 0)
-		jw_int(&c.w, "estimatedCalls", run_estimated(r));
+		jw_int(w, "estimatedCalls", run_estimated(r));
 	if (r->group && r->group->time_ms > 0)
-		jw_int(&c.w, "groupMs", group_used_ms(r->group));
+		jw_int(w, "groupMs", group_used_ms(r->group));
 	/* Totals that result.json will tell. */
-	jw_int(&c.w, "startedMs", r->started_wall_ms);
+	jw_int(w, "startedMs", r->started_wall_ms);
 	if (r->tools.last[0]) {
-		jw_str(&c.w, "lastTool", r->tools.last);
-		jw_int(&c.w, "lastToolMs", r->tools.last_wall_ms);
+		jw_str(w, "lastTool", r->tools.last);
+		jw_int(w, "lastToolMs", r->tools.last_wall_ms);
 	}
 	if (r->tools.bytes_read > 0)
-		jw_int(&c.w, "bytesRead", r->tools.bytes_read);
-	jw_array(&c.w, "toolCounts");
+		jw_int(w, "bytesRead", r->tools.bytes_read);
+	jw_array(w, "toolCounts");
 	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
-		jw_int(&c.w, NULL, r->tools.counts[i]);
-	jw_end(&c.w);
-	jw_array(&c.w, "callsOf"); /* by iteration; 0: results of a resumed run */
-	for (int32_t i = 0; i < r->tools.calls_at; i++)
-		jw_int(&c.w, NULL, r->tools.calls_before[i + 1] - r->tools.calls_before[i]);
-	jw_end(&c.w);
-	if (r->tools.artifacts.len > 0) {
-		jw_array(&c.w, "artifacts");
-		jw_raw(&c.w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
-		jw_end(&c.w);
+		jw_int(w, NULL, r->tools.counts[i]);
+	jw_end(w);
+	jw_array(w, "callsOf"); /* by iteration; 0: results of a resumed run */
+	for (int32_t i = a->at.turn_from; i < r->tools.calls_at; i++)
+		jw_int(w, NULL, r->tools.calls_before[i + 1] - r->tools.calls_before[i]);
+	jw_end(w);
+	if (r->place) { /* without its files: a conversation has no end, the list would only grow */
+		jw_int(w, "after", (int64_t)logbook_shown(r->rec.outbox.lb));
+		if (a->ending)
+			jw_bool(w, "ended", true);
+	} else if (r->tools.artifacts.len > 0) {
+		jw_array(w, "artifacts");
+		jw_raw(w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
+		jw_end(w);
 	}
-	jw_end(&c.w);
-	jw_end(&c.w);
-	record_end(&c);
+	jw_end(w);
+}
+
+void record_position(struct draft *d, struct run *r)
+{
+	struct buf *line = r->place ? draft_part(d, DRAFT_MESSAGES, r->place->messages) : NULL;
+	struct jw w;
+	struct rec c;
+
+	if (r->place && line) {
+		spec_line_begin(&w, line, "mark");
+		jw_object(&w, "position");
+		record_position_value(&w, r);
+		jw_end(&w);
+		spec_line_end(&w);
+	} else if (!r->place) {
+		record_begin(&c, d, r, EVENT_StateWrite);
+		jw_str(&c.w, "key", "position");
+		jw_object(&c.w, "value");
+		record_position_value(&c.w, r);
+		jw_end(&c.w);
+		record_end(&c);
+	}
 }
 
 void record_state_read(struct draft *d, struct run *r, const char *key)

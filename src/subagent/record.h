@@ -95,7 +95,8 @@ void record_session_start(struct draft *d, struct run *r);
 void record_session_end(struct draft *d, struct run *r, enum ava_status status,
 			const char *summary);
 void record_catalog_spawn(struct draft *d, struct run *r);
-/* The position, which restore.c reads: last event of a turn's commit. */
+/* The position, which restore.c reads: last event of a turn's commit; of a conversation a line of
+ * its messages. */
 void record_position(struct draft *d, struct run *r);
 /* StateRead: the run read the value of `key`. */
 void record_state_read(struct draft *d, struct run *r, const char *key);

@@ -313,9 +313,7 @@ static int restart_unread(struct ava_error *err, const char *words)
 	return err->code == AVA_ENOMEM ? AVA_ENOMEM : err_set(err, AVA_ECORRUPT, "%s", words);
 }
 
-/* Applies the amendment lines, which change the spec of line 1: another model, a parameter less. */
-static int read_amendments(struct run_spec *spec, const char *data, size_t len,
-			   struct ava_error *err)
+int restart_amendments(struct run_spec *spec, const char *data, size_t len, struct ava_error *err)
 {
 	static const char start[] = "{\"spec\":";
 	const char *line;
@@ -388,7 +386,7 @@ static int restart_read_messages(struct supervisor *sup, const struct catalog_ro
 	if (rv == 0)
 		rv = parse_spec(m, row, err);
 	if (rv == 0)
-		rv = read_amendments(m->spec, m->file, m->len, err);
+		rv = restart_amendments(m->spec, m->file, m->len, err);
 	if (rv == 0)
 		rv = messages_request(&m->body, m->file, m->len, &m->info, err);
 	if (rv != 0) {
@@ -446,7 +444,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		       const struct restart_hooks *hooks, struct ava_error *refused)
 {
 	struct messages m = {0};
-	struct restored at;
+	struct restored at = {0};
 	struct ava_error err = {0};
 	struct run *r;
 	int rv, readable;
@@ -466,11 +464,6 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		m.spec = NULL; /* taken */
 		r->durable = true;
 		r->spawned_wall_ms = row->started_ms;
-		r->rec.request_bytes = (int64_t)m.body.len;
-		r->rec.messages_from = m.info.cut_at;
-		r->rec.message_lines = jsonl_count(m.file, m.len);
-		hash_sha256_init(&r->rec.prefix);
-		hash_sha256_add(&r->rec.prefix, m.body.data ? m.body.data : "", m.body.len);
 		rv = restart_go_on(r, &m, readable, hooks, &at, &err);
 		money_settle(r);
 		money_seen(sup, at.last_ms);

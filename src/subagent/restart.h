@@ -4,8 +4,10 @@
 #ifndef SUBAGENT_RESTART_H
 #define SUBAGENT_RESTART_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+struct run_spec;
 struct supervisor;
 struct ava_error;
 
@@ -21,5 +23,9 @@ struct restart_hooks {
 /* Reads catalog.jsonl: names taken, history for quotes, unfinished runs. 0, or
  * an error that must stop the start. */
 int restart_runs(struct supervisor *s, const struct restart_hooks *hooks, struct ava_error *err);
+
+/* Applies the amendment lines of messages, which change the spec of line 1: another model, a
+ * parameter less. AVA_ENOMEM, AVA_ECORRUPT. */
+int restart_amendments(struct run_spec *spec, const char *data, size_t len, struct ava_error *err);
 
 #endif

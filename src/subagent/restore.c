@@ -1,7 +1,8 @@
-/* A run is restored from the newest position in its log and the events behind it. A position
- * is written with the results of a turn, with each InferStart and when room was made; so
- * the tail is at most one reply, its calls, and questions and messages of people. The record
- * ends in one of four places:
+/* A run is restored from its newest position and the events behind it. A position is written with
+ * the results of a turn, with each InferStart and when room was made; so the tail is at most one
+ * reply, its calls, and questions and messages of people. A run has both in its log. A conversation
+ * has its positions in its messages, since the daily logs are of all conversations and may be
+ * pruned; the events are looked for there. The record ends in one of four places:
  *
  *   no position                 the run is queued, as it was
  *   InferStart, no InferEnd     the call was cut: charged its estimate, made again
@@ -17,6 +18,7 @@
  *
  * No model and no tool is called here. What can fail: memory, and a record that does not fit
  * together. */
+#include <ava.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +36,9 @@
 #include "subagent/resume.h"
 #include "subagent/run.h"
 
-#define FILE_MAX   (256u << 20)
-#define OUTPUT_MAX (1u << 20)
+#define FILE_MAX       (256u << 20)
+#define OUTPUT_MAX     (1u << 20)
+#define ITERATIONS_MAX 10000000
 
 struct tail_call { /* a call of the last reply */
 	char id[16];
@@ -66,12 +69,30 @@ struct tail {
 
 /* ---- the position, read */
 
-static int read_evidence(struct run *r, const json_t *o)
+int restore_calls(struct run *r, const json_t *position)
 {
-	const json_t *list = json_object_get(o, "toolCounts"), *v;
+	int64_t from = json_get_int(position, "turnFrom", 0);
 	int32_t iteration = r->agent.at.iteration;
+	const json_t *v;
 	size_t i;
 	int rv = 0;
+
+	if (from < 0 || from > ITERATIONS_MAX)
+		return AVA_ECORRUPT;
+	json_array_foreach(json_object_get(json_object_get(position, "run"), "callsOf"), i, v)
+	{
+		r->agent.at.iteration = (int32_t)from + (int32_t)i;
+		if (rv == 0)
+			rv = toolrun_count(r, (unsigned)json_integer_value(v));
+	}
+	r->agent.at.iteration = iteration;
+	return rv;
+}
+
+static void read_evidence(struct run *r, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "toolCounts"), *v;
+	size_t i;
 
 	r->started_wall_ms = json_get_int(o, "startedMs", 0);
 	snprintf(r->tools.last, sizeof(r->tools.last), "%s", json_str(o, "lastTool"));
@@ -79,29 +100,19 @@ static int read_evidence(struct run *r, const json_t *o)
 	r->tools.bytes_read = json_get_int(o, "bytesRead", 0);
 	for (i = 0; i < r->spec->agent.ntools; i++)
 		r->tools.counts[i] = (uint32_t)json_integer_value(json_array_get(list, i));
-	json_array_foreach(json_object_get(o, "callsOf"), i, v)
-	{
-		r->agent.at.iteration = (int32_t)i;
-		if (rv == 0)
-			rv = toolrun_count(r, (unsigned)json_integer_value(v));
-	}
-	r->agent.at.iteration = iteration;
 	json_array_foreach(json_object_get(o, "artifacts"), i, v)
 	{
 		buf_addf(&r->tools.artifacts, "%s\"%s\"", i > 0 ? "," : "", json_string_value(v));
 	}
-	return rv;
 }
 
-static int read_position(struct tail *c, const struct event_view *v)
+static int take_position(struct tail *c, const json_t *value, int64_t wall_ms)
 {
 	struct run *r = c->run;
-	struct ava_error why = {0};
-	json_t *content = json_parse(v->content.s, v->content.len, &why);
-	const json_t *value = json_object_get(content, "value"), *run, *retry;
+	const json_t *run, *retry;
 	const char *first;
 	struct agent_position p = {0};
-	int rv = why.code == AVA_ENOMEM ? AVA_ENOMEM : agent_position_read(&p, value);
+	int rv = agent_position_read(&p, value);
 
 	if (rv == 0) {
 		run = json_object_get(value, "run");
@@ -124,10 +135,22 @@ static int read_position(struct tail *c, const struct event_view *v)
 				r->agent.at.used_ms - json_get_int(retry, "failingMs", 0);
 		}
 		if (json_object_get(run, "groupMs"))
-			group_noted(r, json_get_int(run, "groupMs", 0), v->wall_ms);
-		rv = read_evidence(r, run);
+			group_noted(r, json_get_int(run, "groupMs", 0), wall_ms);
+		read_evidence(r, run);
+		rv = restore_calls(r, value);
 	}
 	agent_position_fini(&p);
+	return rv;
+}
+
+static int read_position(struct tail *c, const struct event_view *v)
+{
+	struct ava_error why = {0};
+	json_t *content = json_parse(v->content.s, v->content.len, &why);
+	int rv = why.code == AVA_ENOMEM
+			 ? AVA_ENOMEM
+			 : take_position(c, json_object_get(content, "value"), v->wall_ms);
+
 	json_decref(content);
 	return rv;
 }
@@ -166,6 +189,9 @@ static void take_infer_end(struct tail *c, const struct event_view *v, const jso
 {
 	const char *error_class = json_get_str(content, "errorClass");
 
+	/* In the daily log events of the attempt before may stand behind the position. */
+	if (c->run->place && strcmp(json_str(content, "callId"), c->run->call.id) != 0)
+		return;
 	c->run->call.id[0] = 0;
 	c->ncalls = 0;
 	record_usage(content, meta, &c->usage);
@@ -375,8 +401,6 @@ static int restore_read_log(struct tail *c, struct ava_error *err)
 			rv = restore_take_event(c, &v,
 						c->from > 0 && (size_t)(line - data) >= c->from);
 	free(data);
-	if (rv == 0 && c->replied)
-		rv = toolrun_count(r, c->ncalls);
 	if (rv == AVA_ECORRUPT)
 		return err_set(err, rv, "%s was changed: its last position cannot be read", path);
 	if (rv != 0)
@@ -386,6 +410,40 @@ static int restore_read_log(struct tail *c, struct ava_error *err)
 			       "%s was changed: %u of its lines are no events of this run", path,
 			       c->foreign);
 	return 0;
+}
+
+bool restore_is_open(const json_t *position)
+{
+	return position && !json_get_bool(json_object_get(position, "run"), "ended", false);
+}
+
+/* Takes the position of a conversation, and what the daily logs have of a call that had no InferEnd
+ * there. Logs that are gone have nothing. */
+static int restore_read_days(struct tail *c, const json_t *position, struct ava_error *err)
+{
+	const struct run *r = c->run;
+	struct ava_log_query q = {
+		.root = r->tools.env.root,
+		.types = "InferEnd,ToolCall,ToolResult",
+		.agent = r->place->agent_id,
+		.session = r->spec->session_id,
+		.after = (uint64_t)json_get_int(json_object_get(position, "run"), "after", 0),
+	};
+	int rv = position ? take_position(c, position, 0) : 0, more = 0;
+	struct ava_log *log = NULL;
+	struct ava_log_event e;
+	struct event_view v;
+
+	if (rv == 0 && r->call.id[0] && restore_is_open(position))
+		(void)ava_log_open(&log, &q, NULL);
+	while (log && rv == 0 &&
+	       ((more = ava_log_next(log, &e, NULL)) == 1 || more == AVA_ECORRUPT))
+		if (more == 1 && event_view(e.line, e.len, &v) == 0 &&
+		    (c->replied || v.kind == EVENT_InferEnd))
+			rv = restore_take_event(c, &v, true);
+	ava_log_close(log);
+	rv = rv == 0 && more < 0 ? more : rv;
+	return rv == 0 ? 0 : err_set(err, rv, "%s: %s", r->place->messages, ava_strerror(rv));
 }
 
 /* ---- the reply, from the messages */
@@ -433,8 +491,6 @@ static int restore_read_tail(struct tail *c, const char *file, size_t len, int64
 		else if (jscan_begins(line, n, "{\"mark\":{\"kept\":"))
 			rv = take_kept(c, line, n);
 	}
-	if (!c->has_line)
-		*bytes = 0;
 	return rv;
 }
 
@@ -485,7 +541,17 @@ static int answer_recorded(struct tail *c, struct turn *t)
 	return 0;
 }
 
-/* Rebuilds the last reply as a turn, with the results that are known. */
+/* The daily log that has the reply was removed: its usage and results are not known. */
+static void take_unlogged(struct tail *c, unsigned ncalls)
+{
+	c->replied = c->has_line = true;
+	c->ncalls = ncalls;
+	c->run->call.id[0] = 0;
+	infer_estimate(c->run, &c->usage);
+}
+
+/* Rebuilds the last reply as a turn, with the results that are known. *out NULL: a conversation has
+ * no open calls, and its logs no reply. */
 static int last_reply(struct tail *c, const struct buf *body, const struct messages_info *info,
 		      struct turn **out, struct ava_error *err)
 {
@@ -495,10 +561,14 @@ static int last_reply(struct tail *c, const struct buf *body, const struct messa
 		   : AVA_ENOMEM;
 
 	*out = NULL;
+	if (rv == 0 && !c->replied && t->ncalls > 0)
+		take_unlogged(c, t->ncalls);
 	if (rv == 0 && t->ncalls != c->ncalls)
 		rv = err_set(err, AVA_ECORRUPT,
 			     "its messages have %u open calls where its log has %u", t->ncalls,
 			     c->ncalls);
+	if (rv == 0 && c->replied)
+		rv = toolrun_count(c->run, t->ncalls);
 	if (rv == 0 && !c->has_line) {
 		t->text = "";
 		t->text_len = 0;
@@ -508,7 +578,7 @@ static int last_reply(struct tail *c, const struct buf *body, const struct messa
 		t->usage = c->usage;
 		rv = answer_recorded(c, t);
 	}
-	if (rv == 0) {
+	if (rv == 0 && c->replied) {
 		*out = ask_trim(t); /* the turn may stay in memory for long */
 		rv = *out ? 0 : AVA_ENOMEM;
 	}
@@ -527,7 +597,7 @@ static int stand(struct tail *c, const char *file, size_t len, const struct buf 
 	int64_t bytes, left, now;
 	int rv = 0;
 
-	if (c->replied) {
+	if (c->replied || (r->place && r->call.id[0])) {
 		rv = restore_read_tail(c, file, len, &bytes);
 		if (rv == 0)
 			rv = last_reply(c, body, info, &t, err);
@@ -556,28 +626,40 @@ static int stand(struct tail *c, const char *file, size_t len, const struct buf 
 	}
 	if (t) {
 		r->rec.turn_open = t->ncalls > 0;
-		agent_resume_reply(&r->agent, t, bytes);
+		agent_resume_reply(&r->agent, t, c->has_line ? bytes : 0);
 	}
 	return 0;
 }
 
+static void restore_request(struct run *r, const char *file, size_t len, const struct buf *body,
+			    const struct messages_info *info)
+{
+	r->rec.request_bytes = (int64_t)body->len;
+	r->rec.messages_from = info->cut_at;
+	r->rec.message_lines = jsonl_count(file, len);
+	r->rec.wordless = info->lines == 0;
+	hash_sha256_init(&r->rec.prefix);
+	hash_sha256_add(&r->rec.prefix, body->data ? body->data : "", body->len);
+}
+
 int restore_run(struct run *r, const char *file, size_t len, const struct buf *body,
-		const struct messages_info *info, struct restored *out, struct ava_error *err)
+		const struct messages_info *info, struct restored *at, struct ava_error *err)
 {
 	struct tail *c = calloc(1, sizeof(*c));
 	int rv;
 
-	*out = (struct restored){0};
 	if (!c)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	c->run = r;
 	c->failing_from_ms = -1;
 	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
 		buf_init(&c->calls[i].output, OUTPUT_MAX);
-	rv = restore_read_log(c, err);
-	out->started = r->agent.at.iteration > 0;
-	out->last_ms = c->last_ms;
-	if (rv == 0 && out->started && body)
+	if (body)
+		restore_request(r, file, len, body, info);
+	rv = r->place ? restore_read_days(c, at->position, err) : restore_read_log(c, err);
+	at->started = r->place ? restore_is_open(at->position) : r->agent.at.iteration > 0;
+	at->last_ms = c->last_ms;
+	if (rv == 0 && at->started && body)
 		rv = stand(c, file, len, body, info, err);
 	else if (c->replied) /* this run is only ended: charge its last reply */
 		agent_charge(&r->agent, &c->usage);

@@ -563,18 +563,27 @@ void run_checkpoints_free(struct run *r); /* requests that wait get AVA_ECANCELE
 
 /* restore.c */
 struct restored {
-	bool started;    /* the run has called a model: its machine can be restored */
+	const json_t *position; /* set before: the newest of a conversation; NULL: none */
+	/* The run has called a model, of a conversation a turn is open: its machine can be
+	 * restored. */
+	bool started;
 	int64_t last_ms; /* time of the newest event, wall */
 };
-/* Restores `r`, made by supervisor_adopt, from its log and, if it was started, from its
+/* Restores `r`, made by supervisor_adopt or run_init, from its log and, if it was started, from its
  * messages: `file` is messages.jsonl, `body` and `info` are of messages_request; body NULL: they
  * cannot be read, only totals are restored. The run's next commit closes a call that was cut
  * (record_restored). AVA_ENOMEM; AVA_ECORRUPT: the log was changed, or does not fit the
  * messages. */
 int restore_run(struct run *r, const char *file, size_t len, const struct buf *body,
-		const struct messages_info *info, struct restored *out, struct ava_error *err);
+		const struct messages_info *info, struct restored *at, struct ava_error *err);
+/* The positions of a conversation: is a turn under way (NULL: no)? Each has the calls of its own
+ * turn alone: count those of every one in order, so that their results can be found. AVA_ENOMEM,
+ * AVA_ECORRUPT. */
+bool restore_is_open(const json_t *position);
+int restore_calls(struct run *r, const json_t *position);
 
 /* supervisor.c */
+void run_quiesce(struct run *r); /* nothing more of the run begins in this process */
 void run_wait(struct run *r, struct run_wait *w);
 void run_wait_cancel(struct run_wait *w);
 /* For w->ended of a cancelled run: if the next run of its chain was spawned already, `w` waits

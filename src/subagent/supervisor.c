@@ -70,22 +70,24 @@ static void tell_waits(struct run *r)
 	}
 }
 
+void run_quiesce(struct run *r)
+{
+	infer_stop(&r->agent);
+	if (!r->end.abandoned) {
+		infer_interrupted(r);
+		if (!r->agent.ending) /* spares the next start a call */
+			commit_flush(r, JOURNAL_RIDE, NULL);
+	}
+	toolrun_stop(&r->agent);
+	r->end.abandoned = true;
+}
+
 void supervisor_quiesce(struct supervisor *s)
 {
 	s->closing = true;
 	learner_stop(s->learner);
-	LIST_EACH (&s->live, n, tmp) {
-		struct run *r = LIST_ENTRY(n, struct run, node);
-
-		infer_stop(&r->agent);
-		if (!r->end.abandoned) {
-			infer_interrupted(r);
-			if (!r->agent.ending) /* spares the next start a call */
-				commit_flush(r, JOURNAL_RIDE, NULL);
-		}
-		toolrun_stop(&r->agent);
-		r->end.abandoned = true;
-	}
+	LIST_EACH (&s->live, n, tmp)
+		run_quiesce(LIST_ENTRY(n, struct run, node));
 }
 
 bool supervisor_written(const struct supervisor *s)

@@ -3,6 +3,7 @@
 #include "agent_rig.h"
 
 #include "agent/ask.h"
+#include "agent/position.h"
 
 #define ASK                                                                                        \
 	{                                                                                          \
@@ -161,7 +162,7 @@ RIG_TEST(cannot_ask)
 	assert_end(r, AVA_ERROR, "internal");
 }
 
-/* After a restart: a turn with nothing open but a question takes no slot. */
+/* After a restart: a turn with nothing open but a question gives its slot back. */
 RIG_TEST(taken_up_again)
 {
 	struct say said = {.calls = {LOOK, ASK}};
@@ -172,12 +173,11 @@ RIG_TEST(taken_up_again)
 	t->calls[0].error_class = "";
 	t->calls[0].output = "content";
 	t->calls[0].output_len = 7;
-	t->calls[1].tool = &tool_ask;
 	r->a.at.used_ms = 1000;
-	agent_resume(&r->a, t);
-	rig_run(r);
+	agent_resume_reply(&r->a, t, 0);
+	rig_call(r);
 	assert_int_equal(r->a.state, AGENT_WAITING);
-	assert_int_equal(r->wants, 0);
+	assert_int_equal(r->drops, 1);
 	assert_int_equal(r->asks, 1);
 	tell(r, "a", false);
 	go_on(r);

@@ -4,6 +4,7 @@
  * every kind are in test/cli/test_models.sh. */
 #include "core_rig.h"
 
+#include "ava/talk.h"
 #include "base/clock.h"
 #include "base/keys.h"
 #include "http_peer.h"
@@ -276,6 +277,47 @@ TEST_OF(attempts_are_written, struct world *w)
 	/* nothing of the half reply is kept */
 	assert_string_equal(service.bodies[0], service.bodies[1]);
 	assert_string_equal(service.bodies[0], service.bodies[2]);
+}
+
+static void said(int rv, const char *entry, const struct ava_error *err, void *user)
+{
+	*(int *)user = rv == 0 ? 1 : rv;
+}
+
+/* After a stop Ava's call is at its next attempt, and what the retries decide by is known. */
+TEST_OF(a_call_of_ava_goes_on, struct world *w)
+{
+	static const char *const ids[] = {"i1", "i1.2", "i1.3"};
+	struct op_session_new n = {
+		.cwd = w->src, .user_id = "ben", .model = "anthropic/claude-haiku-4-5"};
+	struct op_say say = {.text = "hello", .user_id = "ben"};
+	const struct talk *t;
+	struct op_session s;
+	json_t *ends;
+	int done = 0;
+
+	PLAY(OVERLOADED, OVERLOADED, ONLY_TEXT);
+	assert_int_equal(ops_session_new(w->core, &n, &s, NULL), 0);
+	ops_say(w->core, s.id, &say, said, &done);
+	t = LIST_FIRST(&w->core->sessions, struct session, node)->talk;
+	while (t->run.call.state != CALL_AGAIN)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(done, 1);
+	reopen(w);
+	t = LIST_FIRST(&w->core->sessions, struct session, node)->talk;
+	assert_non_null(t);
+	assert_true(t->busy && t->run.agent.at.again);
+	assert_int_equal(t->run.call.attempts, 1);
+	assert_int_equal(t->run.call.retry.failures, 1);
+	assert_int_equal(t->run.agent.at.totals.calls, 1);
+	assert_int_equal(t->run.agent.at.totals.failed_calls, 1);
+	while (t->busy)
+		os_loop_step(w->loop, 10);
+	ends = events(w, NULL, "InferEnd");
+	assert_int_equal(json_array_size(ends), ARRAY_LEN(ids));
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+		assert_string_equal(json_get_str(json_array_get(ends, i), "callId"), ids[i]);
+	json_decref(ends);
 }
 
 /* ---- amendments */

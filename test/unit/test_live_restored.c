@@ -205,6 +205,27 @@ static void dump_run(struct buf *out, const struct run *r)
 		dump_question(out, person_question(r));
 }
 
+/* Its log is of all conversations, and it has no lines that a checkpoint counts. */
+static void dump_talk(struct buf *out, const struct talk *t)
+{
+	const struct run *r = &t->run;
+	char hex[HASH_HEX_LEN + 1];
+
+	dump_position(out, &r->agent.at, r->call.id[0] != 0);
+	STR(r->spec->model->id);
+	NUM(r->spec->agent.limits.time_ms);
+	NUM(r->spec->agent.window);
+	hash_sha256_with(&r->rec.prefix, "", 0, hex);
+	buf_addf(out, "prefix=%s\n", hex);
+	NUM(r->rec.messages_from);
+	NUM(r->rec.request_bytes);
+	NUM(r->rec.wordless);
+	NUM(r->rec.turn_open);
+	dump_call(out, &r->call);
+	dump_tools(out, r);
+	NUM(t->seen);
+}
+
 static void dump_proposal(struct proposal *p, void *user)
 {
 	struct buf *out = user;
@@ -253,6 +274,12 @@ static char *dump(struct core *c)
 	}
 	for (unsigned i = 0; i < n; i++)
 		dump_run(&b, runs[i]);
+	LIST_EACH (&c->talks, node, tmp) { /* one at rest is not in memory after a start */
+		const struct talk *t = LIST_ENTRY(node, struct talk, node);
+
+		if (t->busy)
+			dump_talk(&b, t);
+	}
 	ops_proposals(c, true, dump_proposal, &b);
 	return buf_take(&b, NULL);
 }
@@ -368,6 +395,24 @@ static void same_when(struct world *w, const struct op_spawn *s, bool (*there)(s
 
 	spawn(w, s, run);
 	step_until(w, there);
+	compare(w);
+}
+
+static bool ava_called(struct core *c)
+{
+	const struct talk *t = LIST_FIRST(&c->talks, struct talk, node);
+
+	return t && t->run.call.state == CALL_DELAY && outbox_empty(&t->run.rec.outbox);
+}
+
+/* Ava's, the second of its conversation. */
+TEST_OF(a_turn, struct world *w)
+{
+	const char *id = begin(w, script(w, READ SAY("One.") FIND READ LATE));
+
+	tell(w, id, "look");
+	assert_int_equal(say(w, id, "again"), 1);
+	step_until(w, ava_called);
 	compare(w);
 }
 

@@ -60,7 +60,7 @@ TEST(the_documented_position)
 	assert_string_equal(p.said, "The rate is 0.19.");
 	assert_int_equal(p.repeats->n, 2);
 	assert_int_equal(p.repeats->calls[0].at.n, 1);
-	assert_int_equal(p.repeats->calls[0].last, 1);
+	assert_int_equal(p.repeats->calls[0].last, 2);
 	assert_true(p.repeats->calls[1].gone && !p.repeats->calls[1].fetched);
 	assert_int_equal(p.repeats->calls[1].times, 3);
 	written(&p, &b);

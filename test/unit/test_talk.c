@@ -316,6 +316,51 @@ TEST(a_learned_window)
 	assert_int_equal(s->talk->run.spec->agent.window, 7000);
 }
 
+/* Keeps the file up to the first line that has `text`. */
+static void cut_behind(const char *path, const char *text)
+{
+	size_t len;
+	char *data = unit_read(path, &len), *at = strstr(data, text);
+
+	assert_non_null(at);
+	unit_write(path, data, (size_t)(strchr(at + 1, '\n') + 1 - data));
+	free(data);
+}
+
+/* A stop between the results of a reply: the one in the log stays, the other call is made again.
+ * Without that log both are. */
+static void cut_between_results(struct world *w, bool with_log)
+{
+	const char *id =
+		begin(w, script(w, CALLS(ONE("read_file", "{\"path\":\"parser.c\"}") "," ONE(
+					   "list_subagents", "{}")) SAY("Done.")));
+	char command[400];
+	glob_t day;
+
+	tell(w, id, "look");
+	core_close(w->core);
+	cut_behind(session_file(w, id, ".messages"), "\n{\"role\":\"assistant\"");
+	snprintf(command, sizeof(command), "%s/logs/ava/*.jsonl", w->root);
+	assert_int_equal(glob(command, 0, NULL, &day), 0);
+	cut_behind(day.gl_pathv[0],
+		   with_log ? "\"eventType\":\"ToolResult\"" : "\"eventType\":\"InferStart\"");
+	globfree(&day);
+	write_file(w->src, "parser.c", "changed meanwhile\n");
+	open_core(w);
+	idle(w, id);
+	assert_sent(w, id, "parse_header", with_log);
+	assert_sent(w, id, "changed meanwhile", !with_log);
+	assert_sent(w, id, "interrupted", false);
+	assert_int_equal(seen(w, id, "assistant", "Done.").n, 2); /* the first one was cut off */
+	write_file(w->src, "parser.c", "int parse_header(const char *s)\n");
+}
+
+TEST(results_that_a_stop_leaves)
+{
+	cut_between_results(*state, true);
+	cut_between_results(*state, false);
+}
+
 /* ---- again */
 
 /* Words that were on disk when the runtime stopped answer only what was asked
