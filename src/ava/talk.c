@@ -720,14 +720,6 @@ static int64_t talk_save_results(struct agent *a, struct turn *turn, const char 
 
 /* ---- the end of a turn */
 
-static void turn_saved(int rv, void *user)
-{
-	struct run *r = user;
-
-	agent_on_saved(&r->agent);
-	run_wake(r);
-}
-
 static const char *why_not(const struct agent_end *e)
 {
 	if (e->status == AVA_CANCELLED)
@@ -790,8 +782,7 @@ static void talk_save_end(struct agent *a, const struct agent_end *e)
 	struct draft *d = commit_draft(r);
 
 	if (!d) { /* no memory to write: end the turn */
-		agent_on_saved(a);
-		run_wake(r);
+		world_saved(0, r);
 		return;
 	}
 	if (r->rec.turn_open)
@@ -802,7 +793,7 @@ static void talk_save_end(struct agent *a, const struct agent_end *e)
 		write_failure(t, d, e);
 	say_ask(t, d);
 	record_position(d, r);
-	commit_flush(r, JOURNAL_NOW, turn_saved);
+	commit_flush(r, JOURNAL_NOW, world_saved);
 }
 
 static void turn_done(struct agent *a)

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "provider/dialect.h"
-#include "provider/messages.h"
 #include "subagent/run.h"
 #include "subagent/session_entry.h"
 
@@ -35,34 +34,6 @@ static void changed(int rv, void *user)
 	free(ch);
 }
 
-/* Computes the hash of the next request's beginning from the file and `line` behind it. */
-static int hash_again(struct talk *t, const struct buf *line, struct ava_error *err)
-{
-	char *file = NULL;
-	size_t len = 0;
-	struct buf all, body;
-	int rv = logbook_read(t->session->core->root_fd, t->messages, TALK_FILE_MAX, &file, &len,
-			      err);
-
-	buf_init(&all, TALK_FILE_MAX);
-	buf_init(&body, TALK_FILE_MAX);
-	if (rv == 0) {
-		buf_add(&all, file, len);
-		buf_add(&all, line->data, line->len);
-		rv = buf_check(&all) == 0 ? messages_request(&body, all.data, all.len, NULL, err)
-					  : err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	if (rv == 0) {
-		t->run.rec.request_bytes = (int64_t)body.len;
-		hash_sha256_init(&t->run.rec.prefix);
-		hash_sha256_add(&t->run.rec.prefix, body.data, body.len);
-	}
-	buf_fini(&body);
-	buf_fini(&all);
-	free(file);
-	return rv;
-}
-
 /* 0: answered when the change is on disk. */
 static int change(struct session *s, struct verb_reply *reply, const struct model *m,
 		  struct ava_error *err)
@@ -71,7 +42,6 @@ static int change(struct session *s, struct verb_reply *reply, const struct mode
 	struct talk_model_change *ch = malloc(sizeof(*ch));
 	struct draft *d = ch ? draft_new(&s->core->book) : NULL;
 	struct buf *line = d ? draft_part(d, DRAFT_MESSAGES, t->messages) : NULL, entry;
-	const struct model *before = t->run.spec->model;
 	struct session_entry e = {.wall_ms = clock_wall_ms()};
 	char id[SESSION_ENTRY_ID];
 	int rv = AVA_ENOMEM;
@@ -86,17 +56,12 @@ static int change(struct session *s, struct verb_reply *reply, const struct mode
 		rv = draft_failed(d) ? AVA_ENOMEM : spec_switch(t->run.spec, m, line);
 	}
 	if (rv != 0) {
-		err_set(err, rv, "out of memory");
-	} else {
-		rv = hash_again(t, line, err);
-		if (rv != 0)
-			(void)spec_set_model(t->run.spec, before, NULL);
-	}
-	if (rv != 0) {
 		draft_free(d);
 		free(ch);
-		return rv;
+		return err_set(err, rv, "out of memory");
 	}
+	infer_changed(&t->run);
+	t->run.call.changed = true;
 	*ch = (struct talk_model_change){s, reply};
 	outbox_put(&t->run.rec.outbox, d, JOURNAL_NOW, changed, ch);
 	return 0;

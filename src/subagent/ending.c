@@ -214,8 +214,7 @@ static void ending_ended(int rv, void *user)
 	if (r->end.job)
 		copying_remove(r, r->end.job->changes);
 	chain_next(r);
-	agent_on_saved(&r->agent);
-	run_wake(r);
+	world_saved(rv, r);
 }
 
 /* A sentence for people when the model left none. */

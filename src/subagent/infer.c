@@ -881,8 +881,11 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 			 r->spec->model->dialect->answer ? r->spec->model->id
 							 : r->spec->model->provider->name);
 		run_activity(r, text);
-	} else if (j->rehash) {
-		infer_work_start(j);
+	} else if (j->rehash) { /* of all that is on disk */
+		rv = commit_draft(r) ? 0 : AVA_ENOMEM;
+		r->call.state = CALL_SAVE;
+		r->rec.position_due = true;
+		commit_flush(r, JOURNAL_RIDE, infer_saved);
 	} else if (!infer_show_tools(j)) {
 		rv = infer_ask_money(j);
 	}

@@ -138,6 +138,13 @@ bool infer_lower(const struct agent_infer *call, const struct reply_error *e, in
 
 /* ---- another model */
 
+void infer_changed(struct run *r)
+{
+	r->agent.at.window = r->agent.at.output_max = 0;
+	r->call.retry = (struct retry){0};
+	r->call.counted = 0; /* another model counts differently */
+}
+
 bool infer_amend(struct run *r, const struct model *m, bool another)
 {
 	const char *id = r->spec->model->id;
@@ -145,9 +152,7 @@ bool infer_amend(struct run *r, const struct model *m, bool another)
 
 	if (!part || spec_switch(r->spec, m, part) != 0)
 		return false;
-	r->agent.at.window = r->agent.at.output_max = 0;
-	r->call.retry = (struct retry){0};
-	r->call.counted = 0; /* another model counts differently */
+	infer_changed(r);
 	if (another && !r->call.first_model)
 		r->call.first_model = arena_copy(&r->spec->mem, id, strlen(id));
 	return true;

@@ -752,6 +752,7 @@ static void record_position_value(struct jw *w, struct run *r)
 	jw_end(w);
 	if (r->place) { /* without its files: a conversation has no end, the list would only grow */
 		jw_int(w, "after", (int64_t)logbook_shown(r->rec.outbox.lb));
+		jw_str(w, "model", r->spec->model->id);
 		if (a->ending)
 			jw_bool(w, "ended", true);
 	} else if (r->tools.artifacts.len > 0) {

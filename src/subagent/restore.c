@@ -134,6 +134,8 @@ static int take_position(struct tail *c, const json_t *value, int64_t wall_ms)
 			c->failing_from_ms =
 				r->agent.at.used_ms - json_get_int(retry, "failingMs", 0);
 		}
+		if (r->place && strcmp(json_str(run, "model"), r->spec->model->id) != 0)
+			infer_changed(r); /* after the turn another one was chosen */
 		if (json_object_get(run, "groupMs"))
 			group_noted(r, json_get_int(run, "groupMs", 0), wall_ms);
 		read_evidence(r, run);

@@ -307,6 +307,7 @@ struct group {
 
 /* world.c: the effects that the machine asks for, and those that a replay has too */
 extern const struct agent_io world_io;
+void world_saved(int rv, void *user); /* what the machine of run `user` waited for is durable */
 int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait);
 int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
 			   unsigned nnotices, unsigned warned);
@@ -434,6 +435,7 @@ void infer_charge(struct run *r, const struct wirecall_end *end, bool began, str
 /* Takes another model (or the same in another dialect) from the next call on, by an amendment
  * line in the draft. false: impossible. */
 bool infer_amend(struct run *r, const struct model *m, bool another);
+void infer_changed(struct run *r); /* forgets what was learned of the model before */
 /* No call is made for long: give back what only calls need. */
 void infer_wait_long(struct run *r);
 /* The runtime stops: writes the usage of a call in flight, which the next start would have to

@@ -52,7 +52,7 @@ static void world_slot_drop(struct agent *a)
 
 /* ---- records */
 
-static void world_saved(int rv, void *user)
+void world_saved(int rv, void *user)
 {
 	struct run *r = user;
 

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "agent/agent.h"
+#include "ava/verbs.h"
 #include "base/clock.h"
 #include "subagent/run.h"
 
@@ -37,6 +38,8 @@ static void dump_position(struct buf *out, const struct agent_position *at, bool
 	NUM(at->measured_input);
 	NUM(at->new_bytes);
 	NUM(at->compact_floor);
+	NUM(at->window);
+	NUM(at->output_max);
 	NUM(at->iteration);
 	NUM(at->turn_from);
 	NUM(at->warned);
@@ -414,6 +417,48 @@ TEST_OF(a_turn, struct world *w)
 	assert_int_equal(say(w, id, "again"), 1);
 	step_until(w, ava_called);
 	compare(w);
+}
+
+static void chosen(struct verb_reply *r, int status, const struct buf *json,
+		   const struct ava_error *err)
+{
+	assert_int_equal(status, 200);
+	r->done = NULL;
+}
+
+/* Of another model than the turn before: what a service told of that one's window is forgotten. */
+static void of_another_model(struct world *w, bool again)
+{
+	const char *id = begin(w, script(w, READ SAY("One.") READ LATE));
+	struct talk *t = session_find(w->core, id, NULL)->talk;
+	json_t *body = json_pack("{s:s}", "model", script(w, READ SAY("One.") READ LATE));
+	const struct caller caller = {.user = "ben", .channel = "cli", .trust = CALLER_OWNER};
+	struct verb_reply reply = {.done = chosen};
+
+	t->run.agent.at.window = t->run.agent.at.output_max = 900000;
+	tell(w, id, "look");
+	assert_int_equal(t->run.agent.at.window, 900000);
+	verbs_call(w->core, verbs_named("POST", "/api/v1/sessions/{id}/model"), &caller, id, body,
+		   &reply);
+	while (reply.done)
+		os_loop_step(w->loop, 5);
+	json_decref(body);
+	if (again)
+		reopen(w);
+	assert_int_equal(say(w, id, "again"), 1);
+	step_until(w, ava_called);
+	assert_int_equal(LIST_FIRST(&w->core->talks, struct talk, node)->run.agent.at.window, 0);
+	compare(w);
+}
+
+TEST_OF(a_turn_of_another_model, struct world *w)
+{
+	of_another_model(w, false);
+}
+
+TEST_OF(a_turn_of_another_model_after_a_stop, struct world *w)
+{
+	of_another_model(w, true);
 }
 
 TEST_OF(a_question, struct world *w)
