@@ -56,8 +56,8 @@ void session_leave(struct talk *t)
 		free(s->model);
 		s->model = model;
 	}
-	s->cost_microusd += t->cost_microusd + t->run.agent.at.totals.cost_microusd;
-	s->tokens += t->tokens + t->run.agent.at.totals.input + t->run.agent.at.totals.output;
+	s->cost_microusd += t->run.agent.at.totals.cost_microusd;
+	s->tokens += t->run.agent.at.totals.input + t->run.agent.at.totals.output;
 	talk_free(t);
 }
 
@@ -247,8 +247,8 @@ static void session_show(struct session *s, struct op_session *out)
 	out->context_used = t->run.agent.at.measured_input;
 	out->live_runs = list_count(&t->watches);
 	out->waiting = list_count(&t->inputs);
-	out->cost_microusd += t->cost_microusd + t->run.agent.at.totals.cost_microusd;
-	out->tokens += t->tokens + t->run.agent.at.totals.input + t->run.agent.at.totals.output;
+	out->cost_microusd += t->run.agent.at.totals.cost_microusd;
+	out->tokens += t->run.agent.at.totals.input + t->run.agent.at.totals.output;
 }
 
 struct session *session_find(struct core *c, const char *id, struct ava_error *err)

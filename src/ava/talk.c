@@ -566,8 +566,8 @@ static void begin_turn(struct talk *t)
 	}
 	while (!list_empty(&t->inputs))
 		talk_input_free(LIST_FIRST(&t->inputs, struct input, node));
-	t->cost_microusd += r->agent.at.totals.cost_microusd;
-	t->tokens += r->agent.at.totals.input + r->agent.at.totals.output;
+	t->session->cost_microusd += r->agent.at.totals.cost_microusd;
+	t->session->tokens += r->agent.at.totals.input + r->agent.at.totals.output;
 	agent_next(&r->agent, added);
 	talk_go(t);
 }
@@ -669,13 +669,6 @@ static void say_ask(struct talk *t, struct draft *d)
 	a->since_ms = clock_wall_ms();
 	a->until_ms = a->since_ms + t->session->core->settings.proposal_expiry_s * 1000;
 }
-
-static void talk_slot_want(struct agent *a)
-{
-	agent_on_slot(a);
-}
-
-static void talk_slot_drop(struct agent *a) {}
 
 static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wait)
 {
@@ -898,8 +891,6 @@ int talk_open(struct session *s, struct ava_error *err)
 	buf_init(&t->prompt, 16u << 10);
 	os_task_init(&t->pump, talk_go_on);
 	t->io = world_io;
-	t->io.slot_want = talk_slot_want;
-	t->io.slot_drop = talk_slot_drop;
 	t->io.save_reply = talk_save_reply;
 	t->io.save_results = talk_save_results;
 	t->io.save_end = talk_save_end;

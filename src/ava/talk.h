@@ -58,7 +58,7 @@ struct session {
 	char *origin; /* the door where it was begun, which SessionStart and its runs name */
 	char *title;  /* NULL: not read yet */
 	int64_t created_ms, updated_ms;
-	int64_t cost_microusd, tokens; /* of Ava's own calls before this talk */
+	int64_t cost_microusd, tokens; /* of Ava's own calls before the turn in talk->run */
 	bool there;                    /* the file at `path` exists */
 	struct talk *talk;             /* NULL: not in memory */
 };
@@ -100,8 +100,7 @@ struct talk {
 	bool answered_yes;
 	unsigned seen; /* rights of what she has read (subagent/rights.h); sticks */
 	struct os_task pump;
-	struct os_timer *again;        /* tries again to begin a turn */
-	int64_t cost_microusd, tokens; /* of the turns before this one */
+	struct os_timer *again; /* tries again to begin a turn */
 };
 
 #define TALK_FILE_MAX (256u << 20) /* bytes of either file of a conversation */

@@ -108,16 +108,11 @@ static int read_spec(struct run_spec *spec, const char *file, size_t len, struct
 {
 	json_t *first = NULL;
 	int rv = spec_first_line(file, len, &first, err);
-	struct model model;
 
+	if (rv == 0 && !json_get_str(first, "model"))
+		rv = err_set(err, AVA_ECORRUPT, "its messages name no model");
 	if (rv == 0)
-		rv = model_restore(json_str(first, "model"), &model, err);
-	if (rv == 0)
-		rv = spec_set_model(spec, &model, err);
-	if (rv == 0) {
-		spec_take_facts(spec);
 		rv = spec_amend(spec, first, err);
-	}
 	if (rv == 0)
 		rv = restart_amendments(spec, file, len, err);
 	spec->agent.can_force = false;
@@ -315,6 +310,14 @@ static void count_day(struct core *c)
 	count_fini(&day);
 }
 
+static void take_up(struct session *s)
+{
+	struct ava_error err = {0};
+
+	if (session_load(s, &err) != 0)
+		core_log(s->core, "session %s cannot be taken up again: %s", s->id, err.text);
+}
+
 void sessions_resume(struct core *c)
 {
 	int64_t now = clock_wall_ms();
@@ -323,18 +326,14 @@ void sessions_resume(struct core *c)
 	LIST_EACH (&c->sup.live, n, tmp) { /* results of these runs become inputs */
 		const struct run *r = LIST_ENTRY(n, struct run, node);
 		struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
-		struct ava_error err = {0};
 
-		if (s && session_load(s, &err) != 0)
-			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
+		if (s)
+			take_up(s);
 	}
 	LIST_EACH (&c->sessions, n, tmp) {
 		struct session *s = LIST_ENTRY(n, struct session, node);
-		struct ava_error err = {0};
 
-		if (s->talk || s->updated_ms < now - RECENT_MS || !left_to_do(s))
-			continue;
-		if (session_load(s, &err) != 0)
-			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
+		if (!s->talk && s->updated_ms >= now - RECENT_MS && left_to_do(s))
+			take_up(s);
 	}
 }

@@ -22,6 +22,10 @@ static void slots_pump(struct supervisor *s)
 
 void slots_want(struct run *r)
 {
+	if (r->place) { /* a person waits for her: her turns take no slot of a run's */
+		agent_on_slot(&r->agent);
+		return;
+	}
 	list_add(&r->sup->waiting, &r->queue);
 	r->sup->nwaiting++;
 	slots_pump(r->sup);
@@ -29,6 +33,8 @@ void slots_want(struct run *r)
 
 void slots_drop(struct run *r)
 {
+	if (r->place)
+		return;
 	if (!list_empty(&r->queue)) {
 		list_del(&r->queue);
 		r->sup->nwaiting--;

@@ -575,6 +575,21 @@ TEST(memory_of_a_conversation)
 		assert_true((full - empty) / 40 < 100 << 10);
 }
 
+/* A conversation that has no memory for its record has no slot to give back. */
+TEST(slots_are_of_runs)
+{
+	struct world *w = *state;
+	const char *id = begin(w, script(w, HELD("One.")));
+	struct talk *t = session_find(w->core, id, NULL)->talk;
+
+	assert_int_equal(say(w, id, "hello"), 1);
+	while (t->run.call.state != CALL_DELAY)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(w->core->sup.slots_used, 0);
+	slots_out_of_memory(&t->run);
+	assert_int_equal(w->core->sup.slots_used, 0);
+}
+
 /* Without memory nothing is begun, and nothing is left behind. */
 TEST(a_session_without_memory)
 {
