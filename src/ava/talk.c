@@ -151,8 +151,8 @@ int talk_watch_run(struct talk *t, struct run *r)
 /* ---- marks: lines {"mark":{…}} that are no messages (doc/MESSAGES.md) and tell the next start
  * where the conversation stands */
 
-/* `key` NULL: the rights alone. */
-static void talk_mark(struct talk *t, struct draft *d, const char *key, const char *value)
+/* `told`: the id of an entry, a run or a notice; NULL: the rights alone. */
+static void talk_mark(struct talk *t, struct draft *d, const char *told)
 {
 	struct buf *b = draft_part(d, DRAFT_MESSAGES, t->messages);
 	struct jw w;
@@ -160,8 +160,8 @@ static void talk_mark(struct talk *t, struct draft *d, const char *key, const ch
 	if (!b)
 		return;
 	spec_line_begin(&w, b, "mark");
-	if (key)
-		jw_str(&w, key, value);
+	if (told)
+		jw_str(&w, "told", told);
 	if (t->seen)
 		rights_write(&w, "seen", t->seen);
 	spec_line_end(&w);
@@ -414,7 +414,7 @@ void sessions_chained(struct run *r, void *core)
 
 	if (!s || session_load(s, NULL) != 0 || talk_watch_run(s->talk, r) != 0)
 		return; /* the next start tells of the run */
-	talk_note(s->talk, r->id.text, "Next in its chain: %s (%s) has started.", r->id.text,
+	talk_note(s->talk, "", "Next in its chain: %s (%s) has started.", r->id.text,
 		  r->trace.text);
 }
 
@@ -453,16 +453,13 @@ void talk_asks_person(struct run *r)
 static void mark_told(struct talk *t, struct draft *d)
 {
 	talk_recall_told(t, d);
-	LIST_EACH (&t->inputs, n, tmp) {
-		struct input *in = LIST_ENTRY(n, struct input, node);
-
-		talk_mark(t, d, in->kind == INPUT_SAID ? "said" : "result", in->id);
-	}
+	LIST_EACH (&t->inputs, n, tmp)
+		talk_mark(t, d, LIST_ENTRY(n, struct input, node)->id);
 	LIST_EACH (&t->notes, n, tmp) {
 		const struct talk_note *note = LIST_ENTRY(n, struct talk_note, node);
 
 		if (note->id[0])
-			talk_mark(t, d, "noted", note->id);
+			talk_mark(t, d, note->id);
 	}
 }
 
@@ -707,7 +704,7 @@ static int64_t talk_save_results(struct agent *a, struct turn *turn, const char 
 		write_entry(t, d, NULL, &turn->calls[i]);
 	}
 	if (t->seen != seen)
-		talk_mark(t, d, NULL, NULL);
+		talk_mark(t, d, NULL);
 	return world_io.save_results(a, turn, notices, nnotices, warned);
 }
 

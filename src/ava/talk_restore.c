@@ -26,56 +26,30 @@
 #define RECENT_MS 86400000LL /* a start looks at conversations touched since then */
 
 struct talk_restore_memory {
-	struct talk *talk; /* NULL: only look whether something is left to do */
-	struct nameset
-		told;     /* "said:<entry>", "result:<run>": inputs that were told, or are queued */
-	json_t *position; /* the newest, owned; NULL: no turn was begun */
+	struct talk *talk;   /* NULL: only look whether something is left to do */
+	struct nameset told; /* ids of entries, runs and notices that were told, or wait */
+	json_t *position;    /* the newest, owned; NULL: no turn was begun */
 	unsigned untold;
 	struct list notes; /* struct talk_note: notices that were not told */
 };
 
 /* ---- the messages file */
 
-static void keep_told(struct talk_restore_memory *m, const char *kind, const char *id)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "%s:%s", kind, id);
-	(void)nameset_add(&m->told, name);
-}
-
-static bool was_told(const struct talk_restore_memory *m, const char *kind, const char *id)
-{
-	char name[64];
-
-	snprintf(name, sizeof(name), "%s:%s", kind, id);
-	return nameset_has(&m->told, name) != 0;
-}
-
-static void take_note(struct talk_restore_memory *m, const json_t *mark)
-{
-	const char *id = json_get_str(mark, "note"), *told = json_get_str(mark, "noted");
-	const char *text = json_get_str(mark, "text");
-	struct talk_note *n = told ? talk_note_find(&m->notes, told) : NULL;
-
-	if (n)
-		talk_note_free(n);
-	if (id && text)
-		talk_note_keep(&m->notes, id, text);
-}
-
 static int take_mark(struct talk_restore_memory *m, const json_t *mark)
 {
-	const char *said = json_get_str(mark, "said"), *result = json_get_str(mark, "result");
+	const char *told = json_get_str(mark, "told"), *note = json_get_str(mark, "note");
+	const char *text = json_get_str(mark, "text");
+	struct talk_note *n = told ? talk_note_find(&m->notes, told) : NULL;
 	json_t *position = json_object_get(mark, "position");
 
 	if (m->talk)
 		m->talk->seen |= rights_read(json_object_get(mark, "seen")) & RIGHTS_SEEN;
-	if (said)
-		keep_told(m, "said", said);
-	if (result)
-		keep_told(m, "result", result);
-	take_note(m, mark);
+	if (n)
+		talk_note_free(n);
+	if (note && text)
+		talk_note_keep(&m->notes, note, text);
+	if (told && nameset_add(&m->told, told) == AVA_ENOMEM)
+		return AVA_ENOMEM;
 	if (!position)
 		return 0;
 	json_decref(m->position);
@@ -127,7 +101,11 @@ static int add_input(struct talk_restore_memory *m, enum input_kind kind, const 
 {
 	struct input *in;
 
+	if (nameset_has(&m->told, id)) /* pi may have written the entry twice */
+		return 0;
 	m->untold++;
+	if (nameset_add(&m->told, id) != 0)
+		return AVA_ENOMEM;
 	if (!m->talk)
 		return 0;
 	in = talk_input_new(kind, id, said_ms, shown);
@@ -137,14 +115,6 @@ static int add_input(struct talk_restore_memory *m, enum input_kind kind, const 
 	list_add(&m->talk->inputs, &in->node);
 	in->text = text ? strdup(text) : NULL;
 	return text && !in->text ? AVA_ENOMEM : 0;
-}
-
-static int take_ended(struct talk_restore_memory *m, const char *run)
-{
-	if (was_told(m, "result", run))
-		return 0;
-	keep_told(m, "result", run);
-	return add_input(m, INPUT_RESULT, run, NULL, 0, "");
 }
 
 static int talk_restore_take_said(struct talk_restore_memory *m, const char *id, const json_t *o)
@@ -158,10 +128,6 @@ static int talk_restore_take_said(struct talk_restore_memory *m, const char *id,
 	    talk_remember(m->talk->session, request, said_ms, id) != 0)
 		return AVA_ENOMEM;
 
-	/* pi may have written the entry twice */
-	if (was_told(m, "said", id))
-		return 0;
-	keep_told(m, "said", id);
 	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
 	/* An entry without a time answers nothing that is open now. */
 	return text ? add_input(m, INPUT_SAID, id, text, said_ms, json_str(o, "shown")) : 0;
@@ -179,7 +145,7 @@ static int take_entry(struct talk_restore_memory *m, const json_t *o)
 		return 0;
 	if (strcmp(type, "agent_event") == 0 && run && event && id_is_run(run) &&
 	    strcmp(event, "subagent:start") != 0)
-		return take_ended(m, run);
+		return add_input(m, INPUT_RESULT, run, NULL, 0, "");
 	if (strcmp(type, "message") == 0 && role && strcmp(role, "user") == 0 && source &&
 	    strcmp(source, "ava") == 0)
 		return talk_restore_take_said(m, id, o);

@@ -187,7 +187,7 @@ TEST(several_runs)
 	assert_said(w, id, "Told.");
 	data = messages(w, id);
 	assert_int_equal(times(data, "[ava] End of the result of S-"), 3);
-	assert_int_equal(times(data, "{\"mark\":{\"result\":\"S-"), 3);
+	assert_int_equal(times(data, "{\"mark\":{\"told\":\"S-"), 3);
 	free(data);
 }
 
