@@ -231,6 +231,9 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_ROW        "\n  | "
 #define WORDS_QUOTE_MORE(before, n, id)                                                            \
 	"%s(and %s more characters: `ava proposals %s`)", before, n, id
+#define WORDS_NOT_WHOLE "It is not shown whole: `ava logs` has the call."
+#define WORDS_HIDDEN(n, id)                                                                        \
+	"%zu characters of it stand in the file above, and in `ava asks %s`.", n, id
 #define WORDS_QUOTE_UNSHOWN        "\n• Not shown here: "
 #define WORDS_QUOTE_CONTEXT(n)     "%s characters of context", n
 #define WORDS_QUOTE_SCHEMA(and, n) "%san output schema of %s", and, n

@@ -72,13 +72,15 @@ static bool hand_later(struct door *d, const struct door_asking *a)
 	return true;
 }
 
-/* Look at the cards of this proposal or run as soon as they may be edited. */
+/* Look at this card, and at those of its run, as soon as they may be edited. */
 static void look_again(struct door *d, const char *chat, const char *id)
 {
+	size_t len = strcspn(id, ":");
+
 	for (size_t i = 0; i < DOOR_CARDS_MAX; i++) {
 		struct door_card *c = &d->kept.cards[i];
 
-		if (strcmp(c->chat, chat) == 0 && strcmp(c->id, id) == 0)
+		if (strcmp(c->chat, chat) == 0 && strncmp(c->id, id, len) == 0)
 			c->due_ms = c->free_ms;
 	}
 }
@@ -144,22 +146,26 @@ static void hand_said(struct door *d, const struct door_asking *a)
 	}
 }
 
-/* The quote or question above their words, if nothing stands between but runs at work; `out` "":
- * none. */
-static void hand_shown(const struct door *d, const struct door_chat *chat, char out[48])
+/* The Ask above their words, if nothing stands between but runs at work; `out` "": none. */
+static void hand_shown(const struct door *d, const struct door_chat *chat, char out[ITEM_ASK])
 {
 	int64_t order = chat->said;
 
-	snprintf(out, 48, "%s", order < d->hand.order ? door_chat_ask(chat) : "");
+	out[0] = '\0';
 	for (size_t i = 0; i < DOOR_CARDS_MAX; i++) {
 		const struct door_card *c = &d->kept.cards[i];
 
 		if (strcmp(c->chat, chat->id) != 0 || c->order <= order ||
 		    c->order >= d->hand.order || c->kind == DOOR_RUN)
 			continue;
-		snprintf(out, 48, c->kind == DOOR_QUESTION ? "%s:%s" : "%s", c->id, c->call);
+		memcpy(out, c->id, sizeof(c->id));
 		order = c->order;
 	}
+}
+
+static bool hand_is(const char *text, size_t len, const char *name)
+{
+	return len == strlen(name) && memcmp(text, name, len) == 0;
 }
 
 static json_t *hand_request_id(const struct door *d)
@@ -174,7 +180,7 @@ static void say_it(struct door *d)
 {
 	const struct door_chat *c = door_chat(&d->kept, d->hand.chat);
 	struct door_asking a = hand_asking(d, hand_said);
-	char shown[48];
+	char shown[ITEM_ASK];
 
 	if (!c) { /* unpaired meanwhile */
 		hand_over(d);
@@ -199,30 +205,28 @@ static void text_steered(struct buf *out, const json_t *answer)
 		buf_addf(out, WORDS_READS_LATER(json_str(answer, "subagent_id")));
 }
 
-/* A reply to a card. The hash confirms only the proposal that was shown. */
-static void answer_card(struct door *d, const struct door_card *c, const char *text)
+/* An answer to a card. The hash confirms only what was shown. */
+static void answer_card(struct door *d, const struct door_card *c, const char *text, size_t len)
 {
 	struct door_asking a = hand_asking(d, hand_answered);
-	bool quote = c->kind == DOOR_QUOTE || c->kind == DOOR_CHANGE;
-	json_t *body = json_pack("{s:s,s:o,s:s*}", "text", text, "request_id", hand_request_id(d),
-				 "hash", c->kind == DOOR_QUOTE ? c->hash : NULL);
+	json_t *body = json_pack("{s:s%,s:o,s:s*}", "text", text, len, "request_id",
+				 hand_request_id(d), "hash", c->hash[0] ? c->hash : NULL);
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	a.text = quote ? NULL : text_steered; /* a quote's card shows the outcome */
+	a.text = c->id[0] == 'S' ? text_steered : NULL; /* another card shows the outcome */
 	if (c->kind == DOOR_RUN)
 		door_ask(d, &a, "POST", body, DOOR_API "/runs/%s/steer", c->id);
 	else
-		door_ask(d, &a, "POST", body, DOOR_API "/asks/%s%s%s", c->id, quote ? "" : ":",
-			 quote ? "" : c->call);
+		door_ask(d, &a, "POST", body, DOOR_API "/asks/%s", c->id);
 }
 
 /* ---- buttons */
 
 static void ask_for_change(struct door *d, const struct door_card *quote)
 {
-	char id[24];
+	char id[ITEM_ASK];
 
-	snprintf(id, sizeof(id), "%s", quote->id); /* the array moves */
+	memcpy(id, quote->id, sizeof(id)); /* the array moves */
 	door_answer_press(d, "");
 	door_say(d, d->hand.chat, door_card_new(&d->kept, d->hand.chat, DOOR_CHANGE, id),
 		 "What of %s shall be otherwise? Reply to this message, for example: only 2 "
@@ -231,37 +235,34 @@ static void ask_for_change(struct door *d, const struct door_card *quote)
 	hand_over(d);
 }
 
-static void press(struct door *d, const struct door_card *c, char button)
+/* To press a button is to say its label. */
+static void press(struct door *d, const struct door_card *c, const char *label, size_t len)
 {
 	struct door_asking a = hand_asking(d, hand_answered);
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	if (button == 'c')
-		ask_for_change(d, c);
-	else if (button == 'x')
+	if (c->kind == DOOR_RUN)
 		door_ask(d, &a, "POST", json_object(), DOOR_API "/runs/%s/cancel", c->id);
+	else if (c->id[0] == 'P' && hand_is(label, len, DOOR_LABEL_CHANGE))
+		ask_for_change(d, c);
 	else
-		answer_card(d, c, button == 'y' ? "yes" : "no");
+		answer_card(d, c, label, len);
 }
 
 /* The button of a card that is this message of this chat and still good. */
 static void take_press(struct door *d, const struct door_said *said)
 {
+	size_t len = 0;
 	const struct door_card *c =
 		d->wire->keys ? door_card_at(&d->kept, d->hand.chat, said->message)
 			      : door_card_with(&d->kept, said->nonce, strlen(said->nonce));
-	char letter = said->letter;
+	const char *label = c ? door_card_button(c, said->index, &len) : NULL;
 
 	d->hand.pressed = true;
 	memcpy(d->hand.callback, said->callback, sizeof(d->hand.callback));
-	if (c && d->wire->keys)
-		letter = said->index < door_card_buttons(c)
-				 ? door_kinds[c->kind].letters[said->index]
-				 : '\0';
-	if (c && strcmp(c->chat, d->hand.chat) == 0 && clock_wall_ms() < c->until_ms &&
-	    (!c->message[0] || strcmp(c->message, said->message) == 0) && letter &&
-	    strchr(door_kinds[c->kind].letters, letter)) {
-		press(d, c, letter);
+	if (label && strcmp(c->chat, d->hand.chat) == 0 && clock_wall_ms() < c->until_ms &&
+	    (!c->message[0] || strcmp(c->message, said->message) == 0)) {
+		press(d, c, label, len);
 		return;
 	}
 	if (d->wire->keys)
@@ -288,11 +289,6 @@ static const struct door_command commands[] = {
 	{"/cost", "GET", DOOR_API "/health", "{}", false, door_text_cost},
 };
 
-static bool is_command(const char *text, size_t len, const char *name)
-{
-	return len == strlen(name) && memcmp(text, name, len) == 0;
-}
-
 static void take_command(struct door *d)
 {
 	struct door_asking a = hand_asking(d, hand_answered);
@@ -307,7 +303,7 @@ static void take_command(struct door *d)
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		const struct door_command *c = &commands[i];
 
-		if (!is_command(d->hand.text, len, c->name))
+		if (!hand_is(d->hand.text, len, c->name))
 			continue;
 		nameless = c->run && !id_is_run(run);
 		if (nameless)
@@ -317,7 +313,7 @@ static void take_command(struct door *d)
 		door_ask(d, &a, c->method, json_parse(args, strlen(args), NULL), c->path, run);
 		return;
 	}
-	if (is_command(d->hand.text, len, "/new") && chat) {
+	if (hand_is(d->hand.text, len, "/new") && chat) {
 		door_new_session(chat);
 		door_say(d, d->hand.chat, NULL, "What you say next begins a new conversation.");
 	} else if (nameless) {
@@ -498,7 +494,7 @@ static bool begin_update(struct door *d, const struct door_said *said)
 	} else if (h->text[0] == '/') {
 		take_command(d);
 	} else if (card) {
-		answer_card(d, card, h->text);
+		answer_card(d, card, h->text, strlen(h->text));
 	} else {
 		say_it(d);
 	}

@@ -16,14 +16,15 @@
 
 struct core;
 
-#define DOOR_API         "/api/v1"
-#define DOOR_TEXT_BYTES  ((size_t)8 << 20)
-#define DOOR_CODE_DIGITS 8
-#define DOOR_CODE_MS     600000
-#define DOOR_DISK_MS     5000             /* until the disk is tried again */
-#define DOOR_PARTS_MAX   32               /* parts of a text: 128 KB */
-#define DOOR_BUTTONS_MS  (7 * 86400000LL) /* for cards without a time of their own */
-#define DOOR_USER_MAX    48               /* "telegram:77": as long as an Item's user */
+#define DOOR_API          "/api/v1"
+#define DOOR_TEXT_BYTES   ((size_t)8 << 20)
+#define DOOR_CODE_DIGITS  8
+#define DOOR_CODE_MS      600000
+#define DOOR_DISK_MS      5000             /* until the disk is tried again */
+#define DOOR_PARTS_MAX    32               /* parts of a text: 128 KB */
+#define DOOR_BUTTONS_MS   (7 * 86400000LL) /* for cards without a time of their own */
+#define DOOR_LABEL_CHANGE "Change"
+#define DOOR_USER_MAX     48 /* "telegram:77": as long as an Item's user */
 
 struct door_asking { /* a verb under way; may outlive the door */
 	struct verb_reply reply;
@@ -150,6 +151,8 @@ void door_put_room(struct door *d, enum door_op op, const char *room, const char
 /* ---- door_text.c: what answers of verbs say, as plain text, so that nothing in it is markup,
  * with what could turn a line around made visible. Pure; all append to `out`, whose bound is the
  * caller's. */
+/* A card as its verb has it now, and its buttons. */
+void door_text_card(struct buf *out, struct door_card *c, const json_t *answer);
 /* GET /runs/{id}: the message of a run, from its spawn to its end. */
 void door_text_run(struct buf *out, const json_t *run);
 /* GET /runs/{id}/result; its first line says how it ended. */

@@ -191,6 +191,18 @@ static size_t last_part(const struct door *d, const char *s, size_t len, size_t 
 	return at;
 }
 
+/* Say how much of an Ask is not in messages, and how to see it. */
+static bool put_hidden(struct door *d, struct door_chat *l, size_t chars,
+		       const struct door_card *card, uint64_t lsn)
+{
+	char text[200];
+	struct door_task task = {.op = DOOR_SEND, .text = text};
+
+	snprintf(text, sizeof(text), WORDS_HIDDEN(chars, card->id));
+	task.len = strlen(text);
+	return add_out(d, l, &task, lsn) != NULL;
+}
+
 bool door_put_text(struct door *d, const char *chat, const struct buf *text, uint64_t lsn,
 		   const struct door_card *card)
 {
@@ -209,6 +221,8 @@ bool door_put_text(struct door *d, const char *chat, const struct buf *text, uin
 		if (!o)
 			return false;
 		at = card ? last : len;
+		if (card && !put_hidden(d, l, utf8_count(s, last), card, lsn))
+			return false;
 	}
 	for (; at < len; at += n) {
 		struct door_task task = {.op = DOOR_SEND, .text = s + at};
@@ -318,29 +332,31 @@ static void told_result(struct door *d, const struct door_asking *a)
 	door_wake(d);
 }
 
-/* Tell a message from its event, which has more text; from the notice if the event cannot
- * be read. */
-static void told_message(struct door *d, const struct door_asking *a)
+static void tell_words(struct door *d, struct door_chat *l, const char *words, const char *more)
 {
-	const json_t *event = json_array_get(json_object_get(a->answer, "events"), 0);
-	const char *s = json_str(json_object_get(event, "content"), "text");
-	struct door_chat *l = telling(d, a);
-	bool whole = a->status == 200 && *s;
 	struct buf text;
 
-	if (!l)
-		return;
-	if (a->status == 409) { /* many questions are being answered */
-		tell_later(d, l);
-		return;
-	}
 	buf_init(&text, DOOR_TEXT_BYTES);
-	s = whole ? s : json_str(l->notice, "text");
-	format_barred(&text, s, strlen(s), false);
-	if (!whole)
-		buf_addf(&text, "...\n\n%s", a->status == 200 ? "" : a->why);
+	format_barred(&text, words, strlen(words), false);
+	buf_adds(&text, more);
 	show_tell(d, l, &text, NULL);
 	buf_fini(&text);
+}
+
+/* Tell a message whole; as far as the notice has it if its Item cannot be read. */
+static void told_message(struct door *d, const struct door_asking *a)
+{
+	const json_t *item = json_array_get(json_object_get(a->answer, "items"), 0);
+	struct door_chat *l = telling(d, a);
+
+	if (l && a->status == 409) { /* many questions are being answered */
+		tell_later(d, l);
+	} else if (l) {
+		if (json_get_int(item, "lsn", 0) != (int64_t)a->lsn)
+			item = l->notice;
+		tell_words(d, l, json_str(item, "text"),
+			   json_get_bool(item, "cut", false) ? "...\n" WORDS_CUT : "");
+	}
 }
 
 static void show_look_at(struct door *d, struct door_chat *l, const struct door_card *c,
@@ -350,27 +366,11 @@ static void show_look_at(struct door *d, struct door_chat *l, const struct door_
 static void tell_card(struct door *d, struct door_chat *l, enum door_card_kind kind, const char *id)
 {
 	struct door_card *c = door_card_of(&d->kept, l->id, kind, id);
-	const char *ask = json_str(l->notice, "ask"), *call = ask + strcspn(ask, ":");
 
-	/* A run has a question at a time: an older card's question was answered. */
 	if (!c || c->message[0])
 		c = door_card_new(&d->kept, l->id, kind, id);
-	snprintf(c->call, sizeof(c->call), "%s", *call ? call + 1 : "");
-	c->hash[0] = '\0';
-	if (strcmp(json_str(json_object_get(l->notice, "detail"), "of"), "approval") == 0)
-		snprintf(c->hash, sizeof(c->hash), "%s", c->call);
 	c->until_ms = clock_wall_ms() + DOOR_BUTTONS_MS;
 	show_look_at(d, l, c, l->telling);
-}
-
-static void tell_words(struct door *d, struct door_chat *l, const char *words)
-{
-	struct buf text;
-
-	buf_init(&text, DOOR_TEXT_BYTES);
-	format_barred(&text, words, strlen(words), false);
-	show_tell(d, l, &text, NULL);
-	buf_fini(&text);
 }
 
 static void begin_notice(struct door *d, struct door_chat *l)
@@ -394,10 +394,8 @@ static void begin_notice(struct door *d, struct door_chat *l)
 		tell_card(d, l, DOOR_RUN, run);
 		return;
 	case ITEM_proposed:
-		tell_card(d, l, DOOR_QUOTE, it->item.ask);
-		return;
 	case ITEM_asked:
-		tell_card(d, l, DOOR_QUESTION, run);
+		tell_card(d, l, DOOR_ASK, it->item.ask);
 		return;
 	case ITEM_failed:
 		if (it->item.by_ava)
@@ -409,13 +407,14 @@ static void begin_notice(struct door *d, struct door_chat *l)
 		return;
 	case ITEM_said:
 		a.then = told_message;
-		if (json_get_bool(l->notice, "cut", false))
+		if (it->item.ask[0])
+			tell_card(d, l, DOOR_ASK, it->item.ask);
+		else if (json_get_bool(l->notice, "cut", false))
 			door_ask(d, &a, "GET",
-				 json_pack("{s:I,s:i,s:s}", "after", (json_int_t)a.lsn - 1, "limit",
-					   1, "type", "AssistantMessage"),
-				 DOOR_API "/logs");
+				 json_pack("{s:I,s:i}", "after", (json_int_t)a.lsn - 1, "limit", 1),
+				 DOOR_API "/items");
 		else
-			tell_words(d, l, json_str(l->notice, "text"));
+			tell_words(d, l, json_str(l->notice, "text"), "");
 		return;
 	case ITEM_expired:
 	case ITEM_noted:
@@ -424,7 +423,7 @@ static void begin_notice(struct door *d, struct door_chat *l)
 	case ITEM_NKINDS:
 		break;
 	}
-	tell_words(d, l, json_str(l->notice, "title"));
+	tell_words(d, l, json_str(l->notice, "title"), "");
 }
 
 /* ---- cards: what stands in a message is looked at when it is due */
@@ -438,17 +437,14 @@ static bool is_open(const struct door_card *c, const json_t *answer)
 {
 	if (c->kind == DOOR_RUN)
 		return !json_str(answer, "ended_at")[0];
-	if (c->kind == DOOR_QUESTION)
-		return strcmp(json_str(json_object_get(answer, "waiting_for"), "call_id"),
-			      c->call) == 0;
-	return strcmp(json_str(answer, "state"), "pending") == 0;
+	return strcmp(json_str(answer, "state"), "open") == 0;
 }
 
 /* Send the card's message, for the notice being told. */
 static void send_card(struct door *d, struct door_chat *l, struct door_card *c,
 		      const struct door_asking *a)
 {
-	const char *until = json_str(a->answer, "expires_at");
+	const char *until = json_str(a->answer, "until");
 	bool open = is_open(c, a->answer);
 	struct buf text;
 
@@ -457,15 +453,14 @@ static void send_card(struct door *d, struct door_chat *l, struct door_card *c,
 		drop_card(d, c);
 		return;
 	}
-	if (c->kind == DOOR_QUOTE) {
-		snprintf(c->hash, sizeof(c->hash), "%s", json_str(a->answer, "config_hash"));
+	if (c->kind == DOOR_ASK) {
+		snprintf(c->hash, sizeof(c->hash), "%s", json_str(a->answer, "hash"));
 		c->until_ms = clock_parse_iso(until, strlen(until));
 	}
 	buf_init(&text, DOOR_TEXT_BYTES);
-	door_kinds[c->kind].text(&text, a->answer);
+	door_text_card(&text, c, a->answer);
 	/* Where the service may have had it before, in other words, the next look writes it anew.
 	 */
-	c->over = !open;
 	show_tell(d, l, &text, open || d->wire->once ? c : NULL);
 	c->shown = d->wire->once ? 0 : hash_of(&text);
 	buf_fini(&text);
@@ -500,23 +495,28 @@ static void edit_card(struct door *d, struct door_chat *l, struct door_card *c,
 static void renew_card(struct door *d, struct door_chat *l, struct door_card *c,
 		       const struct door_asking *a)
 {
-	const struct door_task bare = {.op = DOOR_BARE, .message = c->message};
 	bool open = is_open(c, a->answer);
 	struct buf text;
 
 	if (!c->message[0] || c->kind == DOOR_CHANGE) { /* not sent yet; or never edited */
 		if (!open)
 			drop_card(d, c);
-	} else if (c->kind == DOOR_QUESTION && !open) { /* the question stays, its buttons go */
-		if (c->hash[0])
-			add_out(d, l, &bare, 0);
-		drop_card(d, c);
 	} else if (c->kind == DOOR_RUN || !open) {
 		buf_init(&text, DOOR_TEXT_BYTES);
-		door_kinds[c->kind].text(&text, a->answer);
+		door_text_card(&text, c, a->answer);
 		edit_card(d, l, c, &text, !open);
 		buf_fini(&text);
 	}
+}
+
+/* What it shows is gone, or was answered: the message stays, its buttons go. */
+static void end_card(struct door *d, struct door_chat *l, struct door_card *c)
+{
+	const struct door_task bare = {.op = DOOR_BARE, .message = c->message};
+
+	if (l && c->message[0] && c->labels[0])
+		add_out(d, l, &bare, 0);
+	drop_card(d, c);
 }
 
 static void card_looked_at(struct door *d, const struct door_asking *a)
@@ -537,7 +537,7 @@ static void card_looked_at(struct door *d, const struct door_asking *a)
 	else if (told && (!c || a->status != 200))
 		tell_later(d, told);
 	if (c && a->status == 404)
-		drop_card(d, c);
+		end_card(d, l, c);
 	else if (c && l && a->status == 200)
 		(told ? send_card : renew_card)(d, l, c, a);
 }
@@ -550,7 +550,8 @@ static void show_look_at(struct door *d, struct door_chat *l, const struct door_
 	l->looking = true;
 	memcpy(a.chat, l->id, sizeof(a.chat));
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	door_ask(d, &a, "GET", NULL, door_kinds[c->kind].path, c->id);
+	door_ask(d, &a, "GET", NULL,
+		 c->kind == DOOR_RUN ? DOOR_API "/runs/%s" : DOOR_API "/asks/%s", c->id);
 }
 
 /* The one that has waited longest, so that many runs take turns. */
@@ -576,8 +577,9 @@ static void look_at_card(struct door *d, struct door_chat *l, int64_t *next_ms)
 static void add_keys(struct door *d, struct door_chat *l, const struct door_card *c)
 {
 	struct door_task task = {.op = DOOR_KEY, .message = c->message, .card = c};
+	size_t len;
 
-	for (; task.index < door_card_buttons(c); task.index++)
+	for (; door_card_button(c, task.index, &len); task.index++)
 		add_out(d, l, &task, 0);
 }
 
@@ -600,22 +602,13 @@ static void card_sent(struct door *d, struct door_chat *l, struct door_card *c, 
 
 /* A message that is no card is there. Where the door counts messages, it is the newest when the
  * service tells of it. */
-static void words_sent(struct door *d, struct door_chat *l, const struct show_out *o,
-		       const char *message)
+static void words_sent(struct door *d, struct door_chat *l, const char *message)
 {
-	bool tells = o->lsn > 0 && o->lsn == l->telling;
-	const char *ask = tells ? json_str(l->notice, "ask") : "";
-
-	if (d->wire->numbers && strtoll(message, NULL, 10) > l->said) {
-		l->said = strtoll(message, NULL, 10);
-		memcpy(l->own, message, DOOR_ID_MAX);
-		d->dirty = true;
-	}
-	if (ask[0]) {
-		snprintf(l->ask, sizeof(l->ask), "%s", ask);
-		memcpy(l->asked, message, DOOR_ID_MAX);
-		d->dirty = true;
-	}
+	if (!d->wire->numbers || strtoll(message, NULL, 10) <= l->said)
+		return;
+	l->said = strtoll(message, NULL, 10);
+	memcpy(l->own, message, DOOR_ID_MAX);
+	d->dirty = true;
 }
 
 static void sent_well(struct door *d, struct door_chat *l, const struct show_out *o,
@@ -627,7 +620,7 @@ static void sent_well(struct door *d, struct door_chat *l, const struct show_out
 	if (o->op == DOOR_SEND || o->op == DOOR_FILE)
 		d->wire->made(result, message);
 	if (!c && message[0])
-		words_sent(d, l, o, message);
+		words_sent(d, l, message);
 	if (c && o->last)
 		drop_card(d, c);
 	else if (c)

@@ -20,6 +20,9 @@
 #define VERSION     1
 #define RESET_MS    (6 * 86400000LL) /* a week without updates, less the doubt of a clock */
 
+static const char *const card_kinds[DOOR_NKINDS] = {
+	[DOOR_ASK] = "ask", [DOOR_CHANGE] = "change", [DOOR_RUN] = "run"};
+
 void door_state_file(const struct door_state *s, char out[64])
 {
 	snprintf(out, 64, "%.50s.json", s->name);
@@ -67,10 +70,8 @@ static void take_chat(struct door_state *s, const json_t *o)
 	    !state_take(o, "cwd", c.cwd, sizeof(c.cwd)) ||
 	    !state_take(o, "session", c.session, sizeof(c.session)))
 		return;
-	snprintf(c.ask, sizeof(c.ask), "%s", json_str(o, "ask"));
 	if (s->numbers && c.said > 0)
 		snprintf(c.own, sizeof(c.own), "%lld", (long long)c.said);
-	snprintf(c.asked, sizeof(c.asked), "%s", s->numbers ? c.own : json_str(o, "asked"));
 	memcpy(c.room, c.id, sizeof(c.room));
 	if (s->numbers || (state_take(o, "room", c.room, sizeof(c.room)) &&
 			   state_take(o, "own", c.own, sizeof(c.own))))
@@ -83,15 +84,15 @@ static void take_card(struct door_state *s, size_t i, const json_t *o)
 			      .order = json_get_int(o, "order", 0)};
 	const char *kind = json_str(o, "kind");
 
-	while (c.kind < DOOR_NKINDS && strcmp(door_kinds[c.kind].name, kind) != 0)
+	while (c.kind < DOOR_NKINDS && strcmp(card_kinds[c.kind], kind) != 0)
 		c.kind++;
 	if (i < DOOR_CARDS_MAX && c.kind < DOOR_NKINDS &&
 	    state_take_id(s, json_object_get(o, "chat"), c.chat) && door_chat(s, c.chat) &&
 	    state_take_id(s, json_object_get(o, "message"), c.message) &&
 	    state_take(o, "nonce", c.nonce, sizeof(c.nonce)) && strlen(c.nonce) == DOOR_NONCE_LEN &&
 	    state_take(o, "id", c.id, sizeof(c.id)) &&
-	    state_take(o, "call", c.call, sizeof(c.call)) &&
-	    state_take(o, "hash", c.hash, sizeof(c.hash))) {
+	    state_take(o, "hash", c.hash, sizeof(c.hash)) &&
+	    state_take(o, "labels", c.labels, sizeof(c.labels))) {
 		if (s->numbers)
 			c.order = strtoll(c.message, NULL, 10);
 		s->cards[i] = c;
@@ -163,9 +164,7 @@ static void state_write_chat(const struct door_state *s, struct jw *w, const str
 	jw_str(w, "cwd", c->cwd);
 	jw_str(w, "session", c->session);
 	jw_int(w, "said", c->said);
-	jw_str(w, "ask", s->numbers ? door_chat_ask(c) : c->ask);
 	if (!s->numbers) {
-		jw_str(w, "asked", c->asked);
 		jw_str(w, "room", c->room);
 		jw_int(w, "count", c->count);
 		jw_str(w, "own", c->own);
@@ -176,15 +175,15 @@ static void state_write_chat(const struct door_state *s, struct jw *w, const str
 static void state_write_card(const struct door_state *s, struct jw *w, const struct door_card *c)
 {
 	jw_object(w, NULL);
-	jw_str(w, "kind", door_kinds[c->kind].name);
+	jw_str(w, "kind", card_kinds[c->kind]);
 	write_id(s, w, "chat", c->chat);
 	write_id(s, w, "message", c->message);
 	if (!s->numbers)
 		jw_int(w, "order", c->order);
 	jw_str(w, "nonce", c->nonce);
 	jw_str(w, "id", c->id);
-	jw_str(w, "call", c->call);
 	jw_str(w, "hash", c->hash);
+	jw_str(w, "labels", c->labels);
 	jw_int(w, "until", c->until_ms);
 	jw_end(w);
 }
@@ -253,11 +252,6 @@ struct door_chat *door_chat(struct door_state *s, const char *id)
 		if (id[0] && strcmp(s->chats[i].id, id) == 0)
 			return &s->chats[i];
 	return NULL;
-}
-
-const char *door_chat_ask(const struct door_chat *c)
-{
-	return strcmp(c->own, c->asked) == 0 ? c->ask : "";
 }
 
 struct door_chat *door_free_chat(struct door_state *s)
@@ -335,10 +329,14 @@ struct door_card *door_card_with(struct door_state *s, const char *nonce, size_t
 	return NULL;
 }
 
-/* A question that wants a yes or no has buttons too, which is when its card has a hash. */
-size_t door_card_buttons(const struct door_card *c)
+const char *door_card_button(const struct door_card *c, size_t index, size_t *len)
 {
-	return c->over || (c->kind == DOOR_QUESTION && !c->hash[0])
-		       ? 0
-		       : strlen(door_kinds[c->kind].letters);
+	const char *label = c->labels;
+
+	*len = strcspn(label, "\n");
+	for (; index > 0 && *label; index--) {
+		label += *len + (label[*len] == '\n');
+		*len = strcspn(label, "\n");
+	}
+	return *len > 0 ? label : NULL;
 }

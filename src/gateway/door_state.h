@@ -11,12 +11,15 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "event/item.h"
 #include "gateway/door_call.h"
 
 #define DOOR_CARDS_MAX 64
 #define DOOR_SEEN_MAX  64 /* above what an answer has: none of its updates is forgotten amid it */
 #define DOOR_NAME_MAX  128
 #define DOOR_NONCE_LEN 24 /* 12 random bytes */
+#define DOOR_BUTTONS   9  /* of a message, each with a digit */
+#define DOOR_LABELS    400
 
 /* A person and the place where we speak with them. */
 struct door_chat {
@@ -28,7 +31,6 @@ struct door_chat {
 	int64_t said;             /* order of our newest message that is no card; 0: none */
 	int64_t count;            /* messages so far, where they have no number of their own */
 	char own[DOOR_ID_MAX]; /* that message; where they are counted, as the service told of it */
-	char asked[DOOR_ID_MAX], ask[48]; /* our newest message that is itself an Ask, and its id */
 	/* Not kept: calls to the chat. */
 	struct list outs; /* calls that wait; the first is in `send` while that is busy */
 	unsigned nouts;
@@ -45,35 +47,27 @@ struct door_chat {
 };
 
 enum door_card_kind {
-	DOOR_QUOTE,    /* buttons Yes, No and Change; a reply answers the quote */
-	DOOR_CHANGE,   /* asks for changes; a reply answers the quote */
-	DOOR_RUN,      /* a run's line, with Cancel; a reply is told to the run */
-	DOOR_QUESTION, /* a run's question; a reply answers it */
+	DOOR_ASK,    /* what waits for a person, with its choices; a reply answers it */
+	DOOR_CHANGE, /* what of a quote shall be otherwise; a reply answers the quote */
+	DOOR_RUN,    /* a run's line, with Cancel; a reply is told to the run */
 	DOOR_NKINDS
 };
 
-/* A message of ours that can be answered. A button holds its nonce and its letter. */
+/* A message of ours that can be answered. A button holds its nonce and its place. */
 struct door_card {
 	char chat[DOOR_ID_MAX];    /* its person; "": this place is free */
 	char message[DOOR_ID_MAX]; /* "": on its way */
 	int64_t order;             /* of the message among those of the chat; 0: not known */
 	enum door_card_kind kind;
 	char nonce[DOOR_NONCE_LEN + 1];
-	char id[24], call[24]; /* a proposal, or a run and its call */
-	char hash[65];         /* the proposal's config_hash */
-	int64_t until_ms;      /* wall: the buttons' end */
+	char id[ITEM_ASK];        /* of the Ask or the run */
+	char hash[65];            /* of the Ask that was shown */
+	char labels[DOOR_LABELS]; /* its buttons', a line each; to press one is to say it */
+	int64_t until_ms;         /* wall: the buttons' end */
 	/* Not kept: */
 	uint64_t shown;          /* hash of the text shown; 0: not known */
-	bool over;               /* what it shows has ended: it has no buttons */
 	int64_t due_ms, free_ms; /* monotonic: next look, next edit are not before */
 };
-
-extern const struct door_kind {          /* door_text.c */
-	const char *name;                /* in the file */
-	const char *letters, *labels[3]; /* the buttons' */
-	const char *path;                /* of the verb that gives the state of its id */
-	void (*text)(struct buf *out, const json_t *answer); /* writes the message for that state */
-} door_kinds[DOOR_NKINDS];
 
 struct door_state {
 	const char *name;                      /* of the door, and of its file; *borrowed* */
@@ -104,8 +98,6 @@ int64_t door_offset(const struct door_state *s, int64_t wall_ms);
 
 struct door_chat *door_chat(struct door_state *s, const char *id); /* NULL: a stranger, or "" */
 struct door_chat *door_free_chat(struct door_state *s);            /* NULL: too many chats */
-/* The Ask that our newest message that is no card puts; "": none. */
-const char *door_chat_ask(const struct door_chat *c);
 void door_new_session(struct door_chat *c);
 void door_nonce(char out[DOOR_NONCE_LEN + 1]);
 /* Cards stay where they are until one is made or dropped. A new card has a new nonce; without a
@@ -117,7 +109,7 @@ struct door_card *door_card_of(struct door_state *s, const char *chat, enum door
 			       const char *id);
 struct door_card *door_card_at(struct door_state *s, const char *chat, const char *message);
 struct door_card *door_card_with(struct door_state *s, const char *nonce, size_t len);
-/* The buttons that its message has now. */
-size_t door_card_buttons(const struct door_card *c);
+/* The label of a button, not terminated; NULL: there are not so many. */
+const char *door_card_button(const struct door_card *c, size_t index, size_t *len);
 
 #endif

@@ -164,57 +164,85 @@ void door_text_result(struct buf *out, const json_t *result)
 					   .text));
 }
 
-/* ---- quotes and questions */
+/* ---- cards */
 
-/* The quote and its outcome. */
-static void text_quote(struct buf *out, const json_t *proposal)
+/* Buttons for its choices, and for other words about a quote; none where they would not fit. */
+static void ask_buttons(char out[DOOR_LABELS], const json_t *ask)
 {
-	const char *state = json_str(proposal, "state"), *id = json_str(proposal, "proposal_id");
+	const json_t *choices = json_object_get(ask, "choices"), *choice;
+	bool change = json_str(ask, "id")[0] == 'P';
+	struct buf b;
+	size_t i;
 
-	buf_addf(out, "%s\n\n", id);
-	(void)utf8_terminal(out, json_str(proposal, "message"),
-			    strlen(json_str(proposal, "message")), true);
-	if (strcmp(state, "pending") == 0)
-		return;
+	buf_init(&b, DOOR_LABELS);
+	json_array_foreach(choices, i, choice) buf_addf(&b, "%s\n", json_str(choice, "label"));
+	if (change)
+		buf_adds(&b, DOOR_LABEL_CHANGE);
+	snprintf(out, DOOR_LABELS, "%s",
+		 b.len == 0 || buf_check(&b) != 0 || i + change > DOOR_BUTTONS ? "" : b.data);
+	buf_fini(&b);
+}
+
+/* What became of a quote. */
+static void ask_outcome(struct buf *out, const json_t *ask)
+{
+	const char *state = json_str(ask, "state"), *id = json_str(ask, "id");
+
 	buf_addf(out, "\n\n%s",
 		 words_mark(state[0] == 'c' ? WORDS_MARK_DONE : WORDS_MARK_STOP, true));
-	if (strcmp(state, "confirmed") == 0)
-		buf_addf(out, "Confirmed: %s", json_str(proposal, "subagent_id"));
-	else if (json_str(proposal, "replaced_by")[0])
-		buf_addf(out, "Replaced by %s", json_str(proposal, "replaced_by"));
+	if (state[0] == 'c')
+		buf_addf(out, "Confirmed: %s", json_str(ask, "run"));
+	else if (json_str(ask, "replaced_by")[0])
+		buf_addf(out, WORDS_REPLACED(id, json_str(ask, "replaced_by")));
 	else if (strcmp(state, "rejected") == 0)
 		buf_addf(out, WORDS_REJECTED(id));
 	else
 		buf_addf(out, WORDS_EXPIRED(id));
 }
 
-/* A run's question and its choices. */
-static void text_question(struct buf *out, const json_t *run)
+/* What waits for a person, and how to answer where there are no buttons. */
+static void text_ask(struct buf *out, const json_t *ask, const char *labels)
 {
-	const json_t *asks = json_object_get(run, "waiting_for");
-	const json_t *choices = json_object_get(asks, "choices"), *v;
+	const json_t *choice;
+	const char *id = json_str(ask, "id"), *text = json_str(ask, "text");
 	size_t i;
 
-	buf_addf(out,
-		 WORDS_ASKS(words_mark(WORDS_MARK_ASK, true), json_str(run, "subagent_id"), ""));
-	add_theirs(out, json_str(asks, "question"), SIZE_MAX, true);
-	json_array_foreach(choices, i, v)
+	if (id[0] == 'P') {
+		buf_addf(out, "%s\n\n", id);
+		(void)utf8_terminal(out, text, strlen(text), true);
+	} else {
+		if (id[0] == 'S')
+			buf_addf(out, WORDS_ASKS(words_mark(WORDS_MARK_ASK, true),
+						 json_str(ask, "run"), ""));
+		add_theirs(out, text, SIZE_MAX, true);
+	}
+	if (strcmp(json_str(ask, "state"), "open") != 0) {
+		ask_outcome(out, ask);
+		return;
+	}
+	if (!json_get_bool(ask, "whole", true))
+		buf_adds(out, "\n" WORDS_NOT_WHOLE);
+	if (labels[0])
+		return;
+	json_array_foreach(json_object_get(ask, "choices"), i, choice)
 	{
 		buf_addf(out, "\n%zu. ", i + 1);
-		add_theirs(out, json_is_string(v) ? json_string_value(v) : "", SIZE_MAX, true);
+		add_theirs(out, json_str(choice, "label"), SIZE_MAX, true);
 	}
 	buf_adds(out, "\n\nReply to this message with your answer.");
 }
 
-/* ---- cards */
-
-const struct door_kind door_kinds[DOOR_NKINDS] = {
-	[DOOR_QUOTE] =
-		{"quote", "ync", {"Yes", "No", "Change"}, DOOR_API "/proposals/%s", text_quote},
-	[DOOR_CHANGE] = {"change", "", {NULL}, DOOR_API "/proposals/%s", NULL},
-	[DOOR_RUN] = {"run", "x", {"Cancel"}, DOOR_API "/runs/%s", door_text_run},
-	[DOOR_QUESTION] = {"question", "yn", {"Yes", "No"}, DOOR_API "/runs/%s", text_question},
-};
+void door_text_card(struct buf *out, struct door_card *c, const json_t *answer)
+{
+	if (c->kind == DOOR_RUN) {
+		snprintf(c->labels, sizeof(c->labels), "%s",
+			 json_str(answer, "ended_at")[0] ? "" : "Cancel");
+		door_text_run(out, answer);
+	} else {
+		ask_buttons(c->labels, answer);
+		text_ask(out, answer, c->labels);
+	}
+}
 
 /* ---- answers to commands */
 

@@ -62,9 +62,8 @@ struct door_said {
 	const char *text;    /* NULL: none */
 	const char *caption; /* of a picture or file; NULL: none */
 	int64_t date_s;
-	/* A press: of the button `letter` of the card `nonce`, or of button `index` of `message`.
-	 */
-	char callback[128], nonce[DOOR_NONCE_LEN + 1], letter;
+	/* A press: of button `index` of the card `nonce`, or of `message`. */
+	char callback[128], nonce[DOOR_NONCE_LEN + 1];
 	unsigned index;
 };
 

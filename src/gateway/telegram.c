@@ -118,25 +118,23 @@ static json_t *telegram_text(const struct door_task *t, json_t *markup)
 			 "is_disabled", 1, "reply_markup", markup);
 }
 
+/* One below the other, so that long labels can be read. */
 static json_t *buttons_of(const struct door_card *c)
 {
-	const struct door_kind *kind;
-	json_t *row;
+	const char *label;
+	json_t *rows;
+	size_t len;
 
 	if (!c)
 		return NULL;
 	if (c->kind == DOOR_CHANGE)
 		return json_pack("{s:b}", "force_reply", 1);
-	kind = &door_kinds[c->kind];
-	row = json_array();
-	for (size_t i = 0; i < door_card_buttons(c); i++) {
-		char data[DOOR_NONCE_LEN + 8];
-
-		snprintf(data, sizeof(data), "v1:%s:%c", c->nonce, kind->letters[i]);
-		json_array_append_new(row, json_pack("{s:s,s:s}", "text", kind->labels[i],
-						     "callback_data", data));
-	}
-	return json_pack("{s:[o]}", "inline_keyboard", row);
+	rows = json_array();
+	for (size_t i = 0; (label = door_card_button(c, i, &len)); i++)
+		json_array_append_new(
+			rows, json_pack("[{s:o,s:o}]", "text", json_stringn_nocheck(label, len),
+					"callback_data", json_sprintf("v1:%s:%zu", c->nonce, i)));
+	return json_pack("{s:o}", "inline_keyboard", rows);
 }
 
 static void telegram_document(const struct door_task *t, struct door_request *r)
@@ -281,11 +279,11 @@ static void telegram_read(const json_t *u, const struct door_state *kept, struct
 	out->caption = json_get_str(m, "caption");
 	out->date_s = json_get_int(m, "date", 0);
 	snprintf(out->callback, sizeof(out->callback), "%s", json_str(q, "id"));
-	/* "v1:" nonce ":" letter */
+	/* "v1:" nonce ":" digit */
 	if (strlen(data) == DOOR_NONCE_LEN + 5 && strncmp(data, "v1:", 3) == 0 &&
 	    data[DOOR_NONCE_LEN + 3] == ':') {
 		memcpy(out->nonce, data + 3, DOOR_NONCE_LEN);
-		out->letter = data[DOOR_NONCE_LEN + 4];
+		out->index = (unsigned char)data[DOOR_NONCE_LEN + 4] - (unsigned)'0';
 	}
 }
 

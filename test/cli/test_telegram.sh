@@ -109,7 +109,7 @@ press "$quote" Change >/dev/null
 check 'Change asks what' wait_for 20 has "What of $P shall be otherwise?"
 reply "$(number "What of $P shall")" 'only 2 minutes' >/dev/null
 check 'which is quoted again' wait_for 20 has '• Changed:'
-check 'the first quote says so' wait_for 20 says "$quote" 'Replaced by P-'
+check 'the first quote says so' wait_for 20 says "$quote" 'is replaced by P-'
 again=$(number '• Changed:')
 P=$(pending)
 reply "$again" 'yes perhaps tomorrow' >/dev/null
@@ -326,6 +326,20 @@ check 'No shows at its end' wait_for 20 says "$quote" 'is rejected: nothing was 
 equal 'which has no buttons' '' "$(buttons "$quote")"
 check 'and is its end as before' says "$quote" 'Proceed? [Yes/No]'
 
+# --- a quote that no three messages can hold
+
+word=$(printf 'word %.0s' $(seq 4000))
+printf '%s\n' "$(proposes "look at $word")" '{"text":"Shall I?"}' >"$T/ava.jsonl"
+say $ME /new >/dev/null
+ask_for 'a long thing'
+check 'it says how much of it stands in a file' wait_for 20 has "characters of it stand in the file above, and in \`ava asks $P\`."
+words() { seen | jq -r --arg p "$P" '[.messages[] | select(.document // "" | contains($p)).document] | last' | grep -o word | wc -l; }
+check 'which has it whole' test "$(words)" -ge 4000
+quote=$(number 'Proceed? [Yes/No]')
+equal 'its buttons stand below its end' 'Yes No Change' "$(buttons "$quote")"
+press "$quote" No >/dev/null
+check 'where its end is shown too' wait_for 20 says "$quote" "$P is rejected: nothing was started"
+
 # --- all three rights want more than a press
 
 printf -- '---\nname: spy\ndescription: reads and sends\nmodel: offline:%s\ntools: read_file, read_webpages, web_search\n---\nLook.\n' "$T/spy.jsonl" >"$XDG_CONFIG_HOME/ava/agents/spy.md"
@@ -335,11 +349,12 @@ say $ME /new >/dev/null
 spawned=$(events SubagentSpawn)
 ask_for 'look around'
 quote=$(number "$P")
-press "$quote" Yes >/dev/null
-check 'Yes alone is not enough' wait_for 20 has "$P is not started: this "
+equal 'no button says Yes alone' 'Yes, without web_search Yes, all three No Change' "$(buttons "$quote")"
+reply "$quote" yes >/dev/null
+check 'which is not enough' wait_for 20 has "$P is not started: this "
 equal 'and starts nothing' "$spawned" "$(events SubagentSpawn)"
-reply "$quote" 'yes, all three' >/dev/null
-check 'the words are' wait_for 20 says "$quote" 'Confirmed: S-'
+press "$quote" 'Yes, all three' >/dev/null
+check 'all three are' wait_for 20 says "$quote" 'Confirmed: S-'
 
 # --- a quota that is used up, and a run without a result
 
@@ -355,7 +370,7 @@ press "$(number "$P")" Yes >/dev/null
 check 'a run whose quota is used up is asked about' wait_for 20 has 'asks: The limit of anthropic is used up until '
 asks=$(number 'asks: The limit of anthropic')
 check 'its line says until when, and for what' wait_for 20 has 'parked until '
-equal 'it takes words, it has no buttons' '' "$(buttons "$asks")"
+equal 'its buttons are its choices' 'wait' "$(buttons "$asks")"
 line=$(number 'parked until ')
 reply "$asks" 1 >/dev/null # "wait"
 check 'a reply is its answer' wait_for 20 has 'has its answer'

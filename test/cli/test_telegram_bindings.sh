@@ -46,22 +46,23 @@ kept()
 button_of=$quote button=$yes
 refused 'another person who is paired' '{from: 78}'
 refused 'another message' '{as_message: 99999}'
-refused 'another letter' "{data: \"${yes%y}x\"}"
-refused 'no letter' "{data: \"${yes%:y}\"}"
+refused 'a button that it has not' "{data: \"${yes%0}7\"}"
+refused 'a letter' "{data: \"${yes%0}y\"}"
+refused 'no button' "{data: \"${yes%:0}\"}"
 nonce=${yes#v1:}
 refused 'another number' "{data: \"v1:0000${nonce#????}\"}"
-until=$(jq '.cards[] | select(.kind == "quote").until' "$AVA_DATA_ROOT/telegram.json")
-kept '(.cards[] | select(.kind == "quote")).until = 1'
+until=$(jq '.cards[] | select(.kind == "ask").until' "$AVA_DATA_ROOT/telegram.json")
+kept '(.cards[] | select(.kind == "ask")).until = 1'
 check 'who has a long name is paired after a restart too' is '.paired | length' 2
 check 'by that name' is '.paired[1].name' "$name"
 refused 'after its time' '{}'
-hash=$(jq -r '.cards[] | select(.kind == "quote").hash' "$AVA_DATA_ROOT/telegram.json")
-kept "(.cards[] | select(.kind == \"quote\")) |= (.until = $until | .hash = \"$(printf '%064d' 0)\")"
+hash=$(jq -r '.cards[] | select(.kind == "ask").hash' "$AVA_DATA_ROOT/telegram.json")
+kept "(.cards[] | select(.kind == \"ask\")) |= (.until = $until | .hash = \"$(printf '%064d' 0)\")"
 query=$(press "$quote" Yes | jq -r .query)
 check 'another hash: is answered' wait_for 20 pressed "$query"
 contains 'another hash: with what to do' 'is no longer what was shown' "$(seen | jq -r --arg q "$query" '.presses[$q].answers[0]' >"$T/answer"; echo "$T/answer")"
 equal 'and nothing has started' 0 "$(events SubagentSpawn)"
-kept "(.cards[] | select(.kind == \"quote\")).hash = \"$hash\""
+kept "(.cards[] | select(.kind == \"ask\")).hash = \"$hash\""
 press "$quote" Yes >/dev/null
 check 'with all of it right the same button starts it' wait_for 60 has 'From S-'
 equal 'once' 1 "$(events SubagentSpawn)"

@@ -44,13 +44,15 @@ TEST(comes_back)
 	struct door_card *c;
 	struct ava_error err;
 	struct buf text;
+	size_t len;
 
 	assert_int_equal(write_load(s, NULL, 0, &err), 0);
 	assert_null(door_chat(s, "77"));
 	s->chats[1] =
 		(struct door_chat){.id = "77", .name = "\"K\"", .cwd = "/src", .session = "0b5e"};
-	c = door_card_new(s, "77", DOOR_QUOTE, "P-123456");
+	c = door_card_new(s, "77", DOOR_ASK, "P-123456");
 	strcpy(c->message, "9");
+	strcpy(c->labels, "Yes\nNo");
 	c->until_ms = 12345;
 	for (int id = 900; id <= 1000; id++)
 		see(s, id, DAY);
@@ -63,8 +65,13 @@ TEST(comes_back)
 	assert_false(door_seen(s + 1, "1001"));
 	c = door_card_at(s + 1, "77", "9");
 	assert_non_null(c);
-	assert_ptr_equal(c, door_card_of(s + 1, "77", DOOR_QUOTE, "P-123456"));
+	assert_ptr_equal(c, door_card_of(s + 1, "77", DOOR_ASK, "P-123456"));
 	assert_string_equal(c->nonce, s->cards[0].nonce);
+	assert_string_equal(door_card_button(c, 0, &len), "Yes\nNo");
+	assert_int_equal(len, 3);
+	assert_string_equal(door_card_button(c, 1, &len), "No");
+	assert_null(door_card_button(c, 2, &len));
+	assert_null(door_card_button(c, 4000000000u, &len));
 	assert_ptr_equal(c, door_card_with(s + 1, c->nonce, DOOR_NONCE_LEN));
 	assert_null(door_card_with(s + 1, c->nonce, DOOR_NONCE_LEN - 1));
 	assert_null(door_card_at(s + 1, "78", "9"));
@@ -167,7 +174,7 @@ TEST(words)
 	strcpy(s->account, "@ava:a.b");
 	strcpy(s->since, "s72_1");
 	door_see(s, "$e8", DAY);
-	c = door_card_new(s, "@ben:a.b", DOOR_QUOTE, "P-123456");
+	c = door_card_new(s, "@ben:a.b", DOOR_ASK, "P-123456");
 	strcpy(c->message, "$e6");
 	c->order = 6;
 	buf_init(&text, 1u << 20);

@@ -271,6 +271,9 @@ TEST(quote)
 /* What was used is rounded, a limit is exact. */
 TEST(items)
 {
+	shows("It is not shown whole: `ava logs` has the call.", WORDS_NOT_WHOLE);
+	shows("9 characters of it stand in the file above, and in `ava asks P-1`.",
+	      WORDS_HIDDEN((size_t)9, "P-1"));
 	shows("P-19c0de is confirmed as quoted", WORDS_CONFIRMED_AS_QUOTED("P-19c0de"));
 	shows("P-1 is replaced by P-2", WORDS_REPLACED("P-1", "P-2"));
 	shows("S-1 (Researcher) has started", WORDS_STARTED("S-1 (Researcher)"));

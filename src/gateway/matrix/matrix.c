@@ -47,8 +47,7 @@ static const char encrypted[] =
 static const char crowded[] =
 	"I speak with one person alone: make a room with nobody else in it and invite me there.";
 
-static const char *const keys[] = {"1\xef\xb8\x8f\xe2\x83\xa3", "2\xef\xb8\x8f\xe2\x83\xa3",
-				   "3\xef\xb8\x8f\xe2\x83\xa3"};
+#define KEY "\xef\xb8\x8f\xe2\x83\xa3" /* behind a digit */
 
 /* ---- who we are */
 
@@ -165,10 +164,12 @@ static void room_path(struct door_request *r, const char *room, const char *what
 /* The words of a message, and its buttons below them. */
 static void add_words(struct buf *out, const struct door_task *t)
 {
+	const char *label;
+	size_t len;
+
 	buf_add(out, t->text, t->len);
-	for (size_t i = 0; t->card && i < door_card_buttons(t->card); i++)
-		buf_addf(out, "%s%s %s", i == 0 ? "\n\n" : "   ", keys[i],
-			 door_kinds[t->card->kind].labels[i]);
+	for (size_t i = 0; t->card && (label = door_card_button(t->card, i, &len)); i++)
+		buf_addf(out, "%s%zu" KEY " %.*s", i == 0 ? "\n\n" : "   ", i + 1, (int)len, label);
 }
 
 static json_t *matrix_words(const struct door_task *t)
@@ -217,8 +218,8 @@ static json_t *matrix_file(const struct door_task *t)
 
 static json_t *matrix_key(const struct door_task *t)
 {
-	return json_pack("{s:{s:s,s:s,s:s}}", "m.relates_to", "rel_type", "m.annotation",
-			 "event_id", t->message, "key", keys[t->index % ARRAY_LEN(keys)]);
+	return json_pack("{s:{s:s,s:s,s:o}}", "m.relates_to", "rel_type", "m.annotation",
+			 "event_id", t->message, "key", json_sprintf("%u" KEY, t->index + 1));
 }
 
 static void encode_poll(const struct door_task *t, struct door_request *r)
@@ -393,7 +394,7 @@ static void read_reaction(const json_t *content, struct door_said *out)
 	const char *key = json_str(relates, "key");
 
 	if (strcmp(json_str(relates, "rel_type"), "m.annotation") != 0 || key[0] < '1' ||
-	    key[0] > '0' + (int)ARRAY_LEN(keys) || !strstr(key, "\xe2\x83\xa3"))
+	    key[0] > '9' || !strstr(key, "\xe2\x83\xa3"))
 		return;
 	out->kind = DOOR_PRESS;
 	out->index = (unsigned)(key[0] - '1');
