@@ -63,6 +63,7 @@ static const struct delivery_wish {
 	{ITEM_expired, false, false, "proposal expired", "proposals expired"},
 	{ITEM_failed, true, true, "", ""},
 	{ITEM_noted, true, true, "", ""},
+	{ITEM_noted, false, true, "", ""},
 	{ITEM_started, false, true, "", ""},
 };
 
