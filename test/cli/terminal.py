@@ -5,7 +5,7 @@ steps say, and leave everything that was shown in a file.
     terminal.py COLUMNS FILE STEP... -- COMMAND...
 
 A step is `see TEXT` (wait until it has been shown, behind what was seen
-before), `type TEXT` (\\n is Return, ^C and ^D the keys) or `resize COLUMNS`.
+before), `wait SECONDS`, `type TEXT` (\\n is Return, ^C and ^D the keys) or `resize COLUMNS`.
 Exits as the command did, 128 + n when signal n ended it; 99 when a text was
 not shown within a minute, which is told on stderr."""
 
@@ -38,6 +38,11 @@ class Screen:
             self.open = bool(data)
         return self.open
 
+    def rest(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.read(max(end - time.monotonic(), 0)):
+            pass
+
     def see(self, text):
         end = time.monotonic() + PATIENCE
         while True:
@@ -66,6 +71,8 @@ def play(screen, steps):
             return False
         if verb == "type":
             os.write(screen.fd, keys(text))
+        if verb == "wait":
+            screen.rest(float(text))
         if verb == "resize":
             resize(screen.fd, int(text))
     return True
