@@ -156,7 +156,7 @@ static void hand_shown(const struct door *d, const struct door_chat *chat, char 
 		const struct door_card *c = &d->kept.cards[i];
 
 		if (strcmp(c->chat, chat->id) != 0 || c->order <= order ||
-		    c->order >= d->hand.order || c->kind == DOOR_RUN)
+		    c->order >= d->hand.order || id_is_run(c->id))
 			continue;
 		memcpy(out, c->id, sizeof(c->id));
 		order = c->order;
@@ -214,7 +214,7 @@ static void answer_card(struct door *d, const struct door_card *c, const char *t
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
 	a.text = c->id[0] == 'S' ? text_steered : NULL; /* another card shows the outcome */
-	if (c->kind == DOOR_RUN)
+	if (id_is_run(c->id))
 		door_ask(d, &a, "POST", body, DOOR_API "/runs/%s/steer", c->id);
 	else
 		door_ask(d, &a, "POST", body, DOOR_API "/asks/%s", c->id);
@@ -228,7 +228,7 @@ static void ask_for_change(struct door *d, const struct door_card *quote)
 
 	memcpy(id, quote->id, sizeof(id)); /* the array moves */
 	door_answer_press(d, "");
-	door_say(d, d->hand.chat, door_card_new(&d->kept, d->hand.chat, DOOR_CHANGE, id),
+	door_say(d, d->hand.chat, door_card_new(&d->kept, d->hand.chat, id),
 		 "What of %s shall be otherwise? Reply to this message, for example: only 2 "
 		 "minutes; or: yes, but at most $0.20",
 		 id);
@@ -241,7 +241,7 @@ static void press(struct door *d, const struct door_card *c, const char *label, 
 	struct door_asking a = hand_asking(d, hand_answered);
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	if (c->kind == DOOR_RUN)
+	if (id_is_run(c->id))
 		door_ask(d, &a, "POST", json_object(), DOOR_API "/runs/%s/cancel", c->id);
 	else if (c->id[0] == 'P' && hand_is(label, len, DOOR_LABEL_CHANGE))
 		ask_for_change(d, c);

@@ -22,6 +22,7 @@
 #include "ava/delivery.h"
 #include "ava/state.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/siphash.h"
 #include "codec/format_of.h"
 #include "codec/utf8.h"
@@ -363,12 +364,12 @@ static void show_look_at(struct door *d, struct door_chat *l, const struct door_
 			 uint64_t lsn);
 
 /* Tell a notice by a card, a message that is edited later. */
-static void tell_card(struct door *d, struct door_chat *l, enum door_card_kind kind, const char *id)
+static void tell_card(struct door *d, struct door_chat *l, const char *id)
 {
-	struct door_card *c = door_card_of(&d->kept, l->id, kind, id);
+	struct door_card *c = door_card_of(&d->kept, l->id, id);
 
 	if (!c || c->message[0])
-		c = door_card_new(&d->kept, l->id, kind, id);
+		c = door_card_new(&d->kept, l->id, id);
 	c->until_ms = clock_wall_ms() + DOOR_BUTTONS_MS;
 	show_look_at(d, l, c, l->telling);
 }
@@ -391,11 +392,11 @@ static void begin_notice(struct door *d, struct door_chat *l)
 	run = json_str(l->notice, "run");
 	switch (it->item.kind) {
 	case ITEM_started:
-		tell_card(d, l, DOOR_RUN, run);
+		tell_card(d, l, run);
 		return;
 	case ITEM_proposed:
 	case ITEM_asked:
-		tell_card(d, l, DOOR_ASK, it->item.ask);
+		tell_card(d, l, it->item.ask);
 		return;
 	case ITEM_failed:
 		if (it->item.by_ava)
@@ -408,7 +409,7 @@ static void begin_notice(struct door *d, struct door_chat *l)
 	case ITEM_said:
 		a.then = told_message;
 		if (it->item.ask[0])
-			tell_card(d, l, DOOR_ASK, it->item.ask);
+			tell_card(d, l, it->item.ask);
 		else if (json_get_bool(l->notice, "cut", false))
 			door_ask(d, &a, "GET",
 				 json_pack("{s:I,s:i}", "after", (json_int_t)a.lsn - 1, "limit", 1),
@@ -435,7 +436,7 @@ static uint64_t hash_of(const struct buf *text)
 
 static bool is_open(const struct door_card *c, const json_t *answer)
 {
-	if (c->kind == DOOR_RUN)
+	if (id_is_run(c->id))
 		return !json_str(answer, "ended_at")[0];
 	return strcmp(json_str(answer, "state"), "open") == 0;
 }
@@ -448,12 +449,12 @@ static void send_card(struct door *d, struct door_chat *l, struct door_card *c,
 	bool open = is_open(c, a->answer);
 	struct buf text;
 
-	if (!open && c->kind != DOOR_RUN) {
+	if (!open && !id_is_run(c->id)) {
 		show_give_up(d, l, "it is answered");
 		drop_card(d, c);
 		return;
 	}
-	if (c->kind == DOOR_ASK) {
+	if (!id_is_run(c->id)) {
 		snprintf(c->hash, sizeof(c->hash), "%s", json_str(a->answer, "hash"));
 		c->until_ms = clock_parse_iso(until, strlen(until));
 	}
@@ -495,13 +496,13 @@ static void edit_card(struct door *d, struct door_chat *l, struct door_card *c,
 static void renew_card(struct door *d, struct door_chat *l, struct door_card *c,
 		       const struct door_asking *a)
 {
-	bool open = is_open(c, a->answer);
+	bool open = is_open(c, a->answer), run = id_is_run(c->id);
 	struct buf text;
 
-	if (!c->message[0] || c->kind == DOOR_CHANGE) { /* not sent yet; or never edited */
+	if (!c->message[0] || !(run || c->labels[0])) { /* not sent yet; or only asks for words */
 		if (!open)
 			drop_card(d, c);
-	} else if (c->kind == DOOR_RUN || !open) {
+	} else if (run || !open) {
 		buf_init(&text, DOOR_TEXT_BYTES);
 		door_text_card(&text, c, a->answer);
 		edit_card(d, l, c, &text, !open);
@@ -550,8 +551,8 @@ static void show_look_at(struct door *d, struct door_chat *l, const struct door_
 	l->looking = true;
 	memcpy(a.chat, l->id, sizeof(a.chat));
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	door_ask(d, &a, "GET", NULL,
-		 c->kind == DOOR_RUN ? DOOR_API "/runs/%s" : DOOR_API "/asks/%s", c->id);
+	door_ask(d, &a, "GET", NULL, id_is_run(c->id) ? DOOR_API "/runs/%s" : DOOR_API "/asks/%s",
+		 c->id);
 }
 
 /* The one that has waited longest, so that many runs take turns. */

@@ -20,9 +20,6 @@
 #define VERSION     1
 #define RESET_MS    (6 * 86400000LL) /* a week without updates, less the doubt of a clock */
 
-static const char *const card_kinds[DOOR_NKINDS] = {
-	[DOOR_ASK] = "ask", [DOOR_CHANGE] = "change", [DOOR_RUN] = "run"};
-
 void door_state_file(const struct door_state *s, char out[64])
 {
 	snprintf(out, 64, "%.50s.json", s->name);
@@ -82,13 +79,9 @@ static void take_card(struct door_state *s, size_t i, const json_t *o)
 {
 	struct door_card c = {.until_ms = json_get_int(o, "until", 0),
 			      .order = json_get_int(o, "order", 0)};
-	const char *kind = json_str(o, "kind");
 
-	while (c.kind < DOOR_NKINDS && strcmp(card_kinds[c.kind], kind) != 0)
-		c.kind++;
-	if (i < DOOR_CARDS_MAX && c.kind < DOOR_NKINDS &&
-	    state_take_id(s, json_object_get(o, "chat"), c.chat) && door_chat(s, c.chat) &&
-	    state_take_id(s, json_object_get(o, "message"), c.message) &&
+	if (i < DOOR_CARDS_MAX && state_take_id(s, json_object_get(o, "chat"), c.chat) &&
+	    door_chat(s, c.chat) && state_take_id(s, json_object_get(o, "message"), c.message) &&
 	    state_take(o, "nonce", c.nonce, sizeof(c.nonce)) && strlen(c.nonce) == DOOR_NONCE_LEN &&
 	    state_take(o, "id", c.id, sizeof(c.id)) &&
 	    state_take(o, "hash", c.hash, sizeof(c.hash)) &&
@@ -175,7 +168,6 @@ static void state_write_chat(const struct door_state *s, struct jw *w, const str
 static void state_write_card(const struct door_state *s, struct jw *w, const struct door_card *c)
 {
 	jw_object(w, NULL);
-	jw_str(w, "kind", card_kinds[c->kind]);
 	write_id(s, w, "chat", c->chat);
 	write_id(s, w, "message", c->message);
 	if (!s->numbers)
@@ -275,8 +267,7 @@ void door_nonce(char out[DOOR_NONCE_LEN + 1])
 	hash_hex(random, sizeof(random), out);
 }
 
-struct door_card *door_card_new(struct door_state *s, const char *chat, enum door_card_kind kind,
-				const char *id)
+struct door_card *door_card_new(struct door_state *s, const char *chat, const char *id)
 {
 	struct door_card *c = &s->cards[DOOR_CARDS_MAX - 1];
 
@@ -286,7 +277,7 @@ struct door_card *door_card_new(struct door_state *s, const char *chat, enum doo
 	else
 		while (c > s->cards && !c[-1].chat[0])
 			c--;
-	*c = (struct door_card){.kind = kind};
+	*c = (struct door_card){0};
 	snprintf(c->chat, sizeof(c->chat), "%s", chat);
 	snprintf(c->id, sizeof(c->id), "%s", id);
 	door_nonce(c->nonce);
@@ -301,12 +292,10 @@ void door_card_drop(struct door_state *s, struct door_card *c)
 	*last = (struct door_card){0};
 }
 
-struct door_card *door_card_of(struct door_state *s, const char *chat, enum door_card_kind kind,
-			       const char *id)
+struct door_card *door_card_of(struct door_state *s, const char *chat, const char *id)
 {
 	for (size_t i = 0; i < DOOR_CARDS_MAX; i++)
-		if (strcmp(s->cards[i].chat, chat) == 0 && s->cards[i].kind == kind &&
-		    strcmp(s->cards[i].id, id) == 0)
+		if (strcmp(s->cards[i].chat, chat) == 0 && strcmp(s->cards[i].id, id) == 0)
 			return &s->cards[i];
 	return NULL;
 }

@@ -46,19 +46,12 @@ struct door_chat {
 	char reason[200];  /* why the notice is given up; "": it is not */
 };
 
-enum door_card_kind {
-	DOOR_ASK,    /* what waits for a person, with its choices; a reply answers it */
-	DOOR_CHANGE, /* what of a quote shall be otherwise; a reply answers the quote */
-	DOOR_RUN,    /* a run's line, with Cancel; a reply is told to the run */
-	DOOR_NKINDS
-};
-
-/* A message of ours that can be answered. A button holds its nonce and its place. */
+/* A message of ours that can be answered: a run's line, to which a reply is told to the run, or an
+ * Ask, which a reply answers. A button holds its nonce and its place. */
 struct door_card {
 	char chat[DOOR_ID_MAX];    /* its person; "": this place is free */
 	char message[DOOR_ID_MAX]; /* "": on its way */
 	int64_t order;             /* of the message among those of the chat; 0: not known */
-	enum door_card_kind kind;
 	char nonce[DOOR_NONCE_LEN + 1];
 	char id[ITEM_ASK];        /* of the Ask or the run */
 	char hash[65];            /* of the Ask that was shown */
@@ -102,11 +95,9 @@ void door_new_session(struct door_chat *c);
 void door_nonce(char out[DOOR_NONCE_LEN + 1]);
 /* Cards stay where they are until one is made or dropped. A new card has a new nonce; without a
  * free place the oldest goes. */
-struct door_card *door_card_new(struct door_state *s, const char *chat, enum door_card_kind kind,
-				const char *id);
+struct door_card *door_card_new(struct door_state *s, const char *chat, const char *id);
 void door_card_drop(struct door_state *s, struct door_card *c); /* moves other cards */
-struct door_card *door_card_of(struct door_state *s, const char *chat, enum door_card_kind kind,
-			       const char *id);
+struct door_card *door_card_of(struct door_state *s, const char *chat, const char *id);
 struct door_card *door_card_at(struct door_state *s, const char *chat, const char *message);
 struct door_card *door_card_with(struct door_state *s, const char *nonce, size_t len);
 /* The label of a button, not terminated; NULL: there are not so many. */

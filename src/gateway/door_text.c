@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "base/util.h"
 #include "codec/format_of.h"
 #include "codec/json.h"
@@ -234,7 +235,7 @@ static void text_ask(struct buf *out, const json_t *ask, const char *labels)
 
 void door_text_card(struct buf *out, struct door_card *c, const json_t *answer)
 {
-	if (c->kind == DOOR_RUN) {
+	if (id_is_run(c->id)) {
 		snprintf(c->labels, sizeof(c->labels), "%s",
 			 json_str(answer, "ended_at")[0] ? "" : "Cancel");
 		door_text_run(out, answer);

@@ -127,7 +127,7 @@ static json_t *buttons_of(const struct door_card *c)
 
 	if (!c)
 		return NULL;
-	if (c->kind == DOOR_CHANGE)
+	if (!c->labels[0]) /* words are wanted */
 		return json_pack("{s:b}", "force_reply", 1);
 	rows = json_array();
 	for (size_t i = 0; (label = door_card_button(c, i, &len)); i++)

@@ -370,7 +370,7 @@ press "$(number "$P")" Yes >/dev/null
 check 'a run whose quota is used up is asked about' wait_for 20 has 'asks: The limit of anthropic is used up until '
 asks=$(number 'asks: The limit of anthropic')
 check 'its line says until when, and for what' wait_for 20 has 'parked until '
-equal 'its buttons are its choices' 'wait' "$(buttons "$asks")"
+equal 'its buttons are its choices' 'wait stop' "$(buttons "$asks")"
 line=$(number 'parked until ')
 reply "$asks" 1 >/dev/null # "wait"
 check 'a reply is its answer' wait_for 20 has 'has its answer'

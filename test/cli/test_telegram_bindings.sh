@@ -51,18 +51,18 @@ refused 'a letter' "{data: \"${yes%0}y\"}"
 refused 'no button' "{data: \"${yes%:0}\"}"
 nonce=${yes#v1:}
 refused 'another number' "{data: \"v1:0000${nonce#????}\"}"
-until=$(jq '.cards[] | select(.kind == "ask").until' "$AVA_DATA_ROOT/telegram.json")
-kept '(.cards[] | select(.kind == "ask")).until = 1'
+until=$(jq '.cards[] | select(.id[:2] == "P-").until' "$AVA_DATA_ROOT/telegram.json")
+kept '(.cards[] | select(.id[:2] == "P-")).until = 1'
 check 'who has a long name is paired after a restart too' is '.paired | length' 2
 check 'by that name' is '.paired[1].name' "$name"
 refused 'after its time' '{}'
-hash=$(jq -r '.cards[] | select(.kind == "ask").hash' "$AVA_DATA_ROOT/telegram.json")
-kept "(.cards[] | select(.kind == \"ask\")) |= (.until = $until | .hash = \"$(printf '%064d' 0)\")"
+hash=$(jq -r '.cards[] | select(.id[:2] == "P-").hash' "$AVA_DATA_ROOT/telegram.json")
+kept "(.cards[] | select(.id[:2] == \"P-\")) |= (.until = $until | .hash = \"$(printf '%064d' 0)\")"
 query=$(press "$quote" Yes | jq -r .query)
 check 'another hash: is answered' wait_for 20 pressed "$query"
 contains 'another hash: with what to do' 'is no longer what was shown' "$(seen | jq -r --arg q "$query" '.presses[$q].answers[0]' >"$T/answer"; echo "$T/answer")"
 equal 'and nothing has started' 0 "$(events SubagentSpawn)"
-kept "(.cards[] | select(.kind == \"ask\")).hash = \"$hash\""
+kept "(.cards[] | select(.id[:2] == \"P-\")).hash = \"$hash\""
 press "$quote" Yes >/dev/null
 check 'with all of it right the same button starts it' wait_for 60 has 'From S-'
 equal 'once' 1 "$(events SubagentSpawn)"
@@ -83,7 +83,7 @@ button_of=$(number "Spawning Asker subagent ($RUN)")
 button=$(yes_of "$button_of")
 lives() { "$AVA" status "$RUN" --json </dev/null | jq -e '.ended_at == ""' >/dev/null; }
 refused 'Cancel of another person' '{from: 78}'
-kept '(.cards[] | select(.kind == "run")).until = 1'
+kept '(.cards[] | select(.id | test("^S-[0-9a-f]*$"))).until = 1'
 refused 'Cancel after its time' '{}'
 check 'the run lives' lives
 "$AVA" cancel "$RUN" >/dev/null </dev/null

@@ -80,7 +80,7 @@ check 'and says so' sh -c "grep -q '^Name the run|For a while |\\(Nothing has \\
 
 # --- a restart in between
 
-line=$(jq '[.cards[] | select(.kind == "run").message] | min' "$AVA_DATA_ROOT/telegram.json")
+line=$(jq '[.cards[] | select(.id[:2] == "S-").message] | min' "$AVA_DATA_ROOT/telegram.json")
 before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
 check 'the line of another run changes' skip_slowly 40 edited
 kill_daemon

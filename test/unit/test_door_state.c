@@ -50,7 +50,7 @@ TEST(comes_back)
 	assert_null(door_chat(s, "77"));
 	s->chats[1] =
 		(struct door_chat){.id = "77", .name = "\"K\"", .cwd = "/src", .session = "0b5e"};
-	c = door_card_new(s, "77", DOOR_ASK, "P-123456");
+	c = door_card_new(s, "77", "P-123456");
 	strcpy(c->message, "9");
 	strcpy(c->labels, "Yes\nNo");
 	c->until_ms = 12345;
@@ -65,7 +65,7 @@ TEST(comes_back)
 	assert_false(door_seen(s + 1, "1001"));
 	c = door_card_at(s + 1, "77", "9");
 	assert_non_null(c);
-	assert_ptr_equal(c, door_card_of(s + 1, "77", DOOR_ASK, "P-123456"));
+	assert_ptr_equal(c, door_card_of(s + 1, "77", "P-123456"));
 	assert_string_equal(c->nonce, s->cards[0].nonce);
 	assert_string_equal(door_card_button(c, 0, &len), "Yes\nNo");
 	assert_int_equal(len, 3);
@@ -146,15 +146,14 @@ TEST(cards)
 	strcpy(s->chats[0].id, "77");
 	for (int i = 0; i < DOOR_CARDS_MAX + 3; i++) {
 		snprintf(id, sizeof(id), "S-%06x", i);
-		door_card_new(s, "77", DOOR_RUN, id);
+		door_card_new(s, "77", id);
 	}
-	assert_null(door_card_of(s, "77", DOOR_RUN, "S-000002")); /* the oldest went */
-	assert_non_null(door_card_of(s, "77", DOOR_RUN, "S-000003"));
-	door_card_drop(s, door_card_of(s, "77", DOOR_RUN, "S-000004"));
-	assert_null(door_card_of(s, "77", DOOR_RUN, "S-000004"));
-	assert_non_null(door_card_of(s, "77", DOOR_RUN, "S-000042"));
-	assert_ptr_equal(door_card_new(s, "77", DOOR_RUN, "S-abcdef"),
-			 &s->cards[DOOR_CARDS_MAX - 1]);
+	assert_null(door_card_of(s, "77", "S-000002")); /* the oldest went */
+	assert_non_null(door_card_of(s, "77", "S-000003"));
+	door_card_drop(s, door_card_of(s, "77", "S-000004"));
+	assert_null(door_card_of(s, "77", "S-000004"));
+	assert_non_null(door_card_of(s, "77", "S-000042"));
+	assert_ptr_equal(door_card_new(s, "77", "S-abcdef"), &s->cards[DOOR_CARDS_MAX - 1]);
 	free(s);
 }
 
@@ -174,7 +173,7 @@ TEST(words)
 	strcpy(s->account, "@ava:a.b");
 	strcpy(s->since, "s72_1");
 	door_see(s, "$e8", DAY);
-	c = door_card_new(s, "@ben:a.b", DOOR_ASK, "P-123456");
+	c = door_card_new(s, "@ben:a.b", "P-123456");
 	strcpy(c->message, "$e6");
 	c->order = 6;
 	buf_init(&text, 1u << 20);
