@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "base/util.h"
 #include "client/remote.h"
+#include "client/spawn.h"
 
 #define ID_MAX 128
 
@@ -290,7 +291,7 @@ static void begin_spawn(struct runtime_call *c, struct ava_runtime *rt,
 {
 	runtime_call_begin(c, rt, err);
 	if (spawn && spawn->task && *spawn->task)
-		shape_put_spawn(&c->w, spawn);
+		spawn_put(&c->w, spawn);
 	else
 		c->rv = err_set(c->err, AVA_EINVAL, "a run needs a task");
 }
@@ -326,18 +327,26 @@ int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_group *grou
 			c.rv = err_set(c.err, AVA_EINVAL, "run %zu of the group needs a task",
 				       i + 1);
 	if (c.rv == 0)
-		shape_put_group(&c.w, group);
+		spawn_put_group(&c.w, group);
 	return quote(&c, "/api/v1/groups", NULL, proposal);
 }
 
 int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume *resume,
 	       struct ava_proposal *proposal, struct ava_error *err)
 {
-	const struct ava_resume as_it_was = {0};
+	const struct ava_resume as_it_was = {0}, *r = resume ? resume : &as_it_was;
 	struct runtime_call c;
 
 	call_about(&c, rt, "run", run, err);
-	shape_put_resume(&c.w, resume ? resume : &as_it_was);
+	spawn_put_from(&c.w, r->from, r->checkpoint);
+	spawn_put(&c.w, &(struct ava_spawn){.model = r->model,
+					    .timeout_ms = r->timeout_ms,
+					    .max_cost_microusd = r->max_cost_microusd,
+					    .max_tokens = r->max_tokens,
+					    .max_iterations = r->max_iterations,
+					    .session = r->session,
+					    .request_id = r->request_id,
+					    .confirm = r->confirm});
 	return quote(&c, "/api/v1/runs/{id}/resume", run, proposal);
 }
 
@@ -361,7 +370,7 @@ static int runtime_answer(struct runtime_call *c, const char *path, const char *
 	struct ava_error unread = {0};
 	json_t *whole;
 
-	shape_put_str(&c->w, key, value);
+	spawn_put_str(&c->w, key, value);
 	if (!p)
 		p = &unseen;
 	if (!call_ask(c, "POST", path, id))
@@ -511,7 +520,7 @@ int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_
 	if (c.rv == 0 && !text)
 		c.rv = err_set(c.err, AVA_EINVAL, "the text is missing");
 	jw_str(&c.w, "text", text);
-	shape_put_str(&c.w, "call_id", call);
+	spawn_put_str(&c.w, "call_id", call);
 	call_ask_once(&c, "/api/v1/runs/{id}/steer", run, request_id);
 	return call_end(&c);
 }
@@ -555,8 +564,8 @@ int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *op
 	struct runtime_call c;
 
 	runtime_call_begin(&c, rt, err);
-	shape_put_str(&c.w, "cwd", options ? options->cwd : NULL);
-	shape_put_str(&c.w, "model", options ? options->model : NULL);
+	spawn_put_str(&c.w, "cwd", options ? options->cwd : NULL);
+	spawn_put_str(&c.w, "model", options ? options->model : NULL);
 	if (call_ask(&c, "POST", "/api/v1/sessions", NULL))
 		c.rv = call_id(&c, id->text, sizeof(id->text), "session_id");
 	return call_end(&c);

@@ -58,8 +58,8 @@ int embedded_open(const struct ava_options *o, struct backend **out, struct ava_
 int watch_dispatch(struct ava_runtime *rt, struct ava_error *err);
 void events_close_all(struct ava_runtime *rt);
 
-/* ---- shape.c: the structs of ava.h from the JSON of replies, and the JSON of arguments from them:
- * the one decoder and the one encoder of the library. */
+/* ---- shape.c: the structs of ava.h from the JSON of replies: the one decoder of the library
+ * (client/spawn.h is the encoder). */
 
 enum ava_status shape_status(const char *word); /* AVA_ERROR: an unknown word */
 void shape_run(const json_t *o, struct api_answer *out, struct ava_run *r);
@@ -68,11 +68,5 @@ void shape_group(const json_t *o, struct api_answer *out, struct ava_group *g); 
 void shape_replay(const json_t *o, struct api_answer *out, struct ava_replay *r); /* differences */
 void shape_session(const json_t *o, struct api_answer *out, struct ava_session *s);
 void shape_result(const json_t *o, struct api_answer *out, struct ava_result *r);
-
-/* Members of the object that is open in `w`. */
-void shape_put_str(struct jw *w, const char *key, const char *s); /* NULL: nothing */
-void shape_put_spawn(struct jw *w, const struct ava_spawn *s);
-void shape_put_resume(struct jw *w, const struct ava_resume *r);
-void shape_put_group(struct jw *w, const struct ava_spawn_group *g);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading and writing the JSON of the API. A field that is absent or of another type
+/* Reading the JSON of the API. A field that is absent or of another type
  * reads as none: a daemon may be older or newer. What can fail is memory alone, which the
  * answer and the buffer remember: a string is "" then and a row is missing, and the one
  * check at the end says so. */
@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/spawn_options.h"
 #include "base/util.h"
 
 #define ANSWER_MAX (256u << 20)
@@ -261,122 +260,4 @@ void shape_result(const json_t *o, struct api_answer *out, struct ava_result *r)
 	r->duration_ms = json_get_fixed(o, "duration_seconds", 3, 0);
 	r->iterations = json_get_int(o, "iterations", 0);
 	r->citations = json_array_size(json_object_get(o, "citations"));
-}
-
-/* ---- writing */
-
-void shape_put_str(struct jw *w, const char *key, const char *s)
-{
-	if (s)
-		jw_str(w, key, s);
-}
-
-static void put_cost(struct jw *w, int64_t microusd)
-{
-	if (microusd == AVA_FREE_ONLY)
-		jw_int(w, "max_cost_cents", 0);
-	else if (microusd != 0)
-		jw_fixed(w, "max_cost_cents", microusd, 4);
-}
-
-static void shape_put_list(struct jw *w, const char *key, const char *const *list, size_t n)
-{
-	if (!list)
-		return;
-	jw_array(w, key);
-	for (size_t i = 0; i < n; i++)
-		jw_str(w, NULL, list[i]);
-	jw_end(w);
-}
-
-/* Put a caller's JSON text; broken JSON is sent as a string, which the verb refuses. */
-static void put_json(struct jw *w, const char *key, const char *text)
-{
-	json_t *v = text == NULL ? NULL : json_parse(text, strlen(text), NULL);
-
-	if (v)
-		jw_raw(w, key, text, strlen(text));
-	else
-		shape_put_str(w, key, text);
-	json_decref(v);
-}
-
-static void put_seconds(struct jw *w, const char *key, int64_t ms)
-{
-	if (ms != 0)
-		jw_fixed(w, key, ms, 3);
-}
-
-static void put_count(struct jw *w, const char *key, int64_t n)
-{
-	if (n != 0)
-		jw_int(w, key, n);
-}
-
-static void put_switch(struct jw *w, const char *key, int is)
-{
-	if (is)
-		jw_bool(w, key, is > 0);
-}
-
-#define PUT_TEXT(key, field)   shape_put_str(w, key, s->field)
-#define PUT_COUNT(key, field)  put_count(w, key, s->field)
-#define PUT_MS(key, field)     put_seconds(w, key, s->field)
-#define PUT_CENTS(key, field)  put_cost(w, s->field)
-#define PUT_SWITCH(key, field) put_switch(w, key, s->field)
-#define PUT_TEXTS(key, field)  shape_put_list(w, key, s->field, s->n##field)
-#define PUT_JSON(key, field)   put_json(w, key, s->field)
-
-static void put_options(struct jw *w, const struct ava_spawn *s)
-{
-#define X(kind, field, key, ...) PUT_##kind(key, field);
-	SPAWN_OPTIONS(X)
-#undef X
-}
-
-static void shape_put_request(struct jw *w, const char *session, const char *request_id,
-			      const char *confirm)
-{
-	shape_put_str(w, "session_id", session);
-	shape_put_str(w, "request_id", request_id);
-	shape_put_str(w, "confirm", confirm);
-}
-
-void shape_put_spawn(struct jw *w, const struct ava_spawn *s)
-{
-	put_options(w, s);
-	shape_put_request(w, s->session, s->request_id, s->confirm);
-}
-
-void shape_put_resume(struct jw *w, const struct ava_resume *r)
-{
-	const struct ava_spawn s = {.model = r->model,
-				    .timeout_ms = r->timeout_ms,
-				    .max_cost_microusd = r->max_cost_microusd,
-				    .max_tokens = r->max_tokens,
-				    .max_iterations = r->max_iterations};
-
-	put_options(w, &s);
-	if (r->from != 0)
-		jw_int(w, "from", r->from);
-	else
-		shape_put_str(w, "from", r->checkpoint);
-	shape_put_request(w, r->session, r->request_id, r->confirm);
-}
-
-void shape_put_group(struct jw *w, const struct ava_spawn_group *g)
-{
-	jw_array(w, "runs");
-	for (size_t i = 0; i < g->nruns; i++) {
-		jw_object(w, NULL);
-		put_options(w, &g->runs[i]);
-		jw_end(w);
-	}
-	jw_end(w);
-	shape_put_request(w, g->session, g->request_id, g->confirm);
-	shape_put_str(w, "cwd", g->cwd);
-	put_seconds(w, "timeout", g->timeout_ms);
-	put_cost(w, g->max_cost_microusd);
-	jw_bool(w, "chain", g->chain != 0);
-	jw_bool(w, "share", g->share != 0);
 }

@@ -570,8 +570,7 @@ static int act_tell(const char *run, json_t *reply, const char *outcome)
 
 static int act_steer(struct client **c, const char *run, const char *text)
 {
-	struct wait w = {.end_ms =
-				 o.timeout_ms != OPT_ABSENT ? clock_mono_ms() + o.timeout_ms : -1};
+	struct wait w = {.end_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : -1};
 	struct ava_error err = {0};
 	json_t *reply = NULL, *status = NULL;
 	int rv = api_steer(c, run, o.call, text, &reply, &err), code;

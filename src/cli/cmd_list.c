@@ -35,8 +35,7 @@ static struct {
 	int64_t limit, timeout_ms;
 } o;
 
-#define LIMIT                                                                                      \
-	OPT("limit", 'n', COUNT, "N", limit, "at most N of them, the newest (1000)", .least = 1)
+#define LIMIT      OPT("limit", 'n', COUNT, "N", limit, "at most N of them, the newest (1000)")
 #define JSON(help) OPT("json", 0, FLAG, NULL, json, help)
 
 static const struct opt ps_opts[] = {
@@ -94,8 +93,8 @@ static const char *newest(void)
 {
 	static char query[64];
 
-	snprintf(query, sizeof(query), "?limit=%" PRId64 "%s",
-		 o.limit != OPT_ABSENT ? o.limit : 1000, o.all ? "&all=1" : "");
+	snprintf(query, sizeof(query), "?limit=%" PRId64 "%s", o.limit > 0 ? o.limit : 1000,
+		 o.all ? "&all=1" : "");
 	return query;
 }
 
@@ -478,7 +477,7 @@ static int wait_run(int argc, char **argv)
 {
 	struct list_waiting w = {
 		.ids = argv,
-		.end_ms = o.timeout_ms == OPT_ABSENT ? -1 : clock_mono_ms() + o.timeout_ms,
+		.end_ms = o.timeout_ms == 0 ? -1 : clock_mono_ms() + o.timeout_ms,
 	};
 	struct client *c = NULL;
 	struct ava_error err;

@@ -507,7 +507,7 @@ static struct {
 static const char *const outputs[] = {"text", "json", "json-pretty", NULL};
 
 static const struct opt opts[] = {
-	OPT("last", 'n', COUNT, "N", last, "only the newest N events", .least = 1),
+	OPT("last", 'n', COUNT, "N", last, "only the newest N events"),
 	OPT("follow", 'f', FLAG, NULL, follow, "go on with what is logged later"),
 	OPT("all", 'a', FLAG, NULL, all,
 	    "in text: what the runtime notes for itself too (seals, positions, ...)"),
@@ -599,7 +599,7 @@ static bool filtered(void)
 
 static uint64_t how_many(bool run)
 {
-	if (o.last != OPT_ABSENT)
+	if (o.last > 0)
 		return (uint64_t)o.last;
 	if (o.count || o.cursor_file != NULL)
 		return 0;

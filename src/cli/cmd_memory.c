@@ -31,7 +31,7 @@ static const struct opt memory_opts[] = {
 	    .words = kinds),
 	OPT("here", 0, FLAG, NULL, here,
 	    "what is about this folder (and what is about none); add: about it alone"),
-	OPT("limit", 'n', COUNT, "N", limit, "at most N of them (1000)", .least = 1),
+	OPT("limit", 'n', COUNT, "N", limit, "at most N of them (1000)"),
 	OPT("tag", 't', LIST, "WORD", tag, "add, edit: with this tag (may be repeated)"),
 	OPT("pin", 0, FLAG, NULL, pin, "add, edit: each conversation begins with it"),
 	OPT("unpin", 0, FLAG, NULL, unpin, "edit: no longer"),
@@ -61,7 +61,7 @@ static json_t *ask_rows(const char *words, int *code)
 
 	buf_init(&path, BODY_MAX);
 	buf_addf(&path, "/memories?limit=%lld",
-		 (long long)(o.limit == OPT_ABSENT ? 1000 : MIN(o.limit, 10000)));
+		 (long long)(o.limit == 0 ? 1000 : MIN(o.limit, 10000)));
 	if (words)
 		memory_add_query(&path, "q", words);
 	if (o.kind)

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/spawn_options.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/face.h"
@@ -39,21 +40,27 @@ static struct {
 	bool yes, background, json;
 } o;
 
-#define TYPE_TEXT   OPT_STR
-#define TYPE_JSON   OPT_STR
-#define TYPE_MS     OPT_SECONDS
-#define TYPE_CENTS  OPT_CENTS
-#define TYPE_COUNT  OPT_COUNT
-#define TYPE_SWITCH OPT_SWITCH
-#define TYPE_TEXTS  OPT_LIST
+#define TYPE_TEXT           OPT_STR
+#define TYPE_JSON           OPT_STR
+#define TYPE_MS             OPT_SECONDS
+#define TYPE_CENTS          OPT_CENTS
+#define TYPE_COUNT          OPT_COUNT
+#define TYPE_SWITCH         OPT_SWITCH
+#define TYPE_TEXTS          OPT_LIST
+#define PLACE_TEXT(field)   spawn.field
+#define PLACE_JSON(field)   spawn.field
+#define PLACE_MS(field)     spawn.field
+#define PLACE_CENTS(field)  spawn.field
+#define PLACE_COUNT(field)  spawn.field
+#define PLACE_SWITCH(field) spawn.field
+#define PLACE_TEXTS(field)  field
 #define OPTION(kind, field_, key, name_, letter_, value_, help_)                                   \
 	{.name = name_,                                                                            \
 	 .letter = letter_,                                                                        \
 	 .type = TYPE_##kind,                                                                      \
 	 .value = value_,                                                                          \
 	 .help = help_,                                                                            \
-	 .field = offsetof(__typeof__(o), task.field_),                                            \
-	 .least = 1},
+	 .field = offsetof(__typeof__(o), task.PLACE_##kind(field_))},
 #define ANSWERS                                                                                    \
 	OPT("yes", 'y', FLAG, NULL, yes, "confirm without asking"),                                \
 		OPT("background", 'b', FLAG, NULL, background, "start it and leave"),              \
@@ -194,7 +201,8 @@ static int run_propose(struct run_job *j, const char *text, struct ava_error *er
 			       "the daemon has not acknowledged the task: nothing was started");
 	if (rv != 0)
 		return rv;
-	api_tell_lacks(&j->c, json_str(json_object_get(p, "quote"), "model"), o.task.model != NULL);
+	api_tell_lacks(&j->c, json_str(json_object_get(p, "quote"), "model"),
+		       o.task.spawn.model != NULL);
 	rv = take_quote(j, p, !o.yes && in_state(p, "pending"), err);
 	if (rv == 0 && in_state(p, "confirmed")) {
 		fputs("Not asked: confirm is set so.\n", j->talk);
@@ -602,7 +610,7 @@ static int check_usage(int argc)
 		return cli_error(CLI_USAGE, "say what is to be done: ava run TASK");
 	if (o.task.parallel == NULL && (o.task.chain || o.task.share))
 		return cli_error(CLI_USAGE, "--chain and --share belong to --parallel FILE");
-	each.timeout_ms = each.max_cost_microusd = OPT_ABSENT;
+	each.spawn.timeout_ms = each.spawn.max_cost_microusd = 0;
 	if (o.task.parallel != NULL && (argc > 0 || task_any(&each)))
 		return cli_error(CLI_USAGE,
 				 "with --parallel there is no TASK, and role, model and the like "
@@ -653,9 +661,9 @@ static int run_resume(int argc, char **argv)
 
 int run_fork(const char *run, const char *from, const char *model, bool yes, bool json)
 {
-	o.task = task_none();
+	o.task = (struct task_options){0};
 	o.task.from = from;
-	o.task.model = model;
+	o.task.spawn.model = model;
 	o.yes = yes;
 	o.json = json;
 	return run_go_on(run);
@@ -664,7 +672,7 @@ int run_fork(const char *run, const char *from, const char *model, bool yes, boo
 static const struct opt resume_opts[] = {
 	OPT("from", 0, STR, "N|NAME", task.from,
 	    "not at its end: fork before the N-th call of its model, or at a checkpoint"),
-	OPT("model", 'm', STR, "MODEL", task.model, "another model of the same kind"),
+	OPT("model", 'm', STR, "MODEL", task.spawn.model, "another model of the same kind"),
 	OPT("grant", 0, LIST, "GRANT", task.grants,
 	    "of that run's, or all_three: a yes to all three rights"),
 	SPAWN_LIMITS(OPTION) ANSWERS,

@@ -88,17 +88,16 @@ static int opts_unknown(const struct opts_parse *p, const char *name, size_t len
 static int set_number(const struct opt *o, const char *value, int64_t *out, struct ava_error *err)
 {
 	int decimals = o->type == OPT_CENTS ? 4 : o->type == OPT_SECONDS ? 3 : 0;
-	int64_t least = o->type == OPT_SECONDS ? 1 : o->type == OPT_COUNT ? o->least : 0;
-	char what[80];
 
-	if (opts_fixed(value, decimals, out) && *out >= least &&
-	    (decimals > 0 || strchr(value, '.') == NULL))
+	if (opts_fixed(value, decimals, out) && (*out > 0 || o->type == OPT_CENTS) &&
+	    (decimals > 0 || strchr(value, '.') == NULL)) {
+		*out = *out > 0 ? *out : AVA_FREE_ONLY;
 		return 0;
-	snprintf(what, sizeof(what), "a whole number of at least %lld", (long long)least);
+	}
 	return err_set(err, AVA_EINVAL, "--%s must be %s, not \"%.60s\"", o->name,
 		       o->type == OPT_CENTS     ? "a number of cents, 0 (free models only) or more"
 		       : o->type == OPT_SECONDS ? "a number of seconds above 0"
-						: what,
+						: "a whole number of at least 1",
 		       value);
 }
 
@@ -136,7 +135,7 @@ static int opts_set_value(const struct opt *o, void *values, const char *value,
 	case OPT_COUNT:
 	case OPT_SECONDS:
 	case OPT_CENTS:
-		*(int64_t *)field = OPT_ABSENT;
+		*(int64_t *)field = 0;
 		return value != NULL ? set_number(o, value, field, err) : 0;
 	case OPT_STR:
 	case OPT_LIST:

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OPT_ABSENT   INT64_MIN /* a number that was not given */
 #define OPT_LIST_MAX 64
 
 struct opt_list {
@@ -21,9 +20,9 @@ enum opt_type {
 	OPT_SWITCH,  /* int: --name is 1, --no-name -1, 0 without */
 	OPT_STR,     /* const char *, borrowed from argv; "" is refused */
 	OPT_LIST,    /* struct opt_list; may be given several times */
-	OPT_COUNT,   /* int64_t: a whole number of at least `least` */
+	OPT_COUNT,   /* int64_t: a whole number of at least 1 */
 	OPT_SECONDS, /* int64_t, milliseconds: above 0, decimals allowed */
-	OPT_CENTS,   /* int64_t, micro-USD: 0 or more, decimals allowed */
+	OPT_CENTS,   /* int64_t, micro-USD above 0, decimals allowed; for 0: AVA_FREE_ONLY */
 };
 
 struct opt {
@@ -33,7 +32,6 @@ struct opt {
 	const char *value; /* the value's name in the help: "SECONDS"; NULL for a flag */
 	const char *help;
 	size_t field;             /* offsetof in the command's values */
-	int64_t least;            /* OPT_COUNT: the smallest value */
 	const char *const *words; /* OPT_STR, OPT_LIST: the only values; NULL-terminated */
 	const char *absent;       /* OPT_STR: the value when the next word is an option, or none */
 };
@@ -46,9 +44,9 @@ struct opt {
 	}
 
 /* Take the options out of argv[0..argc), which keeps its words in front in
- * order; returns their number. Numbers in `values` become OPT_ABSENT first,
- * all else is zeroed for the fields that the table names. AVA_EINVAL: `err`
- * has the sentence. *help is set when --help or -h is among them. */
+ * order; returns their number. In `values` the fields that the table names are zeroed
+ * first, which stands for absent. AVA_EINVAL: `err` has the sentence. *help is set when
+ * --help or -h is among them. */
 int opts_parse(const struct opt *opts, size_t nopts, void *values, int argc, char **argv,
 	       bool *help, struct ava_error *err);
 

@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cli/api.h"
+#include "client/spawn.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/schema.h"
@@ -26,32 +27,30 @@
 #define BODY_MAX  ((size_t)16 << 20)
 #define GROUP_MAX ((size_t)16 << 20)
 
-struct task_options task_none(void)
+/* The spawn with its lists. */
+static struct ava_spawn task_spawn(const struct task_options *o)
 {
-#define NONE_TEXT(field)
-#define NONE_JSON(field)
-#define NONE_SWITCH(field)
-#define NONE_TEXTS(field)
-#define NONE_MS(field)      .field = OPT_ABSENT,
-#define NONE_CENTS(field)   .field = OPT_ABSENT,
-#define NONE_COUNT(field)   .field = OPT_ABSENT,
-#define X(kind, field, ...) NONE_##kind(field)
-	return (struct task_options){SPAWN_FLAGS(X)};
-#undef X
+	struct ava_spawn s = o->spawn;
+
+	s.grants = o->grants.n > 0 ? o->grants.items : NULL;
+	s.ngrants = o->grants.n;
+	s.ask_before = o->ask_before.n > 0 ? o->ask_before.items : NULL;
+	s.nask_before = o->ask_before.n;
+	return s;
 }
 
 bool task_any(const struct task_options *o)
 {
-#define ANY_TEXT(field)     o->field != NULL ||
-#define ANY_JSON(field)     o->field != NULL ||
-#define ANY_SWITCH(field)   o->field != 0 ||
-#define ANY_TEXTS(field)    o->field.n > 0 ||
-#define ANY_MS(field)       o->field != OPT_ABSENT ||
-#define ANY_CENTS(field)    o->field != OPT_ABSENT ||
-#define ANY_COUNT(field)    o->field != OPT_ABSENT ||
-#define X(kind, field, ...) ANY_##kind(field)
-	return SPAWN_FLAGS(X) o->files.n > 0;
-#undef X
+	const struct ava_spawn s = task_spawn(o);
+	struct buf body;
+	struct jw w;
+	bool any;
+
+	api_body(&w, &body, BODY_MAX);
+	spawn_put(&w, &s);
+	any = body.len > strlen("{");
+	buf_fini(&body);
+	return any || o->files.n > 0;
 }
 
 static bool task_blank(const char *s, size_t len)
@@ -198,11 +197,11 @@ int task_context(struct buf *out, const struct task_options *o, int fd, struct a
 {
 	int rv = 0;
 
-	if (o->context != NULL) {
-		rv = task_check_text("--context", o->context, strlen(o->context), err);
+	if (o->spawn.context != NULL) {
+		rv = task_check_text("--context", o->spawn.context, strlen(o->spawn.context), err);
 		if (rv != 0)
 			return rv;
-		buf_adds(out, o->context);
+		buf_adds(out, o->spawn.context);
 	}
 	for (size_t i = 0; rv == 0 && i < o->files.n; i++)
 		rv = task_add_file(out, o->files.items[i], fd, err);
@@ -210,33 +209,6 @@ int task_context(struct buf *out, const struct task_options *o, int fd, struct a
 		rv = err_set(err, AVA_ETOOBIG, "context and files together are over %zu KB",
 			     CONTEXT_MAX >> 10);
 	return rv;
-}
-
-/* Whole numbers without a decimal point. */
-static void task_put_number(struct jw *w, const char *key, int64_t n, int64_t unit, int decimals)
-{
-	if (n == OPT_ABSENT)
-		return;
-	if (n % unit == 0)
-		jw_int(w, key, n / unit);
-	else
-		jw_fixed(w, key, n, decimals);
-}
-
-static void task_put_text(struct jw *w, const char *key, const char *s)
-{
-	if (s != NULL)
-		jw_str(w, key, s);
-}
-
-static void task_put_list(struct jw *w, const char *key, const struct opt_list *list)
-{
-	if (list->n == 0)
-		return;
-	jw_array(w, key);
-	for (size_t i = 0; i < list->n; i++)
-		jw_str(w, NULL, list->items[i]);
-	jw_end(w);
 }
 
 int task_check_from(const char *from, struct ava_error *err)
@@ -256,37 +228,22 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		 const struct buf *context, const struct buf *schema, const char *cwd,
 		 const char *request_id, struct ava_error *err)
 {
-	struct task_options own = *o; /* a copy, which gets the texts of files */
+	struct ava_spawn s = task_spawn(o);
+	bool counts = o->from != NULL && o->from[0] >= '0' && o->from[0] <= '9';
 	struct jw w;
 
+	s.context = context->len > 0 ? context->data : NULL;
+	s.output_schema = schema->len > 0 ? schema->data : NULL;
+	s.request_id = request_id;
+	if (o->resume == NULL) { /* a resumed run stays in its folder */
+		s.task = task->data;
+		s.cwd = cwd;
+	}
 	api_body(&w, out, BODY_MAX);
+	spawn_put_str(&w, "resume", o->resume);
 	if (o->resume != NULL)
-		jw_str(&w, "resume", o->resume);
-	if (o->resume != NULL && o->from != NULL && o->from[0] >= '0' && o->from[0] <= '9')
-		jw_int(&w, "from", strtol(o->from, NULL, 10));
-	else if (o->resume != NULL)
-		task_put_text(&w, "from", o->from);
-	else
-		jw_strn(&w, "task", task->data, task->len);
-	own.context = context->len > 0 ? context->data : NULL;
-	own.output_schema = schema->len > 0 ? schema->data : NULL;
-#define PUT_TEXT(key, field)  task_put_text(&w, key, own.field);
-#define PUT_MS(key, field)    task_put_number(&w, key, own.field, 1000, 3);
-#define PUT_CENTS(key, field) task_put_number(&w, key, own.field, 10000, 4);
-#define PUT_COUNT(key, field) task_put_number(&w, key, own.field, 1, 0);
-#define PUT_TEXTS(key, field) task_put_list(&w, key, &own.field);
-#define PUT_SWITCH(key, field)                                                                     \
-	if (own.field)                                                                             \
-		jw_bool(&w, key, own.field > 0);
-#define PUT_JSON(key, field)                                                                       \
-	if (own.field != NULL)                                                                     \
-		jw_raw(&w, key, own.field, strlen(own.field));
-#define X(kind, field, key, ...) PUT_##kind(key, field)
-	SPAWN_FLAGS(X)
-#undef X
-	if (o->resume == NULL) /* a resumed run stays in its folder */
-		jw_str(&w, "cwd", cwd);
-	jw_str(&w, "request_id", request_id);
+		spawn_put_from(&w, counts ? strtol(o->from, NULL, 10) : 0, o->from);
+	spawn_put(&w, &s);
 	jw_end(&w);
 	return buf_check(out) == 0 ? 0 : err_set(err, buf_check(out), "the request is too big");
 }
@@ -368,12 +325,13 @@ static int group_request(struct buf *out, const struct task_options *o, int fd, 
 	if (rv != 0)
 		return err_wrap(err, rv, "--parallel %.200s", o->parallel);
 	jw_end(&w);
-	task_put_number(&w, "max_cost_cents", o->max_cost_microusd, 10000, 4);
-	task_put_number(&w, "timeout", o->timeout_ms, 1000, 3);
-	jw_bool(&w, "chain", o->chain);
-	jw_bool(&w, "share", o->share);
-	jw_str(&w, "cwd", cwd);
-	jw_str(&w, "request_id", request_id);
+	spawn_put_group(&w,
+			&(struct ava_spawn_group){.cwd = cwd,
+						  .request_id = request_id,
+						  .timeout_ms = o->spawn.timeout_ms,
+						  .max_cost_microusd = o->spawn.max_cost_microusd,
+						  .chain = o->chain,
+						  .share = o->share});
 	jw_end(&w);
 	return buf_check(out) == 0 ? 0 : err_set(err, buf_check(out), "the request is too big");
 }
@@ -399,8 +357,8 @@ int task_body(struct buf *out, const struct task_options *o, const char *text, i
 		rv = o->resume != NULL ? 0 : task_read(&task, text, fd, err);
 		if (rv == 0)
 			rv = task_context(&context, o, fd, err);
-		if (rv == 0 && o->output_schema != NULL)
-			rv = task_schema(&schema, o->output_schema, err);
+		if (rv == 0 && o->spawn.output_schema != NULL)
+			rv = task_schema(&schema, o->spawn.output_schema, err);
 		if (rv == 0)
 			rv = task_request(out, o, &task, &context, &schema, cwd, id.text, err);
 	}

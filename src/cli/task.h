@@ -2,12 +2,12 @@
 #ifndef CLI_TASK_H
 #define CLI_TASK_H
 
+#include <ava.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/spawn_options.h"
 #include "cli/opts.h"
 
 struct ava_error;
@@ -16,27 +16,17 @@ struct ava_error;
 #define CONTEXT_MAX ((size_t)1 << 20)
 #define SCHEMA_MAX  ((size_t)64 << 10)
 
-/* The options of base/spawn_options.h: NULL, OPT_ABSENT or nothing when they are not given. */
-#define TASK_TEXT(field)    const char *field;
-#define TASK_JSON(field)    const char *field; /* the name of a file */
-#define TASK_MS(field)      int64_t field;
-#define TASK_CENTS(field)   int64_t field;
-#define TASK_COUNT(field)   int64_t field;
-#define TASK_SWITCH(field)  int field;
-#define TASK_TEXTS(field)   struct opt_list field;
-#define X(kind, field, ...) TASK_##kind(field)
 struct task_options {
-	SPAWN_FLAGS(X)
+	struct ava_spawn spawn; /* output_schema: the name of a file; without its lists */
+	struct opt_list grants, ask_before;
 	const char *resume; /* instead of a task: an ended run that goes on */
 	const char *from;   /* the model call or checkpoint to go on before; NULL: the run's end */
 	const char *parallel;  /* instead of a task: a file with an object of a run in each line */
 	struct opt_list files; /* files for the context */
 	bool chain, share;
 };
-#undef X
 
-struct task_options task_none(void); /* nothing was given */
-/* Is one of base/spawn_options.h given, or a file? */
+/* Is something of a spawn given, or a file? */
 bool task_any(const struct task_options *o);
 
 /* The whole request, body of POST /runs, or of POST /groups: `text` is the task ("-": what

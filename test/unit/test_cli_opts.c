@@ -25,7 +25,7 @@ static const struct opt opts[] = {
 	{"continue", 'c', OPT_STR, "SESSION", .absent = "latest", .field = AT(session)},
 	{"output", 'o', OPT_STR, "FORM", .words = forms, .field = AT(form)},
 	{.name = "file", .letter = 'F', .type = OPT_LIST, .value = "FILE", .field = AT(files)},
-	{"last", 'n', OPT_COUNT, "N", .least = 1, .field = AT(last)},
+	{"last", 'n', OPT_COUNT, "N", .field = AT(last)},
 	{.name = "timeout", .type = OPT_SECONDS, .value = "SECONDS", .field = AT(timeout)},
 	{.name = "max-cost-cents", .type = OPT_CENTS, .value = "CENTS", .field = AT(cents)},
 };
@@ -53,7 +53,7 @@ TEST(forms)
 	assert_false(v.all || v.json || help);
 	assert_null(v.role);
 	assert_int_equal(v.files.n, 0);
-	assert_true(v.last == OPT_ABSENT && v.timeout == OPT_ABSENT && v.cents == OPT_ABSENT);
+	assert_true(v.last == 0 && v.timeout == 0 && v.cents == 0);
 
 	assert_int_equal(parse("one --all two -n 5 three"), 3);
 	assert_string_equal(args[0], "one");
@@ -107,7 +107,7 @@ TEST(values)
 	assert_int_equal(v.timeout, 1500);
 	assert_int_equal(v.cents, 25000);
 	assert_int_equal(parse("--max-cost-cents 0 --timeout 0.001"), 0);
-	assert_int_equal(v.cents, 0);
+	assert_int_equal(v.cents, AVA_FREE_ONLY);
 	assert_int_equal(v.timeout, 1);
 }
 

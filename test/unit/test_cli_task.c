@@ -100,7 +100,7 @@ static int context(const struct task_options *o, struct buf *b)
 
 TEST_WITH(context, setup, teardown)
 {
-	struct task_options o = {.context = "know this"};
+	struct task_options o = {.spawn.context = "know this"};
 	char want[1024], first[512], *big = malloc(CONTEXT_MAX + 1);
 	struct buf b;
 
@@ -127,7 +127,7 @@ TEST_WITH(context, setup, teardown)
 	assert_int_equal(context(&o, &b), AVA_ETOOBIG);
 	assert_non_null(strstr(err.text, "context and files together are over 1024 KB"));
 	buf_fini(&b);
-	o.context = NULL; /* fits, but not with the line that names it */
+	o.spawn.context = NULL; /* fits, but not with the line that names it */
 	o.files.items[0] = file("big", big, CONTEXT_MAX);
 	assert_int_equal(context(&o, &b), AVA_ETOOBIG);
 	buf_fini(&b);
@@ -155,23 +155,20 @@ static char *request(const struct task_options *o, const char *task_text)
 
 TEST(request)
 {
-	struct task_options o = {.timeout_ms = OPT_ABSENT,
-				 .max_cost_microusd = OPT_ABSENT,
-				 .max_tokens = OPT_ABSENT,
-				 .max_iterations = OPT_ABSENT};
+	struct task_options o = {0};
 	char *text = request(&o, "say \"hi\"\n");
 
 	assert_string_equal(text, "{\"task\":\"say \\\"hi\\\"\\n\",\"cwd\":\"/src\",\"request_id\":"
 				  "\"id-1\"}");
 	free(text);
-	o = (struct task_options){.role = "researcher",
-				  .preset = "quick",
-				  .model = "offline",
-				  .timeout_ms = 1500,
-				  .max_cost_microusd = 0,
-				  .max_tokens = 1000,
-				  .max_iterations = 3,
-				  .extended_thinking = true,
+	o = (struct task_options){.spawn = {.role = "researcher",
+					    .preset = "quick",
+					    .model = "offline",
+					    .timeout_ms = 1500,
+					    .max_cost_microusd = AVA_FREE_ONLY,
+					    .max_tokens = 1000,
+					    .max_iterations = 3,
+					    .extended_thinking = 1},
 				  .grants = {.items = {"rw"}, .n = 1}};
 	text = request(&o, "t");
 	assert_string_equal(
