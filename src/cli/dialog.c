@@ -26,14 +26,12 @@
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/api.h"
-#include "client/client.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define QUIET_MS  45000 /* silence of three heartbeats: the connection is lost */
-#define OPEN_MS   5000  /* longest wait for the stream at the first opening */
-#define AGAIN_MS  1000  /* the same at a later opening, while a person types */
-#define PAUSE_MS  100   /* first pause between tries; doubled up to PAUSE_MAX */
+#define OPEN_MS   5000 /* longest wait for the stream at the first opening */
+#define AGAIN_MS  1000 /* the same at a later opening, while a person types */
+#define PAUSE_MS  100  /* first pause between tries; doubled up to PAUSE_MAX */
 #define PAUSE_MAX 3000
 
 void dialog_init(struct dialog *d, struct client **c, bool thoughts)
@@ -340,28 +338,12 @@ static int dialog_on_event(const struct sse_event *e, void *user)
 }
 
 /* Connect without notes, which would stand in the picture. */
-static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *err)
+static int dialog_connect(void *user, struct client **c, struct ava_error *err)
 {
-	char root[ROOT_PATH_MAX], path[128], last[24];
+	char root[ROOT_PATH_MAX];
 	int rv = settings_data_root(root, sizeof(root), err);
 
-	if (rv == 0)
-		rv = client_open(root, true, &d->stream, err);
-	if (rv != 0)
-		return rv;
-	snprintf(path, sizeof(path), "/api/v1/events?session=%s&items=only", d->id);
-	snprintf(last, sizeof(last), "%" PRIu64, d->last);
-	client_set_deadline(d->stream, clock_mono_ms() + wait_ms);
-	rv = client_stream_open(d->stream, path, last, dialog_on_event, d, err);
-	client_set_deadline(d->stream, -1);
-	if (rv != 0)
-		return rv;
-	if (d->lost) /* frames come again from here on */
-		dialog_put(d, DIALOG_BACK, "", 0);
-	d->lost = false;
-	d->heard_ms = clock_mono_ms();
-	d->pause_ms = PAUSE_MS;
-	return 0;
+	return rv == 0 ? client_open(root, true, c, err) : rv;
 }
 
 /* Queue news from the stream. */
@@ -371,16 +353,17 @@ static void read_stream(struct dialog *d, int64_t wait_ms)
 	int64_t now = clock_mono_ms();
 	int rv;
 
-	if (d->gone || (d->stream == NULL && now < d->retry_ms))
+	if (d->gone || (d->stream.c == NULL && now < d->retry_ms))
 		return;
-	rv = d->stream == NULL ? connect_stream(d, wait_ms, &err)
-			       : client_stream_take(d->stream, &err);
-	if (rv == 1)
-		d->heard_ms = now;
-	if (rv >= 0 && !client_stream_done(d->stream) && now - d->heard_ms < QUIET_MS)
+	d->stream.open_ms = wait_ms;
+	rv = follow_look(&d->stream, &err);
+	if (rv >= 0) {
+		if (d->lost) /* frames come again from here on */
+			dialog_put(d, DIALOG_BACK, "", 0);
+		d->lost = false;
+		d->pause_ms = PAUSE_MS;
 		return;
-	client_close(d->stream);
-	d->stream = NULL;
+	}
 	d->gone = rv == AVA_EINVAL || rv == AVA_EDENIED || rv == AVA_EUNSUPPORTED;
 	if (d->gone)
 		dialog_put(d, DIALOG_GONE, err.text, strlen(err.text));
@@ -418,27 +401,30 @@ void dialog_follow(struct dialog *d)
 	d->retry_ms = 0;
 	d->pause_ms = PAUSE_MS;
 	d->last = d->seen;
+	snprintf(d->path, sizeof(d->path), "/api/v1/events?session=%s&items=only", d->id);
+	d->stream = (struct follower){
+		.path = d->path, .connect = dialog_connect, .on_event = dialog_on_event, .user = d};
+	snprintf(d->stream.last, sizeof(d->stream.last), "%" PRIu64, d->seen);
 	read_stream(d, OPEN_MS);
 }
 
 int dialog_fd(const struct dialog *d)
 {
-	return d->stream != NULL ? client_fd(d->stream) : -1;
+	return d->stream.c != NULL ? client_fd(d->stream.c) : -1;
 }
 
 int64_t dialog_next(const struct dialog *d)
 {
 	if (d->gone)
 		return -1;
-	return d->stream != NULL ? d->heard_ms + QUIET_MS : d->retry_ms;
+	return d->stream.c != NULL ? d->stream.heard_ms + FOLLOW_QUIET_MS : d->retry_ms;
 }
 
 void dialog_leave(struct dialog *d)
 {
 	struct dialog_news *n;
 
-	client_close(d->stream);
-	d->stream = NULL;
+	follow_close(&d->stream);
 	d->lost = false;
 	d->gone = true;
 	while ((n = queued(d)) != NULL)

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "client/follow.h"
 #include "event/item.h"
 
 struct ava_error;
-struct client;
 
 #define DIALOG_OWN_MAX 64
 
@@ -52,12 +52,12 @@ struct dialog {
 	char unshown[900];     /* a sentence about what dialog_past left out; "": nothing */
 	uint64_t acknowledged; /* lsn of the last acknowledgement */
 	uint64_t last;         /* lsn of the newest Item that came */
-	struct client *stream; /* NULL: lost, or not open */
-	struct list news;      /* struct dialog_news */
-	bool lost, gone;       /* DIALOG_LOST, DIALOG_GONE were given; gone also if not followed */
-	int64_t heard_ms;      /* when the stream last brought anything */
-	int64_t retry_ms;      /* when a connection is made again */
-	int64_t pause_ms;      /* between that try and the next */
+	struct follower stream;
+	char path[128];   /* the stream's */
+	struct list news; /* struct dialog_news */
+	bool lost, gone;  /* DIALOG_LOST, DIALOG_GONE were given; gone also if not followed */
+	int64_t retry_ms; /* when a connection is made again */
+	int64_t pause_ms; /* between that try and the next */
 	uint64_t own[DIALOG_OWN_MAX]; /* lsns of messages sent from here that have not come back */
 	size_t nown;
 };

@@ -19,22 +19,19 @@
 #include "base/list.h"
 #include "base/util.h"
 #include "client/client.h"
+#include "client/follow.h"
 #include "codec/json.h"
 
 #define PATH_MAX_BYTES 4096
 #define RETRY_MS       1000
+#define RUN_PATH       "/api/v1/runs/"
 
-/* ---- one stream of server-sent events over a client of its own, non-blocking once it has
- * begun. From then on each look at it takes what its socket has (at most one buffer) and turns
- * it into items, which are given one by one before the socket is looked at again; so at most
- * one buffer's worth and one frame wait. When the daemon goes away, or breaks it off because it
- * stops, the next look connects again behind the last event that came; a frame that was cut is
- * not lost, because it comes again whole. */
+/* ---- one event stream (client/follow.h): a look turns what came into items, which are given one
+ * by one before the next look; so at most one buffer's worth and one frame wait. */
 
 struct remote_item {
 	struct list node;
 	struct backend_item give;
-	uint64_t lsn;
 	bool last;    /* the run's last event */
 	char bytes[]; /* the line, or the text; then the session's id */
 };
@@ -42,13 +39,11 @@ struct remote_item {
 struct remote_stream {
 	struct backend_cursor cursor;
 	struct remote_stream_host *host;
-	struct client *c; /* NULL: to be connected again */
-	bool lost;        /* counted in host.lost */
+	struct follower f;
+	bool joined, lost; /* lost: counted in host.lost */
 	struct list items;
 	struct remote_item *given; /* the item the caller borrows */
-	bool now;                  /* the first connection begins with what is new */
-	uint64_t after;            /* a new connection goes on behind this lsn */
-	bool of_run, ended;
+	uint64_t seen;             /* a new connection goes on behind it when nothing has come */
 	char path[];
 };
 
@@ -77,8 +72,8 @@ static int queue_line(struct remote_stream *s, const struct sse_event *e)
 
 	if (!it)
 		return AVA_ENOMEM;
-	it->lsn = strtoull(e->id, NULL, 10);
-	it->last = s->of_run && strcmp(e->event, "SubagentComplete") == 0;
+	it->last = strncmp(s->path, RUN_PATH, strlen(RUN_PATH)) == 0 &&
+		   strcmp(e->event, "SubagentComplete") == 0;
 	it->give = (struct backend_item){.line = it->bytes, .len = e->len};
 	return 0;
 }
@@ -116,35 +111,12 @@ static int remote_on_event(const struct sse_event *e, void *user)
 
 /* ---- the connection */
 
-static void remote_hang_up(struct remote_stream *s)
+static int remote_connect(void *user, struct client **c, struct ava_error *err)
 {
-	client_close(s->c); /* closing takes the socket out of the epoll, too */
-	s->c = NULL;
-}
+	struct remote_stream *s = user;
+	int rv = s->joined ? s->host->serve(s->host->user, err) : 0;
 
-static int remote_join(struct remote_stream *s, struct ava_error *err)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-	struct buf path;
-	int rv = client_open(s->host->root, false, &s->c, err);
-
-	if (rv != 0)
-		return rv;
-	buf_init(&path, 65536);
-	buf_adds(&path, s->path);
-	if (!s->now)
-		buf_addf(&path, "%cafter=%llu", strchr(s->path, '?') ? '&' : '?',
-			 (unsigned long long)s->after);
-	rv = buf_check(&path) == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
-	if (rv == 0)
-		rv = client_stream_open(s->c, path.data, NULL, remote_on_event, s, err);
-	if (rv == 0 && epoll_ctl(s->host->epoll, EPOLL_CTL_ADD, client_fd(s->c), &e) != 0 &&
-	    !client_stream_done(s->c))
-		rv = err_sys(err, "watch the connection");
-	buf_fini(&path);
-	if (rv != 0)
-		remote_hang_up(s);
-	return rv;
+	return rv == 0 ? client_open(s->host->root, false, c, err) : rv;
 }
 
 static void set_lost(struct remote_stream *s, bool lost)
@@ -152,6 +124,25 @@ static void set_lost(struct remote_stream *s, bool lost)
 	if (lost != s->lost)
 		s->host->lost += lost ? 1 : -1u;
 	s->lost = lost;
+}
+
+static int remote_look(struct remote_stream *s, struct ava_error *err)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	bool join = s->f.c == NULL && !s->f.ended;
+	int rv = follow_look(&s->f, err);
+
+	if (join && s->f.c != NULL &&
+	    epoll_ctl(s->host->epoll, EPOLL_CTL_ADD, client_fd(s->f.c), &e) != 0) {
+		rv = err_sys(err, "watch the connection");
+		follow_close(&s->f);
+	}
+	if (join)
+		set_lost(s, rv < 0);
+	s->joined = true;
+	if (s->f.last[0] == '\0')
+		snprintf(s->f.last, sizeof(s->f.last), "%llu", (unsigned long long)s->seen);
+	return rv;
 }
 
 /* ---- life */
@@ -172,16 +163,18 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	memcpy(s->path, path, len);
 	s->host = host;
-	s->now = after == AVA_NOW;
-	s->after = s->now ? seen : after;
-	s->of_run = strncmp(path, "/api/v1/runs/", 13) == 0;
+	s->seen = seen;
+	s->f = (struct follower){
+		.path = s->path, .connect = remote_connect, .on_event = remote_on_event, .user = s};
+	if (after != AVA_NOW)
+		snprintf(s->f.last, sizeof(s->f.last), "%llu", (unsigned long long)after);
 	list_init(&s->items);
-	rv = remote_join(s, err);
-	if (rv == 0)
+	rv = remote_look(s, err);
+	if (rv >= 0)
 		*out = &s->cursor;
 	else
 		remote_stream_close(&s->cursor); /* items may have come before the failure */
-	return rv;
+	return MIN(rv, 0);
 }
 
 static struct remote_item *remote_take_item(struct remote_stream *s)
@@ -202,7 +195,7 @@ void remote_stream_close(struct backend_cursor *c)
 		free(it);
 	free(s->given);
 	set_lost(s, false);
-	remote_hang_up(s);
+	follow_close(&s->f);
 	free(s);
 }
 
@@ -210,38 +203,21 @@ int remote_stream_next(struct backend_cursor *c, struct backend_item *item, stru
 {
 	struct remote_stream *s = stream_of(c);
 	struct remote_item *it;
-	bool whole;
 	int rv;
 
 	free(s->given);
 	s->given = NULL;
 	while ((it = remote_take_item(s)) == NULL) {
-		if (s->ended)
-			return 0;
-		if (s->c == NULL) {
-			rv = s->host->serve(s->host->user, err);
-			s->now = false;
-			if (rv == 0)
-				rv = remote_join(s, err);
-			set_lost(s, rv != 0);
-			if (rv != 0)
-				return rv;
-			continue; /* items may have come with the head */
-		}
-		rv = client_stream_take(s->c, err);
-		whole = client_stream_done(s->c);
-		if (rv == 0 && !whole)
-			return 0;
-		if (rv >= 0 && !whole)
-			continue;
-		remote_hang_up(s);
-		s->ended = s->of_run && whole && list_empty(&s->items);
-		if (rv == AVA_ENOMEM || rv == AVA_ETOOBIG || rv == AVA_EPROTO)
+		bool join = s->f.c == NULL;
+
+		rv = remote_look(s, err);
+		/* A connection that broke is made again at once. */
+		if (rv == 0 ||
+		    (rv < 0 && (join || rv == AVA_ENOMEM || rv == AVA_ETOOBIG || rv == AVA_EPROTO)))
 			return rv;
 	}
 	s->given = it;
-	s->after = MAX(s->after, it->lsn);
-	s->ended = s->ended || it->last;
+	s->f.ended = s->f.ended || it->last;
 	*item = it->give;
 	return 1;
 }
@@ -250,16 +226,16 @@ bool remote_stream_ended(const struct backend_cursor *c)
 {
 	const struct remote_stream *s = CONTAINER_OF(c, struct remote_stream, cursor);
 
-	return s->ended && list_empty(&s->items);
+	return s->f.ended && list_empty(&s->items);
 }
 
 int remote_stream_wait(struct backend_cursor *c, int timeout_ms, struct ava_error *err)
 {
 	struct remote_stream *s = stream_of(c);
 
-	if (!list_empty(&s->items) || s->ended || s->c == NULL || client_stream_done(s->c))
-		return 1;
-	return client_stream_wait(s->c, timeout_ms, err);
+	return list_empty(&s->items)
+		       ? follow_wait(&s->f, timeout_ms < 0 ? -1 : clock_mono_ms() + timeout_ms, err)
+		       : 1;
 }
 
 struct remote {

@@ -171,8 +171,8 @@ TEST(cut)
 		assert_int_equal(w.served, 1);
 		remote_stream_close(s);
 		end(&w);
-		assert_non_null(strstr(w.s.requests[0], "GET /api/v1/events?after=0 HTTP/1.1\r\n"));
-		assert_non_null(strstr(w.s.requests[1], "?after=7 "));
+		assert_non_null(strstr(w.s.requests[0], "\r\nLast-Event-ID: 0\r\n"));
+		assert_non_null(strstr(w.s.requests[1], "\r\nLast-Event-ID: 7\r\n"));
 	}
 }
 
@@ -189,7 +189,8 @@ TEST(now)
 	remote_stream_close(s);
 	end(&w);
 	assert_non_null(strstr(w.s.requests[0], "GET /api/v1/events?session=a HTTP"));
-	assert_non_null(strstr(w.s.requests[1], "GET /api/v1/events?session=a&after=40 HTTP"));
+	assert_null(strstr(w.s.requests[0], "Last-Event-ID"));
+	assert_non_null(strstr(w.s.requests[1], "\r\nLast-Event-ID: 40\r\n"));
 }
 
 TEST(run_ends)
@@ -295,6 +296,33 @@ TEST(lost)
 	w.serve_rv = 0;
 	expect(s, "six");
 	assert_int_equal(w.host.lost, 0);
+	remote_stream_close(s);
+	end(&w);
+}
+
+/* Three heartbeats that do not come: the connection counts as lost. */
+TEST(silent)
+{
+	static const struct line lines[] = {
+		{HEAD EVENT(5, "A", "five"), 0, true},
+		{HEAD EVENT(6, "A", "six"), 0, true},
+	};
+	struct backend_cursor *s;
+	struct backend_item item;
+	struct world w;
+
+	begin(&w, lines, 2);
+	test_clock_stop();
+	s = join(&w, "/api/v1/events", 0);
+	expect(s, "five");
+	test_clock_skip(44999);
+	assert_int_equal(remote_stream_next(s, &item, NULL), 0);
+	assert_int_equal(remote_stream_wait(s, 0, NULL), 0);
+	test_clock_skip(1);
+	assert_int_equal(remote_stream_wait(s, -1, NULL), 1);
+	expect(s, "six");
+	assert_int_equal(w.served, 1);
+	test_clock_go();
 	remote_stream_close(s);
 	end(&w);
 }
