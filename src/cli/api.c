@@ -304,6 +304,14 @@ static void tell_start(void)
 	cli_note("waiting for the daemon to start");
 }
 
+int api_connect(void *user, struct client **c, struct ava_error *err)
+{
+	char root[ROOT_PATH_MAX];
+	int rv = settings_data_root(root, sizeof(root), err);
+
+	return rv == 0 ? client_open(root, true, c, err) : rv;
+}
+
 int api_open(enum api_open how, struct client **c, struct ava_error *err)
 {
 	bool take;
@@ -440,16 +448,6 @@ int api_steer(struct client **c, const char *run, const char *call, const char *
 			call != NULL ? "call_id" : NULL, call, NULL);
 }
 
-int api_lsn(struct client *c, uint64_t *lsn, struct ava_error *err)
-{
-	json_t *health = NULL;
-	int rv = api_get(c, &health, err, "/health");
-
-	*lsn = (uint64_t)MAX(json_get_int(json_object_get(health, "journal"), "lsn", 0), 0);
-	json_decref(health);
-	return rv;
-}
-
 int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	       struct ava_error *err)
 {
@@ -469,6 +467,57 @@ int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	return rv;
 }
 
+/* ---- streams of events */
+
+struct following {
+	struct follow *f;
+	struct follower stream;
+	char path[96];
+	int stop; /* value of a function of `f` that ended the following */
+};
+
+static int following_connect(void *user, struct client **c, struct ava_error *err)
+{
+	struct following *g = user;
+	int rv = api_connect(NULL, c, err);
+
+	if (rv != 0)
+		return rv;
+	client_set_slow(*c, SLOW_MS, slow, NULL);
+	if (g->f->interrupt != NULL)
+		client_set_interrupt(*c, g->f->interrupt);
+	return 0;
+}
+
+static int following_event(const struct sse_event *e, void *user)
+{
+	struct following *g = user;
+	int rv = g->f->on_event(e, g->f->user);
+
+	g->stop = MAX(rv, 0);
+	return rv;
+}
+
+/* Take what came, call what is due, then wait. 0, or a code. */
+static int following_step(struct following *g, struct ava_error *err)
+{
+	struct follow *f = g->f;
+	bool join = g->stream.c == NULL;
+	int rv = follow_look(&g->stream, err);
+	int64_t until = f->until_ms;
+
+	if (rv < 0 || g->stop != 0 || g->stream.ended)
+		return MIN(rv, 0);
+	if (f->look != NULL && (join || (f->tick_ms > 0 && clock_mono_ms() >= f->tick_ms))) {
+		rv = f->look(f, f->user, err);
+		g->stop = MAX(rv, 0);
+		return MIN(rv, 0);
+	}
+	if (f->tick_ms > 0 && (until <= 0 || f->tick_ms < until))
+		until = f->tick_ms;
+	return rv > 0 ? 0 : MIN(follow_wait(&g->stream, until > 0 ? until : -1, err), 0);
+}
+
 /* The daemon went away, or does not answer: its successor may. */
 static bool api_may_come_back(int code)
 {
@@ -476,100 +525,35 @@ static bool api_may_come_back(int code)
 	       code == AVA_ETIMEOUT;
 }
 
-int api_until(struct client **c, int (*step)(struct client *c, void *user, struct ava_error *err),
-	      void *user, int64_t end_ms, struct ava_error *err)
-{
-	int64_t give_up = clock_mono_ms() + GIVE_UP_MS;
-
-	for (;;) {
-		int rv = *c != NULL ? 0 : api_open(API_START, c, err);
-
-		if (rv == 0) {
-			rv = step(*c, user, err);
-			give_up = clock_mono_ms() + GIVE_UP_MS;
-		}
-		if (rv == 0)
-			continue;
-		if (rv == 1)
-			return 0;
-		if (!api_may_come_back(rv))
-			return rv;
-		client_close(*c); /* the next round asks the daemon's successor */
-		*c = NULL;
-		if (end_ms >= 0 && clock_mono_ms() >= end_ms)
-			return 0;
-		if (clock_mono_ms() >= give_up)
-			return rv;
-		pause_ms(PAUSE_MS);
-	}
-}
-
-/* ---- streams of events */
-
-struct following {
-	struct follow *f;
-	char path[64], last_id[24];
-	int stopped; /* value of on_event that ended the stream */
-};
-
-static int on_sse(const struct sse_event *e, void *user)
-{
-	struct following *g = user;
-	int rv = g->f->on_event(e, g->f->user);
-
-	if (rv == 0 && e->id[0] != '\0')
-		snprintf(g->last_id, sizeof(g->last_id), "%s", e->id);
-	return rv;
-}
-
-static int follow_step(struct client *c, void *user, struct ava_error *err)
-{
-	struct following *g = user;
-	struct follow *f = g->f;
-	int rv;
-
-	client_set_quiet(c, QUIET_MS);
-	client_set_deadline(c, f->on_tick != NULL ? f->tick_ms : -1);
-	client_set_interrupt(c, f->interrupt);
-	rv = client_stream(c, g->path, g->last_id, on_sse, g, err);
-	client_set_deadline(c, -1);
-	client_set_interrupt(c, NULL);
-	g->stopped = MAX(rv, 0);
-	if (rv >= 0) /* the daemon ends the stream behind the run's last event */
-		return 1;
-	if (rv == AVA_ECANCELED && f->on_interrupt != NULL) {
-		*f->interrupt = 0;
-		return f->on_interrupt(c, f->user, err);
-	}
-	if (rv == AVA_ECANCELED || f->on_tick == NULL || clock_mono_ms() < f->tick_ms)
-		return rv;
-	f->on_tick(&f->tick_ms, f->user);
-	return api_may_come_back(rv) && rv != AVA_ETIMEOUT ? rv : 0;
-}
-
-int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err)
+int api_follow(struct follow *f, struct ava_error *err)
 {
 	struct following g = {.f = f};
+	int64_t give_up = clock_mono_ms() + GIVE_UP_MS;
 	int rv;
 
-	snprintf(g.path, sizeof(g.path), PREFIX "/runs/%s/events%s", run,
-		 f->items ? "?items=only" : "");
-	rv = api_until(c, follow_step, &g, -1, err);
-	return rv == 0 ? g.stopped : rv;
-}
-
-int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
-	     int (*is_news)(const struct sse_event *e, void *user), void *user,
-	     struct ava_error *err)
-{
-	char path[64];
-	int rv;
-
-	snprintf(path, sizeof(path), PREFIX "/events?items=only&after=%" PRIu64, lsn);
-	client_set_deadline(c, until_ms);
-	rv = client_stream(c, path, NULL, is_news, user, err);
-	client_set_deadline(c, -1);
-	return rv == 1 || rv == AVA_ETIMEOUT || rv == AVA_ECANCELED ? 0 : rv;
+	snprintf(g.path, sizeof(g.path), PREFIX "%s%.64s/events%s", f->run != NULL ? "/runs/" : "",
+		 f->run != NULL ? f->run : "", f->items ? "?items=only" : "");
+	g.stream = (struct follower){.path = g.path,
+				     .connect = following_connect,
+				     .on_event = following_event,
+				     .user = &g};
+	do {
+		rv = following_step(&g, err);
+		if (rv == AVA_ECANCELED && f->on_interrupt != NULL) {
+			*f->interrupt = 0;
+			rv = f->on_interrupt(f->user, err);
+		}
+		if (rv == 0) {
+			give_up = clock_mono_ms() + GIVE_UP_MS;
+		} else if (api_may_come_back(rv) && clock_mono_ms() < give_up) {
+			follow_close(&g.stream);
+			pause_ms(PAUSE_MS);
+			rv = 0;
+		}
+	} while (rv == 0 && g.stop == 0 && !g.stream.ended &&
+		 (f->until_ms <= 0 || clock_mono_ms() < f->until_ms));
+	follow_close(&g.stream);
+	return rv == 0 ? g.stop : rv;
 }
 
 /* ---- avad for an answer */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "client/client.h"
+#include "client/follow.h"
 
 struct ava_error;
 struct jw;
@@ -65,44 +65,34 @@ int api_steer(struct client **c, const char *run, const char *call, const char *
 /* "0.2.0" against "0.10.0": below, equal, above zero. */
 int api_compare_versions(const char *a, const char *b);
 
-/* The newest lsn: what happens from now on is behind it. */
-int api_lsn(struct client *c, uint64_t *lsn, struct ava_error *err);
-
 /* Result of an ended run: *result is set. NULL and 0 when it still runs after
  * `wait_s` seconds (at most 3600; 0: do not wait). */
 int api_result(struct client *c, const char *run, int wait_s, json_t **result,
 	       struct ava_error *err);
 
 struct follow {
-	bool items; /* Items (doc/ITEMS.md) in place of events */
+	const char *run; /* NULL: of all, from now on */
+	bool items;      /* Items (doc/ITEMS.md) in place of events */
 	/* *Borrowed during the call.* Positive stops; negative: it has not been taken, the
 	 * stream is opened anew before it. */
 	int (*on_event)(const struct sse_event *e, void *user);
-	/* Called when clock_mono_ms() has passed *tick_ms; sets it anew. NULL: never. */
-	void (*on_tick)(int64_t *tick_ms, void *user);
+	/* Called behind each new connection, and when clock_mono_ms() has passed f->tick_ms (0:
+	 * never), which it sets anew. Positive stops; a code as of the stream. NULL: none. */
+	int (*look)(struct follow *f, void *user, struct ava_error *err);
 	int64_t tick_ms;
-	/* A signal handler set *interrupt: ask for what should happen over `c`. Non-zero
-	 * ends the following with that code. NULL: AVA_ECANCELED ends it. */
-	int (*on_interrupt)(struct client *c, void *user, struct ava_error *err);
+	int64_t until_ms; /* clock_mono_ms; 0: never */
+	/* A signal handler set *interrupt: ask for what should happen. Non-zero ends the
+	 * following with that code. NULL: AVA_ECANCELED ends it. */
+	int (*on_interrupt)(void *user, struct ava_error *err);
 	volatile sig_atomic_t *interrupt; /* NULL: none */
 	void *user;
 };
-/* The events or Items of a run through restarts of the daemon and lost connections, each once, in
- * order: until the run has ended (0), on_event says stop (its value), or it cannot go on (a
- * code). *c may be replaced. */
-int api_follow(struct client **c, const char *run, struct follow *f, struct ava_error *err);
-
-/* Wait for an Item behind `lsn` for which `is_news` says 1, for `until_ms` (clock_mono_ms), or an
- * interrupt: 0. Else a code. */
-int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
-	     int (*is_news)(const struct sse_event *e, void *user), void *user,
-	     struct ava_error *err);
-
-/* Ask again and again, over a new connection when the daemon went away, until `step` says
- * 1 (0), it is `end_ms` (clock_mono_ms; -1: never) without a daemon (0), or it cannot go
- * on, which is a minute after a daemon was there. *c may be replaced. */
-int api_until(struct client **c, int (*step)(struct client *c, void *user, struct ava_error *err),
-	      void *user, int64_t end_ms, struct ava_error *err);
+/* Events or Items through restarts of the daemon and lost connections, each once, in order, over a
+ * connection of its own: until the run has ended or it is f->until_ms (0), a function says stop
+ * (its value), or it cannot go on (a code), which is a minute after a daemon was there. */
+int api_follow(struct follow *f, struct ava_error *err);
+/* Connect to the daemon, which is started when none answers, without a note. `user` is ignored. */
+int api_connect(void *user, struct client **c, struct ava_error *err);
 
 /* avad's output for these arguments (NULL-terminated), JSON; a new reference. AVA_EIO with avad's
  * own sentence when it fails, AVA_EBUSY when another program has the root. */

@@ -505,8 +505,6 @@ static int reject_run(int argc, char **argv)
 struct wait {
 	const char *steer_id;
 	char outcome[24];
-	int64_t end_ms;
-	bool late;
 };
 
 static int act_on_event(const struct sse_event *e, void *user)
@@ -524,31 +522,6 @@ static int act_on_event(const struct sse_event *e, void *user)
 		snprintf(w->outcome, sizeof(w->outcome), "%s", json_str(content, "outcome"));
 	json_decref(event);
 	return w->outcome[0] != '\0';
-}
-
-static volatile sig_atomic_t stopped;
-
-/* The deadline passed without an event: the next call ends at once. */
-static void act_on_tick(int64_t *tick_ms, void *user)
-{
-	((struct wait *)user)->late = true;
-	*tick_ms = INT64_MAX;
-	stopped = 1;
-}
-
-/* Wait for the event with the message's outcome. 0, or a code. */
-static int wait_for(struct wait *w, struct client **c, const char *run, struct ava_error *err)
-{
-	struct follow f = {.on_event = act_on_event, .user = w};
-	int rv;
-
-	if (w->end_ms >= 0) {
-		f.on_tick = act_on_tick;
-		f.tick_ms = w->end_ms;
-		f.interrupt = &stopped;
-	}
-	rv = api_follow(c, run, &f, err);
-	return w->late ? 0 : MIN(rv, 0);
 }
 
 static int act_tell(const char *run, json_t *reply, const char *outcome)
@@ -570,11 +543,12 @@ static int act_tell(const char *run, json_t *reply, const char *outcome)
 
 static int act_steer(struct client **c, const char *run, const char *text)
 {
-	struct wait w = {.end_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : -1};
+	struct wait w = {0};
+	struct follow f = {.run = run, .on_event = act_on_event, .user = &w};
 	struct ava_error err = {0};
 	json_t *reply = NULL, *status = NULL;
 	int rv = api_steer(c, run, o.call, text, &reply, &err), code;
-	bool queued, parked;
+	bool queued, parked, late;
 
 	if (rv != 0)
 		return cli_fail(&err);
@@ -584,11 +558,13 @@ static int act_steer(struct client **c, const char *run, const char *text)
 	parked = queued && api_get(*c, &status, NULL, "/runs/%s", run) == 0 &&
 		 strcmp(json_str(status, "status"), "parked") == 0;
 	json_decref(status);
-	if (queued && !o.no_wait && !parked)
-		rv = wait_for(&w, c, run, &err);
+	f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
+	if (queued && !o.no_wait && !parked) /* the event with the message's outcome */
+		rv = api_follow(&f, &err);
+	late = f.until_ms > 0 && clock_mono_ms() >= f.until_ms;
 	if (rv < 0)
 		code = cli_fail(&err);
-	else if (w.late && w.outcome[0] == '\0')
+	else if (late && w.outcome[0] == '\0')
 		code = cli_error(CLI_WAITED,
 				 "%s has not read it yet; it will, unless it ends before", run);
 	else

@@ -311,7 +311,7 @@ static int list_on_event(const struct sse_event *e, void *user)
 static int events_run(int argc, char **argv)
 {
 	struct logtext text = {0};
-	struct follow f = {.on_event = list_on_event, .user = &text};
+	struct follow f = {.run = argv[0], .on_event = list_on_event, .user = &text};
 	struct ava_error err;
 	struct client *c = NULL;
 	int rv;
@@ -320,7 +320,7 @@ static int events_run(int argc, char **argv)
 		return from_file(argv[0]);
 	rv = api_open(API_START, &c, &err);
 	if (rv == 0)
-		rv = api_follow(&c, argv[0], &f, &err);
+		rv = api_follow(&f, &err);
 	client_close(c);
 	return rv < 0 ? cli_fail(&err) : CLI_DONE;
 }
@@ -366,10 +366,10 @@ static int list_result_run(int argc, char **argv)
 /* ---- wait */
 
 struct list_waiting {
+	struct client *c;
+	struct follow f;
 	char **ids; /* runs not told yet; pointers of argv */
 	int n, code;
-	int64_t end_ms; /* monotonic; -1: never */
-	bool last;      /* time is over: one more look */
 };
 
 static int worse(int a, int b)
@@ -403,11 +403,10 @@ static void list_print_end(struct client *c, const char *id, const json_t *resul
 }
 
 /* 1: the run was told, as ended or with its own error. */
-static int list_look_at(struct list_waiting *w, struct client *c, const char *id,
-			struct ava_error *err)
+static int list_look_at(struct list_waiting *w, const char *id, struct ava_error *err)
 {
 	json_t *result = NULL;
-	int rv = api_result(c, id, 0, &result, err);
+	int rv = api_result(w->c, id, 0, &result, err);
 
 	if (rv == AVA_ENOENT) {
 		w->code = worse(w->code, cli_fail(err));
@@ -416,45 +415,41 @@ static int list_look_at(struct list_waiting *w, struct client *c, const char *id
 	if (rv != 0 || result == NULL)
 		return rv;
 	w->code = worse(w->code, cli_exit_of_status(json_str(result, "status")));
-	list_print_end(c, id, result);
+	list_print_end(w->c, id, result);
 	json_decref(result);
 	return 1;
 }
 
-static int list_is_end(const struct sse_event *e, void *user)
+/* The end of one of the runs: they are looked at now. */
+static int list_on_item(const struct sse_event *e, void *user)
 {
 	struct list_waiting *w = user;
 	json_t *item = strcmp(e->event, "item") == 0 ? json_parse(e->data, e->len, NULL) : NULL;
 	enum item_kind kind = item_kind_of(json_str(item, "kind"));
-	int found = 0;
 
 	for (int i = 0; i < w->n && (kind == ITEM_result || kind == ITEM_failed); i++)
-		found |= strcmp(json_str(item, "run"), w->ids[i]) == 0;
+		if (strcmp(json_str(item, "run"), w->ids[i]) == 0)
+			w->f.tick_ms = clock_mono_ms();
 	json_decref(item);
-	return found;
+	return 0;
 }
 
-/* Look at all runs left, then wait until one has ended, or time is over. 1: the wait is over. */
-static int wait_step(struct client *c, void *user, struct ava_error *err)
+/* Look at all runs left. 1: there is none. */
+static int list_look(struct follow *f, void *user, struct ava_error *err)
 {
 	struct list_waiting *w = user;
-	int64_t until = clock_mono_ms() + LOOK_MS;
-	uint64_t lsn;
-	int rv = api_lsn(c, &lsn, err), kept = 0;
+	int rv = 0, kept = 0;
 
 	for (int i = 0; i < w->n; i++) {
 		if (rv == 0)
-			rv = list_look_at(w, c, w->ids[i], err);
+			rv = list_look_at(w, w->ids[i], err);
 		if (rv != 1)
 			w->ids[kept++] = w->ids[i];
 		rv = MIN(rv, 0);
 	}
 	w->n = kept;
-	if (rv != 0 || w->n == 0 || w->last)
-		return rv != 0 ? rv : 1;
-	rv = api_news(c, lsn, w->end_ms >= 0 ? MIN(until, w->end_ms) : until, list_is_end, w, err);
-	w->last = w->end_ms >= 0 && clock_mono_ms() >= w->end_ms; /* runs may just have ended */
-	return rv;
+	f->tick_ms = clock_mono_ms() + LOOK_MS;
+	return rv != 0 ? rv : w->n == 0;
 }
 
 /* An id twice is told once. */
@@ -475,23 +470,23 @@ static int distinct(char **ids, int n)
 
 static int wait_run(int argc, char **argv)
 {
-	struct list_waiting w = {
-		.ids = argv,
-		.end_ms = o.timeout_ms == 0 ? -1 : clock_mono_ms() + o.timeout_ms,
-	};
-	struct client *c = NULL;
+	struct list_waiting w = {.ids = argv, .n = distinct(argv, argc)};
 	struct ava_error err;
 	int rv;
 
-	w.n = distinct(argv, argc);
-	rv = api_open(API_START, &c, &err);
+	w.f = (struct follow){
+		.items = true, .on_event = list_on_item, .look = list_look, .user = &w};
+	w.f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
+	rv = api_open(API_START, &w.c, &err);
 	if (rv == 0)
-		rv = api_until(&c, wait_step, &w, w.end_ms, &err);
+		rv = MIN(api_follow(&w.f, &err), 0);
+	if (rv == 0 && w.n > 0) /* time is over: runs may just have ended */
+		(void)list_look(&w.f, &w, &err);
 	if (rv != 0)
 		w.code = cli_fail(&err);
 	for (int i = 0; rv == 0 && i < w.n; i++)
 		w.code = cli_error(CLI_WAITED, "%s has not ended yet; it goes on", w.ids[i]);
-	client_close(c);
+	client_close(w.c);
 	return w.code;
 }
 

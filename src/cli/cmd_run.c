@@ -32,7 +32,7 @@
 #define ASK_TIMES   3    /* answers in a row that are not understood */
 #define QUOTE_TIMES 20   /* most quotes of one task */
 #define LIVE_MS     1000 /* pause before the status line is written anew */
-#define GROUP_WAIT  2    /* s; pause between two looks at all runs */
+#define GROUP_MS    2000 /* longest pause between two looks at all runs */
 #define RESULT_WAIT 10   /* s; longest wait for a result, which is there when the last event is */
 
 static struct {
@@ -102,12 +102,12 @@ struct run_job {
 	FILE *talk;  /* stream for what a person reads meanwhile */
 	int answers; /* descriptor of a person's answers; -1: none */
 	char proposal[32], run[32], trace[64], role[48];
-	char group[32];  /* id of the group; "": one run alone */
-	json_t *results; /* the group's results, by run id; owned */
-	json_t *ended;   /* answer about the group when all runs have ended; owned */
-	bool all_three;  /* the quote asks for a yes that --yes does not give */
-	char small[400]; /* why the model's window is too small; "": large enough */
-	bool cancelled;
+	char group[32];        /* id of the group; "": one run alone */
+	struct follow *follow; /* of the group */
+	json_t *results;       /* the group's results, by run id; owned */
+	json_t *ended;         /* answer about the group when all runs have ended; owned */
+	bool all_three;        /* the quote asks for a yes that --yes does not give */
+	char small[400];       /* why the model's window is too small; "": large enough */
 	struct progress progress;
 };
 
@@ -322,27 +322,32 @@ static void show_now(struct run_job *j)
 	json_decref(status);
 }
 
-static void run_on_tick(int64_t *tick_ms, void *user)
+static int run_look(struct follow *f, void *user, struct ava_error *err)
 {
 	struct run_job *j = user;
 
+	if (clock_mono_ms() < f->tick_ms)
+		return 0; /* a new connection */
 	show_now(j);
-	*tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_NEXT_MS);
+	f->tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_NEXT_MS);
+	return 0;
 }
 
-static int on_interrupt(struct client *c, void *user, struct ava_error *err)
+/* Cancel the run, or what of the group has begun and what would begin. */
+static int on_interrupt(void *user, struct ava_error *err)
 {
 	struct run_job *j = user;
-	char path[64];
-	json_t *status = NULL;
+	const char *id = j->group[0] ? j->group : j->run;
+	char body[64];
+	json_t *answer = NULL;
 	int rv;
 
-	progress_clear(&j->progress);
-	term_line(j->talk, "\n" WORDS_CANCELLING(j->run));
-	snprintf(path, sizeof(path), "/runs/%s/cancel", j->run);
-	rv = api_call(c, path, "{}", &status, NULL, err);
-	json_decref(status);
-	j->cancelled = true;
+	if (!j->group[0])
+		progress_clear(&j->progress);
+	term_line(j->talk, "\n" WORDS_CANCELLING(id));
+	snprintf(body, sizeof(body), "{\"ids\":[\"%s\"]}", id);
+	rv = api_call(j->c, "/runs/cancel", body, &answer, NULL, err);
+	json_decref(answer);
 	/* A daemon that is gone cancelled nothing: following the run then says so. */
 	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN ? 0 : rv;
 }
@@ -350,15 +355,16 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 static int run_follow(struct run_job *j, json_t **result, struct ava_error *err)
 {
 	struct follow f = {
+		.run = j->run,
 		.items = true,
 		.on_event = run_on_event,
-		.on_tick = run_on_tick,
+		.look = run_look,
 		.tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_FIRST_MS),
 		.on_interrupt = on_interrupt,
 		.interrupt = &interrupt_flag,
 		.user = j,
 	};
-	int rv = api_follow(&j->c, j->run, &f, err);
+	int rv = api_follow(&f, err);
 
 	progress_clear(&j->progress);
 	if (rv == 0)
@@ -369,12 +375,12 @@ static int run_follow(struct run_job *j, json_t **result, struct ava_error *err)
 }
 
 /* Tell a run's end, with the limits in its status if that can be had. */
-static void tell_end(struct run_job *j, struct client *c, const char *role, const json_t *result)
+static void tell_end(struct run_job *j, const char *role, const json_t *result)
 {
 	json_t *run = NULL;
 
 	if (cli_exit_of_status(json_str(result, "status")) != CLI_LIMIT ||
-	    api_get(c, &run, NULL, "/runs/%s", json_str(result, "subagent_id")) != 0)
+	    api_get(j->c, &run, NULL, "/runs/%s", json_str(result, "subagent_id")) != 0)
 		run = NULL;
 	progress_end(j->talk, format_role(role).text, result, run);
 	json_decref(run);
@@ -411,18 +417,16 @@ static int run_failed(const struct run_job *j, const struct ava_error *err)
 	return cli_fail(err);
 }
 
-/* ---- a group: its runs are looked at together, and the first one that is at work is waited
- * for, so that nothing is asked for in vain. Any of them may fail: the others go on, and what
- * each came to stands in the end. */
+/* ---- a group: its runs are looked at together, at each end of a run and every two seconds, since
+ * the group ends behind its last run. Any of them may fail: the others go on, and what each came to
+ * stands in the end. */
 
-/* The ends that are new, told; *live is one that has none yet, or NULL. */
-static int group_look(struct run_job *j, struct client *c, const json_t *group, const char **live,
-		      struct ava_error *err)
+/* Tell the ends that are new; *live: a run has none yet. */
+static int group_look(struct run_job *j, const json_t *group, bool *live, struct ava_error *err)
 {
 	const json_t *run;
 	size_t i;
 
-	*live = NULL;
 	json_array_foreach(json_object_get(group, "runs"), i, run)
 	{
 		const char *id = json_str(run, "subagent_id");
@@ -431,64 +435,49 @@ static int group_look(struct run_job *j, struct client *c, const json_t *group, 
 
 		if (json_object_get(j->results, id) != NULL)
 			continue;
-		rv = api_result(c, id, 0, &result, err);
+		rv = api_result(j->c, id, 0, &result, err);
 		if (rv != 0)
 			return rv;
-		if (result == NULL) {
-			*live = *live != NULL ? *live : id;
+		*live |= result == NULL;
+		if (result == NULL)
 			continue;
-		}
 		json_object_set_new(j->results, id, result);
 		term_print(j->talk, "%s ", id);
-		tell_end(j, c, json_str(run, "role"), result);
+		tell_end(j, json_str(run, "role"), result);
 	}
 	return 0;
 }
 
-static int group_cancel(struct run_job *j, struct client *c, const json_t *group,
-			struct ava_error *err)
-{
-	json_t *answer = NULL, *ids = json_array(), *run;
-	char *body;
-	size_t i;
-	int rv;
-
-	term_line(j->talk, "\n" WORDS_CANCELLING(j->group));
-	json_array_foreach(json_object_get(group, "runs"), i, run)
-		json_array_append(ids, json_object_get(run, "subagent_id"));
-	json_array_append_new(ids, json_string(j->group)); /* covers runs begun meanwhile, too */
-	run = json_pack("{s:o}", "ids", ids);
-	body = json_dumps(run, JSON_COMPACT);
-	rv = body != NULL ? api_call(c, "/runs/cancel", body, &answer, NULL, err)
-			  : err_set(err, AVA_ENOMEM, "no memory");
-	json_decref(run);
-	json_decref(answer);
-	free(body);
-	j->cancelled = true;
-	return rv;
-}
-
-/* Look at the group once, then wait for the next end. 1: all runs have ended. */
-static int group_step(struct client *c, void *user, struct ava_error *err)
+/* Look at the group. 1: all runs have ended. */
+static int group_step(struct follow *f, void *user, struct ava_error *err)
 {
 	struct run_job *j = user;
-	json_t *group = NULL, *result = NULL;
-	const char *live;
-	int rv = api_get(c, &group, err, "/groups/%s", j->group);
+	json_t *group = NULL;
+	bool live = false;
+	int rv = api_get(j->c, &group, err, "/groups/%s", j->group);
 
+	f->tick_ms = clock_mono_ms() + GROUP_MS;
 	if (rv == 0)
-		rv = group_look(j, c, group, &live, err);
-	if (rv == 0 && live == NULL && strcmp(json_str(group, "status"), "ended") == 0) {
+		rv = group_look(j, group, &live, err);
+	if (rv == 0 && !live && strcmp(json_str(group, "status"), "ended") == 0) {
 		j->ended = group;
 		return 1;
 	}
-	if (rv == 0 && interrupt_flag && !j->cancelled)
-		rv = group_cancel(j, c, group, err);
-	if (rv == 0 && live != NULL)
-		rv = api_result(c, live, GROUP_WAIT, &result, err);
-	json_decref(result); /* the next look tells this result */
 	json_decref(group);
 	return rv;
+}
+
+/* The end of any run: the group is looked at now. */
+static int group_on_item(const struct sse_event *e, void *user)
+{
+	struct run_job *j = user;
+	json_t *item = strcmp(e->event, "item") == 0 ? json_parse(e->data, e->len, NULL) : NULL;
+	enum item_kind kind = item_kind_of(json_str(item, "kind"));
+
+	if (kind == ITEM_result || kind == ITEM_failed)
+		j->follow->tick_ms = clock_mono_ms();
+	json_decref(item);
+	return 0;
 }
 
 /* The group's results for a person. */
@@ -530,6 +519,12 @@ static int group_exit(const json_t *group)
 
 static int run_group(struct run_job *j)
 {
+	struct follow f = {.items = true,
+			   .on_event = group_on_item,
+			   .look = group_step,
+			   .on_interrupt = on_interrupt,
+			   .interrupt = &interrupt_flag,
+			   .user = j};
 	struct ava_error err = {0};
 	json_t *run;
 	size_t i;
@@ -538,17 +533,16 @@ static int run_group(struct run_job *j)
 	if (o.background)
 		return leave_in_background(j);
 	j->results = json_object();
-	rv = api_until(&j->c, group_step, j, -1, &err);
+	j->follow = &f;
+	rv = api_follow(&f, &err) < 0 ? run_failed(j, &err) : CLI_DONE;
 	json_array_foreach(rv == 0 ? json_object_get(j->ended, "runs") : NULL, i, run)
 		json_object_set(run, "result",
 				json_object_get(j->results, json_str(run, "subagent_id")));
-	if (rv != 0)
-		rv = run_failed(j, &err);
-	else if (o.json)
+	if (rv == CLI_DONE && o.json)
 		show_json(stdout, j->ended);
-	else
+	else if (rv == CLI_DONE)
 		group_show(j->ended);
-	if (rv == 0)
+	if (rv == CLI_DONE)
 		rv = group_exit(j->ended);
 	json_decref(j->results);
 	json_decref(j->ended);
@@ -584,7 +578,7 @@ static int run_job(struct run_job *j, const char *text)
 		return leave_in_background(j);
 	rv = run_follow(j, &result, &err);
 	if (rv == 0) {
-		tell_end(j, j->c, j->role, result);
+		tell_end(j, j->role, result);
 		if (o.json) {
 			show_json(stdout, result);
 		} else {

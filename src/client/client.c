@@ -872,22 +872,6 @@ bool client_stream_done(const struct client *c)
 	return c->reader.state == HTTP_READER_DONE;
 }
 
-int client_stream(struct client *c, const char *path, const char *last_event_id,
-		  int (*on_event)(const struct sse_event *e, void *user), void *user,
-		  struct ava_error *err)
-{
-	bool got = true;
-	int rv = client_stream_open(c, path, last_event_id, on_event, user, err);
-
-	if (rv != 0)
-		return rv;
-	rv = stream_failed(receive(c, &c->reader, false, &got, err), err);
-	if (rv != 0 || !c->reader.keep_alive)
-		client_hang_up(c);
-	stream_fini(c);
-	return rv;
-}
-
 int client_fd(const struct client *c)
 {
 	return c->fd;

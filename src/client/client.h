@@ -52,33 +52,27 @@ struct client_reply {
 void client_reply_fini(struct client_reply *r);
 
 /* One exchange. `path` with its query, escaped (client_escape). `json` NULL:
- * no body. 0 whatever the status is: see client_check. The connection is kept
+ * no body. 0 whatever the status is: see client_call. The connection is kept
  * and made anew when the daemon closed it meanwhile. AVA_EUNKNOWN: the daemon
  * went away after the request was sent, and it may have been carried out
  * (never for GET, which is sent once more). */
 int client_request(struct client *c, const char *method, const char *path, const char *json,
 		   struct client_reply *reply, struct ava_error *err);
 
-/* client_request and client_check; on error the reply is empty. */
+/* The same; a status other than 2xx is the error that the daemon tells, and the reply empty. */
 int client_call(struct client *c, const char *method, const char *path, const char *json,
 		struct client_reply *reply, struct ava_error *err);
 
-/* Read a stream of server-sent events. `last_event_id` NULL or "": from the
- * route's beginning. `on_event` returns non-zero to stop, and the call
- * returns that value if it is positive. 0: the daemon ended the stream.
- * AVA_ECONNECT: it broke; call again with the last id seen. An answer other
- * than 2xx becomes an error as in client_check. */
-int client_stream(struct client *c, const char *path, const char *last_event_id,
-		  int (*on_event)(const struct sse_event *e, void *user), void *user,
-		  struct ava_error *err);
-
-/* The same in steps. Opening waits until a good answer has begun: what happens from
- * now on is in the stream. `user` is *borrowed until the stream ends*: by the next call, or
+/* Open a stream of server-sent events: waits until a good answer has begun; what happens from
+ * now on is in the stream. `last_event_id` NULL or "": from the route's beginning. An answer
+ * other than 2xx becomes an error as in client_call. `on_event` returns non-zero to stop: of the
+ * stream, if it is positive. `user` is *borrowed until the stream ends*: by the next call, or
  * client_close. */
 int client_stream_open(struct client *c, const char *path, const char *last_event_id,
 		       int (*on_event)(const struct sse_event *e, void *user), void *user,
 		       struct ava_error *err);
-/* Without a wait: 1 events were given out, 0 none now, AVA_ECONNECT the connection broke. */
+/* Without a wait: 1 events were given out, 0 none now, AVA_ECONNECT the connection broke, or what
+ * on_event returned. */
 int client_stream_take(struct client *c, struct ava_error *err);
 /* 1: client_stream_take may have something; 0: `timeout_ms` (-1: for ever) have passed. */
 int client_stream_wait(struct client *c, int timeout_ms, struct ava_error *err);

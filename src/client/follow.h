@@ -18,8 +18,7 @@ struct follower {
 	const char *path;
 	/* A connection to the daemon, the follower's from then on. */
 	int (*connect)(void *user, struct client **c, struct ava_error *err);
-	/* Non-zero: this is the last event of the look. Negative: it was not taken and comes again.
-	 */
+	/* Positive: the following is over. Negative: it was not taken and comes again. */
 	int (*on_event)(const struct sse_event *e, void *user);
 	void *user;
 	int64_t open_ms;  /* longest wait for the stream's begin; 0: as long as for any answer */

@@ -24,6 +24,7 @@
 #include "base/util.h"
 #include "client/client.h"
 #include "client/start.h"
+#include "whole_stream.h"
 #include "net/http_server.h"
 #include "os/lock.h"
 #include "os/loop.h"
@@ -468,12 +469,12 @@ TEST_WITH(stream, setup, teardown)
 	struct seen s = {0};
 	struct ava_error err;
 
-	assert_int_equal(client_stream(client, "/stream", NULL, event_cb, &s, &err), 0);
+	assert_int_equal(whole_stream(client, "/stream", NULL, event_cb, &s, &err), 0);
 	assert_string_equal(s.ids, "01234");
 	s = (struct seen){.stop_at = 2};
-	assert_int_equal(client_stream(client, "/stream", "1", event_cb, &s, &err), 77);
+	assert_int_equal(whole_stream(client, "/stream", "1", event_cb, &s, &err), 77);
 	assert_string_equal(s.ids, "23");
-	assert_int_equal(client_stream(client, "/refuse", NULL, event_cb, &s, &err), AVA_EBUDGET);
+	assert_int_equal(whole_stream(client, "/refuse", NULL, event_cb, &s, &err), AVA_EBUDGET);
 	assert_string_equal(err.text, "no money");
 	expect("GET", "/after", NULL, 200, "GET /after");
 }

@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include "client/client.h"
+#include "whole_stream.h"
 
 #define RUNS    "/api/v1/runs"
 #define IDS_MAX 20000
@@ -86,7 +87,7 @@ static int stream(struct client *c, const char *path, const char *last, struct r
 	int rv;
 
 	r->count = 0;
-	rv = client_stream(c, path, last, on_event, r, &err);
+	rv = whole_stream(c, path, last, on_event, r, &err);
 	if (rv < 0 && !(r->may_break && rv == AVA_ECONNECT))
 		fail_msg("%s: %s", path, err.text);
 	return rv;
