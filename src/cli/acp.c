@@ -257,8 +257,8 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 	if (words == NULL) {
 		sayf(s, WORDS_WAITS(t->ask, ""));
 		snprintf(s->shown, sizeof(s->shown), "%s", t->ask);
-	} else if (api_post(&s->a->c, NULL, &err, path, "text", json_string_value(words), "hash",
-			    t->hash, "request_id", request.text, NULL) != 0) {
+	} else if (api_post(NULL, &err, path, "text", json_string_value(words), "hash", t->hash,
+			    "request_id", request.text, NULL) != 0) {
 		sayf(s, "%s", err.text);
 	} else {
 		if (t->ask[0] == 'M') /* no Item closes it */
@@ -601,7 +601,7 @@ json_t *acp_options(struct acp_session *s)
 	const json_t *m;
 	size_t i;
 
-	(void)api_request(&s->a->c, NULL, &all, NULL, "/models?session=%s", s->d.id);
+	(void)api_request(NULL, &all, NULL, "/models?session=%s", s->d.id);
 	json_array_append_new(models, choice(s->d.model, s->d.model));
 	json_array_foreach(json_object_get(all, "models"), i, m)
 	{
@@ -692,8 +692,8 @@ static void acp_look(struct acp_session *s)
 	int rv = dialog_get(&s->d, &now, &err);
 
 	if (rv == 0)
-		(void)api_request(&s->a->c, NULL, &unseen, NULL,
-				  "/sessions/%s/unseen?channel=terminal", s->d.id);
+		(void)api_request(NULL, &unseen, NULL, "/sessions/%s/unseen?channel=terminal",
+				  s->d.id);
 	acp_show(s);
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	idle = !s->d.busy && json_get_int(now, "waiting", 0) == 0 &&
@@ -814,7 +814,7 @@ static void show_agent(struct acp_session *s, const json_t *entry)
 				 json_str(entry, "agentName"));
 		acp_show_item(s, item, ITEM_started);
 		json_decref(item);
-	} else if (api_request(&s->a->c, NULL, &items, NULL, "/items?run=%s&limit=1", run) == 0) {
+	} else if (api_request(NULL, &items, NULL, "/items?run=%s&limit=1", run) == 0) {
 		item = json_array_get(json_object_get(items, "items"), 0);
 		acp_show_item(s, item, item_kind_of(json_str(item, "kind")));
 	}
@@ -857,8 +857,8 @@ static int acp_take_up(struct acp_session *s, bool again, struct ava_error *err)
 	json_t *entry;
 	size_t i;
 	int rv = again ? dialog_past(&s->d, &past, err)
-		       : api_request(&s->a->c, NULL, &past, err,
-				     "/sessions/%s/unseen?channel=terminal", s->d.id);
+		       : api_request(NULL, &past, err, "/sessions/%s/unseen?channel=terminal",
+				     s->d.id);
 
 	json_array_foreach(past, i, entry) show_entry(s, entry);
 	if (s->d.unshown[0])
@@ -887,7 +887,7 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 	s->a = a;
 	s->calls = json_object();
 	s->plan = json_object();
-	dialog_init(&s->d, &a->c, true);
+	dialog_init(&s->d, true);
 	s->d.cwd = strdup(cwd);
 	list_add(&a->sessions, &s->node);
 	a->nsessions++;

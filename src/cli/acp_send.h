@@ -13,15 +13,12 @@
 
 #include "base/list.h"
 
-struct client;
-
 #define ACP_TEXT_MAX    ((size_t)4 << 20) /* bytes of a line of the editor's, and of a text */
 #define ACP_TITLE_CHARS 120
 #define ACP_ASK_CHARS   2000 /* some editors show only a question's title */
 
 /* The editor. */
 struct acp {
-	struct client *c;                     /* for requests; NULL after a lost connection */
 	const volatile sig_atomic_t *stopped; /* a signal has come */
 	bool begun;                           /* `initialize` was answered */
 	bool forms, notices;  /* the editor has forms; shows notices between two turns */

@@ -32,19 +32,20 @@
 #include "codec/json.h"
 #include "journal/read.h"
 
-#define PREFIX      "/api/v1"
-#define INSIST_MAX  5
-#define TEXTS_MAX   ((size_t)16 << 20)
-#define PATHS_MAX   ((size_t)1 << 20)
-#define OPEN_MAX    9     /* tries to open a daemon, within ten seconds */
-#define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
-#define SLOW_MS     2000  /* wait after which a person is told what it is for */
-#define GIVE_UP_MS  60000 /* time after which a daemon counts as gone for good */
-#define QUIET_MS    45000 /* a stream's silence: three heartbeats */
-#define PAUSE_MS    100   /* pause before a daemon that went away is asked again */
-#define UNWELL_MS   4000  /* ms that the answer of a daemon that cannot write may still take */
+#define PREFIX     "/api/v1"
+#define INSIST_MAX 5
+#define TEXTS_MAX  ((size_t)16 << 20)
+#define PATHS_MAX  ((size_t)1 << 20)
+#define OPEN_MAX   9     /* tries to open a daemon, within ten seconds */
+#define SLOW_MS    2000  /* wait after which a person is told what it is for */
+#define GIVE_UP_MS 60000 /* time after which a daemon counts as gone for good */
+#define PAUSE_MS   100   /* pause before a daemon that went away is asked again */
+#define UNWELL_MS  4000  /* ms that the answer of a daemon that cannot write may still take */
 
 extern char **environ;
+
+static struct client *connection;     /* NULL: the next request makes one, */
+static enum api_open how = API_START; /* and as this says */
 
 void pause_ms(long ms)
 {
@@ -63,35 +64,6 @@ int api_compare_versions(const char *a, const char *b)
 		b = *endb == '.' ? endb + 1 : endb;
 	}
 	return 0;
-}
-
-/* The daemon has taken a request and does not answer it. It answers others
- * while it waits for its disk. */
-static int64_t slow(void *user)
-{
-	char root[ROOT_PATH_MAX];
-	struct client *c = NULL;
-	json_t *health = NULL;
-	int64_t more = -1;
-	int rv = settings_data_root(root, sizeof(root), NULL);
-
-	if (rv == 0)
-		rv = client_open(root, false, &c, NULL);
-	if (rv == 0) {
-		client_set_quiet(c, SLOW_MS);
-		rv = api_get(c, &health, NULL, "/health");
-	}
-	if (rv == 0 && json_str(health, "problem")[0] != '\0') {
-		cli_note("waiting for the daemon, which has a problem: %s",
-			 json_str(health, "problem"));
-		more = UNWELL_MS;
-	} else {
-		cli_note("waiting for the daemon, which %s",
-			 rv == 0 ? "is slow to answer" : "answers nothing");
-	}
-	json_decref(health);
-	client_close(c);
-	return more;
 }
 
 static int api_send(struct client *c, const char *path, const char *body, json_t **out, int *status,
@@ -118,6 +90,35 @@ static int api_send(struct client *c, const char *path, const char *body, json_t
 	return *out != NULL ? 0 : err_wrap(err, AVA_EPROTO, "the daemon's answer");
 }
 
+/* The daemon has taken a request and does not answer it. It answers others
+ * while it waits for its disk. */
+static int64_t slow(void *user)
+{
+	char root[ROOT_PATH_MAX];
+	struct client *c = NULL;
+	json_t *health = NULL;
+	int64_t more = -1;
+	int rv = settings_data_root(root, sizeof(root), NULL);
+
+	if (rv == 0)
+		rv = client_open(root, false, &c, NULL);
+	if (rv == 0) {
+		client_set_quiet(c, SLOW_MS);
+		rv = api_send(c, "/health", NULL, &health, NULL, NULL);
+	}
+	if (rv == 0 && json_str(health, "problem")[0] != '\0') {
+		cli_note("waiting for the daemon, which has a problem: %s",
+			 json_str(health, "problem"));
+		more = UNWELL_MS;
+	} else {
+		cli_note("waiting for the daemon, which %s",
+			 rv == 0 ? "is slow to answer" : "answers nothing");
+	}
+	json_decref(health);
+	client_close(c);
+	return more;
+}
+
 /* A POST without an answer may have been carried out: AVA_EUNKNOWN. */
 static int unanswered(const char *body, int rv, struct ava_error *err)
 {
@@ -128,10 +129,18 @@ static int unanswered(const char *body, int rv, struct ava_error *err)
 		       "daemon is well \"ava ps -a\" and \"ava proposals -a\" show it");
 }
 
-int api_call(struct client *c, const char *path, const char *body, json_t **out, int *status,
-	     struct ava_error *err)
+static int api_ready(struct ava_error *err)
 {
-	return unanswered(body, api_send(c, path, body, out, status, err), err);
+	return connection != NULL ? 0 : api_open(how, err);
+}
+
+int api_call(const char *path, const char *body, json_t **out, int *status, struct ava_error *err)
+{
+	int rv = api_ready(err);
+
+	*out = NULL;
+	return rv == 0 ? unanswered(body, api_send(connection, path, body, out, status, err), err)
+		       : rv;
 }
 
 void api_body(struct jw *w, struct buf *body, size_t max)
@@ -174,22 +183,6 @@ static int api_path(struct buf *path, const char *fmt, va_list ap, struct ava_er
 	buf_init(path, PATHS_MAX);
 	rv = buf_vaddf(path, fmt, ap);
 	return rv == 0 ? 0 : err_set(err, rv, "the request is too long");
-}
-
-int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
-{
-	struct buf path;
-	va_list ap;
-	int rv;
-
-	*out = NULL;
-	va_start(ap, path_fmt);
-	rv = api_path(&path, path_fmt, ap, err);
-	va_end(ap);
-	if (rv == 0)
-		rv = api_call(c, path.data, NULL, out, NULL, err);
-	buf_fini(&path);
-	return rv;
 }
 
 /* The first key of ours that the daemon has otherwise, and goes on with; NULL: none. */
@@ -266,7 +259,7 @@ static int api_check_daemon(struct client *c, bool note, bool *take, struct ava_
 	json_t *health, *answer = NULL;
 	const char *version, *key = NULL;
 	bool busy, old;
-	int rv = api_get(c, &health, err, "/health");
+	int rv = api_send(c, "/health", NULL, &health, NULL, err);
 
 	if (rv != 0)
 		return rv;
@@ -294,7 +287,7 @@ static int api_check_daemon(struct client *c, bool note, bool *take, struct ava_
 	json_decref(health);
 	if ((!old || busy) && !*take)
 		return 0;
-	rv = api_call(c, "/shutdown", "{\"when\":\"idle\"}", &answer, NULL, err);
+	rv = api_send(c, "/shutdown", "{\"when\":\"idle\"}", &answer, NULL, err);
 	json_decref(answer);
 	return rv == 0 ? err_set(err, AVA_ECONNECT, "an older daemon does not leave") : rv;
 }
@@ -304,15 +297,7 @@ static void tell_start(void)
 	cli_note("waiting for the daemon to start");
 }
 
-int api_connect(void *user, struct client **c, struct ava_error *err)
-{
-	char root[ROOT_PATH_MAX];
-	int rv = settings_data_root(root, sizeof(root), err);
-
-	return rv == 0 ? client_open(root, true, c, err) : rv;
-}
-
-int api_open(enum api_open how, struct client **c, struct ava_error *err)
+int api_connect(enum api_open as, struct client **c, struct ava_error *err)
 {
 	bool take;
 	static bool taken; /* once: another program may start it with its own keys again */
@@ -322,13 +307,13 @@ int api_open(enum api_open how, struct client **c, struct ava_error *err)
 	*c = NULL;
 	client_tell_start(tell_start);
 	for (int i = 0; rv == 0; i++) {
-		rv = client_open(root, how != API_LOOK, c, err);
-		if (rv != 0)
+		rv = client_open(root, as != API_LOOK, c, err);
+		if (rv != 0 || as == API_SILENT)
 			return rv;
 		client_set_slow(*c, SLOW_MS, slow, NULL);
 		take = !taken;
-		rv = how != API_LOOK ? api_check_daemon(*c, how == API_START, &take, err) : 0;
-		taken |= how != API_LOOK && take;
+		rv = as != API_LOOK ? api_check_daemon(*c, as == API_START, &take, err) : 0;
+		taken |= as != API_LOOK && take;
 		if (rv == 0)
 			return 0;
 		client_close(*c);
@@ -343,36 +328,59 @@ int api_open(enum api_open how, struct client **c, struct ava_error *err)
 	return rv;
 }
 
-int api_insist(struct client **c, const char *path, const char *body, json_t **out,
-	       struct ava_error *err)
+int api_open(enum api_open as, struct ava_error *err)
+{
+	api_close();
+	how = as == API_LOOK ? as : API_BEGIN; /* notes come once */
+	return api_connect(as, &connection, err);
+}
+
+void api_close(void)
+{
+	client_close(connection);
+	connection = NULL;
+}
+
+bool api_is_open(void)
+{
+	return connection != NULL;
+}
+
+void api_deadline(int64_t at_ms)
+{
+	if (connection != NULL)
+		client_set_deadline(connection, at_ms);
+}
+
+static int api_insist(const char *path, const char *body, json_t **out, struct ava_error *err)
 {
 	int rv = AVA_ECONNECT;
 
+	*out = NULL;
 	for (int i = 0; i < INSIST_MAX; i++) {
 		if (i > 0)
 			pause_ms(100L << i);
-		if (*c == NULL && (rv = api_open(API_BEGIN, c, err)) != 0) {
-			if (rv == AVA_ETIMEOUT || rv == AVA_ECANCELED)
-				break; /* a second wait would last as long */
+		rv = api_ready(err);
+		if (rv != 0 && (i == 0 || rv == AVA_ETIMEOUT || rv == AVA_ECANCELED))
+			break; /* a second wait would last as long */
+		if (rv != 0)
 			continue;
-		}
-		rv = api_send(*c, path, body, out, NULL, err);
+		rv = api_send(connection, path, body, out, NULL, err);
 		if (rv != AVA_EUNKNOWN && rv != AVA_ECONNECT && rv != AVA_EPROTO)
 			return unanswered(body, rv, err);
-		client_close(*c);
-		*c = NULL;
+		api_close();
 	}
 	return rv;
 }
 
-void api_tell_lacks(struct client **c, const char *model, bool asked)
+void api_tell_lacks(const char *model, bool asked)
 {
 	struct ava_error err;
 	json_t *health = NULL;
 	const char *lacks;
 
 	if (asked || strcmp(model, "offline") != 0 ||
-	    api_request(c, NULL, &health, &err, "/health") != 0)
+	    api_request(NULL, &health, &err, "/health") != 0)
 		return;
 	lacks = json_str(health, "model_lacks");
 	if (lacks[0] != '\0')
@@ -382,7 +390,6 @@ void api_tell_lacks(struct client **c, const char *model, bool asked)
 
 int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
 {
-	struct client *c = NULL;
 	struct ava_error err;
 	struct buf path;
 	va_list ap;
@@ -393,16 +400,12 @@ int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
 	rv = api_path(&path, path_fmt, ap, &err);
 	va_end(ap);
 	if (rv == 0)
-		rv = api_open(API_START, &c, &err);
-	if (rv == 0)
-		rv = api_call(c, path.data, body, out, NULL, &err);
-	client_close(c);
+		rv = api_call(path.data, body, out, NULL, &err);
 	buf_fini(&path);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
-int api_request(struct client **c, const char *body, json_t **out, struct ava_error *err,
-		const char *path_fmt, ...)
+int api_request(const char *body, json_t **out, struct ava_error *err, const char *path_fmt, ...)
 {
 	struct buf path;
 	va_list ap;
@@ -412,12 +415,12 @@ int api_request(struct client **c, const char *body, json_t **out, struct ava_er
 	rv = api_path(&path, path_fmt, ap, err);
 	va_end(ap);
 	if (rv == 0)
-		rv = api_insist(c, path.data, body, out, err);
+		rv = api_insist(path.data, body, out, err);
 	buf_fini(&path);
 	return rv;
 }
 
-int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)
+int api_post(json_t **out, struct ava_error *err, const char *path, ...)
 {
 	json_t *answer = NULL;
 	struct buf body;
@@ -428,7 +431,7 @@ int api_post(struct client **c, json_t **out, struct ava_error *err, const char 
 	rv = texts(&body, ap, err);
 	va_end(ap);
 	if (rv == 0)
-		rv = api_insist(c, path, body.data, &answer, err);
+		rv = api_insist(path, body.data, &answer, err);
 	buf_fini(&body);
 	if (rv == 0 && out != NULL)
 		*out = answer;
@@ -437,29 +440,29 @@ int api_post(struct client **c, json_t **out, struct ava_error *err, const char 
 	return rv;
 }
 
-int api_steer(struct client **c, const char *run, const char *call, const char *text, json_t **out,
+int api_steer(const char *run, const char *call, const char *text, json_t **out,
 	      struct ava_error *err)
 {
 	struct session_id request = id_session(); /* a repeated request has no second effect */
 	char path[64];
 
 	snprintf(path, sizeof(path), "/runs/%s/steer", run);
-	return api_post(c, out, err, path, "text", text, "request_id", request.text,
+	return api_post(out, err, path, "text", text, "request_id", request.text,
 			call != NULL ? "call_id" : NULL, call, NULL);
 }
 
-int api_result(struct client *c, const char *run, int wait_s, json_t **result,
-	       struct ava_error *err)
+int api_result(const char *run, int wait_s, json_t **result, struct ava_error *err)
 {
 	char path[96];
-	int status, rv;
+	int status, rv = api_ready(err);
 
 	*result = NULL;
+	if (rv != 0)
+		return rv;
 	snprintf(path, sizeof(path), "/runs/%s/result?wait=%d", run, wait_s);
-	client_set_quiet(c, (int64_t)wait_s * 1000 + ANSWER_MORE);
-	client_set_slow(c, SLOW_MS + (int64_t)wait_s * 1000, slow, NULL);
-	rv = api_call(c, path, NULL, result, &status, err);
-	client_set_slow(c, SLOW_MS, slow, NULL);
+	client_set_slow(connection, SLOW_MS + (int64_t)wait_s * 1000, slow, NULL);
+	rv = api_call(path, NULL, result, &status, err);
+	client_set_slow(connection, SLOW_MS, slow, NULL);
 	if (rv == 0 && status == 202) { /* the run goes on, so the answer is its status */
 		json_decref(*result);
 		*result = NULL;
@@ -479,7 +482,7 @@ struct following {
 static int following_connect(void *user, struct client **c, struct ava_error *err)
 {
 	struct following *g = user;
-	int rv = api_connect(NULL, c, err);
+	int rv = api_connect(API_SILENT, c, err);
 
 	if (rv != 0)
 		return rv;

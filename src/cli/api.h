@@ -15,7 +15,6 @@ struct jw;
 
 void pause_ms(long ms);
 
-/* The daemon of this user's data root. */
 enum api_open {
 	API_LOOK, /* never start a daemon */
 	/* Start a daemon when none answers; an older daemon makes room for a new one when it has
@@ -24,8 +23,18 @@ enum api_open {
 	/* As API_START for a request that begins something: an unwell daemon refuses it and says
 	 * why, so that no note is needed. */
 	API_BEGIN,
+	API_SILENT, /* start one when none answers, and leave it at that: no look at it, no note */
 };
-int api_open(enum api_open how, struct client **c, struct ava_error *err);
+/* A connection of one's own to the daemon of this user's data root. */
+int api_connect(enum api_open as, struct client **c, struct ava_error *err);
+
+/* The command's one connection: made here, or by the first request (API_START), made anew when it
+ * breaks, and closed when the command ends. */
+int api_open(enum api_open as, struct ava_error *err);
+void api_close(void);
+bool api_is_open(void);
+/* Requests end with AVA_ETIMEOUT at `at_ms` (clock_mono_ms); -1: when they last too long. */
+void api_deadline(int64_t at_ms);
 
 /* A body (*owned*, buf_fini) of at most `max` bytes whose object is open. */
 void api_body(struct jw *w, struct buf *body, size_t max);
@@ -37,38 +46,30 @@ int api_texts(struct buf *body, struct ava_error *err, ...) __attribute__((senti
  * *status (may be NULL) the HTTP status. 0, or what the daemon answered as an error. When no
  * answer comes soon a note says what the daemon waits for; a POST that gets no answer
  * is AVA_EUNKNOWN. */
-int api_call(struct client *c, const char *path, const char *body, json_t **out, int *status,
-	     struct ava_error *err);
-int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-/* The same over a connection of its own. An exit code; why it failed has been said. */
+int api_call(const char *path, const char *body, json_t **out, int *status, struct ava_error *err);
+/* The same. An exit code; why it failed has been said. */
 int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Note which half of a service's settings is missing when the offline model stands in for it.
  * `model`: the one used; `asked`: the user named it, which explains enough. */
-void api_tell_lacks(struct client **c, const char *model, bool asked);
+void api_tell_lacks(const char *model, bool asked);
 
-/* Repeat a request that is safe to repeat (a GET, a request_id, an answer to a proposal) over a new
- * connection when the outcome is unknown or the daemon went away, five times at most. *c may be
- * replaced; NULL when no daemon came back. */
-int api_insist(struct client **c, const char *path, const char *body, json_t **out,
-	       struct ava_error *err);
-int api_request(struct client **c, const char *body, json_t **out, struct ava_error *err,
-		const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
+/* A request that is safe to repeat (a GET, a request_id, an answer to a proposal): again over a new
+ * connection when the outcome is unknown or the daemon went away, five times at most. */
+int api_request(const char *body, json_t **out, struct ava_error *err, const char *path_fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 /* api_request with a body of texts, as api_texts takes them. *out may be NULL. */
-int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)
-	__attribute__((sentinel));
+int api_post(json_t **out, struct ava_error *err, const char *path, ...) __attribute__((sentinel));
 /* Tell a run a person's words: for its call `call` that waits, or NULL: whatever it is doing. */
-int api_steer(struct client **c, const char *run, const char *call, const char *text, json_t **out,
+int api_steer(const char *run, const char *call, const char *text, json_t **out,
 	      struct ava_error *err);
 /* "0.2.0" against "0.10.0": below, equal, above zero. */
 int api_compare_versions(const char *a, const char *b);
 
 /* Result of an ended run: *result is set. NULL and 0 when it still runs after
- * `wait_s` seconds (at most 3600; 0: do not wait). */
-int api_result(struct client *c, const char *run, int wait_s, json_t **result,
-	       struct ava_error *err);
+ * `wait_s` seconds (at most 30; 0: do not wait). */
+int api_result(const char *run, int wait_s, json_t **result, struct ava_error *err);
 
 struct follow {
 	const char *run; /* NULL: of all, from now on */
@@ -91,9 +92,6 @@ struct follow {
  * connection of its own: until the run has ended or it is f->until_ms (0), a function says stop
  * (its value), or it cannot go on (a code), which is a minute after a daemon was there. */
 int api_follow(struct follow *f, struct ava_error *err);
-/* Connect to the daemon, which is started when none answers, without a note. `user` is ignored. */
-int api_connect(void *user, struct client **c, struct ava_error *err);
-
 /* avad's output for these arguments (NULL-terminated), JSON; a new reference. AVA_EIO with avad's
  * own sentence when it fails, AVA_EBUSY when another program has the root. */
 int helper_ask(const char *const *words, json_t **out, struct ava_error *err);

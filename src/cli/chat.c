@@ -45,7 +45,7 @@ static int find_latest(struct chat *c, char id[64], struct ava_error *err)
 	json_t *all = NULL;
 	const json_t *s;
 	size_t i;
-	int rv = api_request(&c->c, NULL, &all, err, "/sessions?limit=1000");
+	int rv = api_request(NULL, &all, err, "/sessions?limit=1000");
 
 	id[0] = '\0';
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
@@ -69,11 +69,9 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 	int rv;
 
 	*c = (struct chat){0};
-	dialog_init(&c->d, &c->c, false);
+	dialog_init(&c->d, false);
 	speech_init(&c->speech);
 	rv = task_cwd(&c->d.cwd, err);
-	if (rv == 0)
-		rv = api_open(API_START, &c->c, err);
 	if (rv == 0 && session != NULL && strcmp(session, "latest") == 0) {
 		rv = find_latest(c, latest, err);
 		session = latest;
@@ -83,7 +81,7 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 	if (rv == 0 && session != NULL && model != NULL)
 		rv = dialog_model(&c->d, model, err);
 	if (rv == 0)
-		api_tell_lacks(&c->c, c->d.model, model != NULL || session != NULL);
+		api_tell_lacks(c->d.model, model != NULL || session != NULL);
 	return rv;
 }
 
@@ -93,7 +91,6 @@ void chat_close(struct chat *c)
 	dialog_fini(&c->d);
 	dialog_free(c->next);
 	speech_fini(&c->speech);
-	client_close(c->c);
 }
 
 /* ---- saying */
@@ -214,8 +211,7 @@ static int show_unseen(struct chat *c, bool *words, struct ava_error *err)
 	int rv;
 
 	*words = false;
-	rv = api_request(&c->c, NULL, &unseen, err, "/sessions/%s/unseen?channel=terminal",
-			 c->d.id);
+	rv = api_request(NULL, &unseen, err, "/sessions/%s/unseen?channel=terminal", c->d.id);
 	if (rv != 0)
 		return rv;
 	if (json_str(unseen, "summary")[0] != '\0') {
@@ -347,7 +343,7 @@ static bool show_memory(struct chat *c, const json_t *item)
 	const char *key = json_str(detail, "memory");
 	json_t *row = NULL;
 	bool had = key[0] != '\0' && strcmp(json_str(detail, "change"), "removed") != 0 &&
-		   api_request(&c->c, NULL, &row, NULL, "/memories/%s", key) == 0;
+		   api_request(NULL, &row, NULL, "/memories/%s", key) == 0;
 
 	if (had)
 		chat_note("Noted: %s (%s; `ava memory` shows all)", json_str(row, "text"), key);
@@ -526,7 +522,7 @@ static void show_due(struct chat *c)
 		speech_close(&c->speech);
 		status = NULL;
 		if (!c->d.lost) /* the status has the run's activity, which may be no event */
-			(void)api_request(&c->c, NULL, &status, NULL, "/runs/%s", run->id);
+			(void)api_request(NULL, &status, NULL, "/runs/%s", run->id);
 		progress_still_working(&run->shown, status);
 		json_decref(status);
 	}

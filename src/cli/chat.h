@@ -14,13 +14,11 @@
 #include "cli/markdown.h"
 
 struct ava_error;
-struct client;
 
 #define CHAT_ASKS_MAX 256
 #define CHAT_ASK      48
 
 struct chat {
-	struct client *c; /* NULL after a lost connection, until the next request */
 	struct dialog d;
 	struct dialog_news *next; /* taken, not shown yet; owned */
 	struct speech speech;

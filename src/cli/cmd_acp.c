@@ -141,7 +141,7 @@ static json_t *do_list(struct acp_request *q)
 
 	if (json_str(q->params, "cursor")[0] != '\0')
 		return acp_refuse(q, AVA_EINVAL, "no cursor was given: the list is whole");
-	if (api_request(&q->a->c, NULL, &all, q->err, "/sessions?limit=%d", LIST_MAX) != 0)
+	if (api_request(NULL, &all, q->err, "/sessions?limit=%d", LIST_MAX) != 0)
 		return NULL;
 	list = json_array();
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
@@ -481,7 +481,6 @@ static int acp_run(int argc, char **argv)
 	LIST_EACH (&a.sessions, n, tmp)
 		acp_free(LIST_ENTRY(n, struct acp_session, node));
 	buf_fini(&line);
-	client_close(a.c);
 	return CLI_DONE;
 }
 

@@ -178,7 +178,7 @@ static void act_print_question(const json_t *runs, int64_t n)
 }
 
 /* Ask whether to cancel all runs. CLI_DONE: yes, or no question is needed. */
-static int ask_all(struct client *c)
+static int ask_all(void)
 {
 	json_t *health = NULL, *runs = NULL;
 	struct ava_error err;
@@ -187,9 +187,9 @@ static int ask_all(struct client *c)
 
 	if (o.yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 		return CLI_DONE;
-	rv = api_get(c, &health, &err, "/health");
+	rv = api_request(NULL, &health, &err, "/health");
 	if (rv == 0)
-		rv = api_get(c, &runs, &err, "/runs?limit=%d", ASK_SHOWN);
+		rv = api_request(NULL, &runs, &err, "/runs?limit=%d", ASK_SHOWN);
 	n = json_get_int(json_object_get(health, "runs"), "running", 0);
 	if (rv == 0 && n > 0) {
 		act_print_question(json_object_get(runs, "runs"), n);
@@ -211,8 +211,7 @@ static bool is_group(const char *id)
 	       id_is_proposal(proposal);
 }
 
-static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
-		       struct ava_error *err)
+static int cancel_body(struct buf *b, int argc, char **argv, struct ava_error *err)
 {
 	struct jw w;
 	int rv = 0;
@@ -229,7 +228,7 @@ static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
 		/* The group's runs that have begun, and its own id for the next run of a chain,
 		 * which may begin before the others are told; so a chain goes no further. */
 		if (is_group(argv[i]))
-			rv = api_get(c, &group, err, "/groups/%s", argv[i]);
+			rv = api_request(NULL, &group, err, "/groups/%s", argv[i]);
 		json_array_foreach(json_object_get(group, "runs"), k, run)
 			jw_str(&w, NULL, json_str(run, "subagent_id"));
 		jw_str(&w, NULL, argv[i]);
@@ -243,15 +242,15 @@ static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
 	return rv;
 }
 
-static int act_cancel(struct client **c, int argc, char **argv)
+static int act_cancel(int argc, char **argv)
 {
 	struct ava_error err;
 	json_t *reply = NULL;
 	struct buf body;
-	int rv = cancel_body(&body, *c, argc, argv, &err), code;
+	int rv = cancel_body(&body, argc, argv, &err), code;
 
 	if (rv == 0)
-		rv = api_insist(c, "/runs/cancel", body.data, &reply, &err);
+		rv = api_request(body.data, &reply, &err, "/runs/cancel");
 	code = rv == 0 ? print_all(reply) : cli_fail(&err);
 	json_decref(reply);
 	buf_fini(&body);
@@ -260,8 +259,6 @@ static int act_cancel(struct client **c, int argc, char **argv)
 
 static int cancel_run(int argc, char **argv)
 {
-	struct ava_error err;
-	struct client *c;
 	int code;
 
 	if (argc == 1 && strcmp(argv[0], "all") == 0) { /* as in a conversation: short for --all */
@@ -274,13 +271,8 @@ static int cancel_run(int argc, char **argv)
 	for (int i = 0; i < argc; i++)
 		if (!is_group(argv[i]) && cli_check_run_id(argv[i]) != CLI_DONE)
 			return CLI_USAGE;
-	if (api_open(API_START, &c, &err) != 0)
-		return cli_fail(&err);
-	code = o.all ? ask_all(c) : CLI_DONE;
-	if (code == CLI_DONE)
-		code = act_cancel(&c, argc, argv);
-	client_close(c);
-	return code;
+	code = o.all ? ask_all() : CLI_DONE;
+	return code == CLI_DONE ? act_cancel(argc, argv) : code;
 }
 
 /* ---- confirm and reject */
@@ -382,14 +374,11 @@ static int confirm_body(struct buf *body, struct ava_error *err)
 static int act_answer(const char *id, const char *body, json_t **out)
 {
 	struct ava_error err;
-	struct client *c = NULL;
-	int rv;
+	int rv = api_open(API_BEGIN, &err);
 
 	*out = NULL;
-	rv = api_open(API_BEGIN, &c, &err);
 	if (rv == 0)
-		rv = api_request(&c, body, out, &err, "/proposals/%s/confirm", id);
-	client_close(c);
+		rv = api_request(body, out, &err, "/proposals/%s/confirm", id);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
@@ -541,13 +530,13 @@ static int act_tell(const char *run, json_t *reply, const char *outcome)
 	return late ? cli_error(CLI_FAILED, "%s ended before it read that", run) : CLI_DONE;
 }
 
-static int act_steer(struct client **c, const char *run, const char *text)
+static int act_steer(const char *run, const char *text)
 {
 	struct wait w = {0};
 	struct follow f = {.run = run, .on_event = act_on_event, .user = &w};
 	struct ava_error err = {0};
 	json_t *reply = NULL, *status = NULL;
-	int rv = api_steer(c, run, o.call, text, &reply, &err), code;
+	int rv = api_steer(run, o.call, text, &reply, &err), code;
 	bool queued, parked, late;
 
 	if (rv != 0)
@@ -555,7 +544,7 @@ static int act_steer(struct client **c, const char *run, const char *text)
 	w.steer_id = json_str(reply, "steer_id");
 	queued = strcmp(json_str(reply, "outcome"), "queued") == 0;
 	/* Parked until tonight it reads nothing before. */
-	parked = queued && api_get(*c, &status, NULL, "/runs/%s", run) == 0 &&
+	parked = queued && api_request(NULL, &status, NULL, "/runs/%s", run) == 0 &&
 		 strcmp(json_str(status, "status"), "parked") == 0;
 	json_decref(status);
 	f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
@@ -579,16 +568,11 @@ static int act_steer(struct client **c, const char *run, const char *text)
 
 static int steer_run(int argc, char **argv)
 {
-	struct ava_error err;
 	struct buf text;
-	struct client *c = NULL;
 	int code = cli_words(&text, TEXT_MAX - 1, argc - 1, argv + 1);
 
-	if (code == CLI_DONE && api_open(API_START, &c, &err) != 0)
-		code = cli_fail(&err);
-	else if (code == CLI_DONE)
-		code = act_steer(&c, argv[0], text.data);
-	client_close(c);
+	if (code == CLI_DONE)
+		code = act_steer(argv[0], text.data);
 	buf_fini(&text);
 	return code;
 }
@@ -600,16 +584,11 @@ static int act_say_to(const char *id, const char *text)
 {
 	struct session_id request = id_session(); /* asking twice says it once */
 	struct ava_error err;
-	struct client *c = NULL;
 	json_t *a = NULL;
 	char path[96];
-	int rv = api_open(API_START, &c, &err);
 
 	snprintf(path, sizeof(path), "/asks/%.60s", id);
-	if (rv == 0)
-		rv = api_post(&c, &a, &err, path, "text", text, "request_id", request.text, NULL);
-	client_close(c);
-	if (rv != 0)
+	if (api_post(&a, &err, path, "text", text, "request_id", request.text, NULL) != 0)
 		return cli_fail(&err);
 	if (o.json)
 		show_json(stdout, a);

@@ -455,7 +455,7 @@ static int apply_ask(struct apply_state *a, struct ava_error *err)
 }
 
 /* Have the daemon record the changes; the files are written even if that fails. */
-static void apply_note(struct client **c, const struct apply_state *a)
+static void apply_note(const struct apply_state *a)
 {
 	struct ava_error err;
 	json_t *reply = NULL;
@@ -469,16 +469,16 @@ static void apply_note(struct client **c, const struct apply_state *a)
 	jw_int(&w, "already_there", (int64_t)a->there);
 	jw_end(&w);
 	if (buf_check(&body) != 0 ||
-	    api_request(c, body.data, &reply, &err, "/runs/%s/applied", a->run) != 0)
+	    api_request(body.data, &reply, &err, "/runs/%s/applied", a->run) != 0)
 		cli_note("the files are written, but the log does not say so (%s)",
 			 buf_check(&body) != 0 ? "out of memory" : err.text);
 	json_decref(reply);
 	buf_fini(&body);
 }
 
-static int apply_done(struct client **c, const struct apply_state *a)
+static int apply_done(const struct apply_state *a)
 {
-	apply_note(c, a);
+	apply_note(a);
 	if (o.json)
 		apply_print_json(a, a->fit > 0 ? "applied" : "there");
 	else if (a->fit == 0)
@@ -495,10 +495,10 @@ static int apply_done(struct client **c, const struct apply_state *a)
 	return CLI_DONE;
 }
 
-static int apply_apply(struct client **c, struct apply_state *a)
+static int apply_apply(struct apply_state *a)
 {
 	struct ava_error err = {0};
-	int rv = api_get(*c, &a->got, &err, "/runs/%s/patch", a->run);
+	int rv = api_request(NULL, &a->got, &err, "/runs/%s/patch", a->run);
 
 	if (rv == 0)
 		rv = plan(a, &err);
@@ -525,23 +525,18 @@ static int apply_apply(struct client **c, struct apply_state *a)
 		rv = apply_write_all(a, &err);
 	if (rv != 0 && err.code == AVA_EREJECTED && o.json)
 		apply_print_json(a, "rejected");
-	return rv == 0 ? apply_done(c, a) : cli_fail(&err);
+	return rv == 0 ? apply_done(a) : cli_fail(&err);
 }
 
 static int apply_run(int argc, char **argv)
 {
 	struct apply_state a = {.run = argv[0], .fd = -1, .lock = -1, .cwd = ""};
-	struct ava_error err;
-	struct client *c;
 	int code;
 
 	if (o.check && o.yes)
 		return cli_error(CLI_USAGE, "--check writes nothing: leave out --yes");
-	if (api_open(API_START, &c, &err) != 0)
-		return cli_fail(&err);
-	code = apply_apply(&c, &a);
+	code = apply_apply(&a);
 	apply_fini(&a);
-	client_close(c);
 	return code;
 }
 

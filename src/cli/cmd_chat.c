@@ -83,7 +83,7 @@ static void chat_show_one(struct chat *c, const char *id)
 	struct ava_error err = {0};
 	json_t *run = NULL;
 
-	if (api_request(&c->c, NULL, &run, &err, "/runs/%s", id) != 0) {
+	if (api_request(NULL, &run, &err, "/runs/%s", id) != 0) {
 		chat_wrong(&err);
 		return;
 	}
@@ -231,9 +231,8 @@ static void do_model(struct chat *c, const char *rest)
 	json_t *all = NULL;
 	const json_t *m;
 	size_t i;
-	int rv = rest[0] != '\0'
-			 ? dialog_model(&c->d, rest, &err)
-			 : api_request(&c->c, NULL, &all, &err, "/models?session=%s", c->d.id);
+	int rv = rest[0] != '\0' ? dialog_model(&c->d, rest, &err)
+				 : api_request(NULL, &all, &err, "/models?session=%s", c->d.id);
 
 	json_array_foreach(json_object_get(all, "models"), i, m)
 		term_line(stdout, "%s", json_str(m, "id"));
@@ -254,7 +253,7 @@ static void chat_cancel(struct chat *c, const char *id)
 	struct ava_error err = {0};
 	json_t *status = NULL;
 
-	if (api_request(&c->c, "{}", &status, &err, "/runs/%s/cancel", id) != 0) {
+	if (api_request("{}", &status, &err, "/runs/%s/cancel", id) != 0) {
 		chat_wrong(&err);
 		return;
 	}
@@ -306,7 +305,7 @@ static void do_steer(struct chat *c, const char *rest)
 		chat_note("Say what it shall mind: /steer %s TEXT", id);
 		return;
 	}
-	if (api_steer(&c->c, id, NULL, rest, &answer, &err) != 0)
+	if (api_steer(id, NULL, rest, &answer, &err) != 0)
 		chat_wrong(&err);
 	else if (strcmp(json_str(answer, "outcome"), "answered") == 0)
 		term_line(stdout, WORDS_HAS_ANSWER(id));

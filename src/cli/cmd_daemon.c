@@ -36,19 +36,19 @@ static const struct opt daemon_opts[] = {
 };
 
 /* Name the runs at work: "S-7f3a2b (CodeReviewer), Ava". */
-static void stop_tell_work(struct client *c)
+static void stop_tell_work(void)
 {
 	json_t *runs = NULL, *talks = NULL, *one;
 	struct buf names;
 	size_t i;
 
 	buf_init(&names, 512);
-	if (api_get(c, &runs, NULL, "/runs?limit=10") == 0) {
+	if (api_request(NULL, &runs, NULL, "/runs?limit=10") == 0) {
 		json_array_foreach(json_object_get(runs, "runs"), i, one)
 			buf_addf(&names, "%s%s (%s)", names.len > 0 ? ", " : "",
 				 json_str(one, "subagent_id"), json_str(one, "status"));
 	}
-	if (api_get(c, &talks, NULL, "/sessions?limit=100") == 0) {
+	if (api_request(NULL, &talks, NULL, "/sessions?limit=100") == 0) {
 		json_array_foreach(json_object_get(talks, "sessions"), i,
 				   one) if (strcmp(json_str(one, "status"), "busy") == 0)
 			buf_addf(&names, "%sAva (%s)", names.len > 0 ? ", " : "",
@@ -81,30 +81,29 @@ static int stop_wait_gone(const char *root, struct ava_error *err)
 /* *pid 0: none was at work. `mine`: one that somebody else keeps stays. */
 static int stop_daemon(bool mine, int64_t *pid, struct ava_error *err)
 {
-	struct client *c = NULL;
 	json_t *health = NULL, *answer = NULL;
 	char root[ROOT_PATH_MAX];
 	int rv = settings_data_root(root, sizeof(root), err);
 
 	*pid = 0;
 	if (rv == 0)
-		rv = api_open(API_LOOK, &c, err);
+		rv = api_open(API_LOOK, err);
 	if (rv == AVA_ECONNECT || rv == AVA_ENOENT)
 		return 0;
 	if (rv == 0)
-		rv = api_get(c, &health, err, "/health");
+		rv = api_call("/health", NULL, &health, NULL, err);
 	if (rv == 0 && mine && json_get_bool(health, "service", false))
 		rv = err_set(err, AVA_EBUSY,
 			     "the daemon is kept by `ava serve` or by a service: restart it there "
 			     "(`systemctl --user restart ava`), or `ava stop` it");
 	if (rv == 0 && !o.now)
-		stop_tell_work(c);
+		stop_tell_work();
 	if (rv == 0)
-		rv = api_call(c, "/shutdown", o.now ? "{\"when\":\"now\"}" : "{\"when\":\"idle\"}",
+		rv = api_call("/shutdown", o.now ? "{\"when\":\"now\"}" : "{\"when\":\"idle\"}",
 			      &answer, NULL, err);
 	if (rv == 0)
 		*pid = json_get_int(health, "pid", 0);
-	client_close(c);
+	api_close();
 	json_decref(health);
 	json_decref(answer);
 	return rv == 0 ? stop_wait_gone(root, err) : rv;
@@ -128,16 +127,15 @@ static int stop_run(int argc, char **argv)
 
 static int daemon_restart_run(int argc, char **argv)
 {
-	struct client *c = NULL;
 	json_t *health = NULL;
 	struct ava_error err;
 	int64_t before;
 	int rv = stop_daemon(true, &before, &err);
 
 	if (rv == 0)
-		rv = api_open(API_START, &c, &err);
+		rv = api_open(API_START, &err);
 	if (rv == 0)
-		rv = api_get(c, &health, &err, "/health");
+		rv = api_request(NULL, &health, &err, "/health");
 	if (rv == 0 && o.json)
 		printf("{\"stopped\":%s,\"pid\":%" PRId64 ",\"version\":\"%s\"}\n",
 		       before > 0 ? "true" : "false", json_get_int(health, "pid", 0),
@@ -145,7 +143,6 @@ static int daemon_restart_run(int argc, char **argv)
 	else if (rv == 0)
 		term_print(stdout, "The daemon is process %" PRId64 "; model %s.\n",
 			   json_get_int(health, "pid", 0), json_str(health, "model"));
-	client_close(c);
 	json_decref(health);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }

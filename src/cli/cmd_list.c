@@ -313,15 +313,13 @@ static int events_run(int argc, char **argv)
 	struct logtext text = {0};
 	struct follow f = {.run = argv[0], .on_event = list_on_event, .user = &text};
 	struct ava_error err;
-	struct client *c = NULL;
 	int rv;
 
 	if (!o.follow)
 		return from_file(argv[0]);
-	rv = api_open(API_START, &c, &err);
+	rv = api_open(API_START, &err);
 	if (rv == 0)
 		rv = api_follow(&f, &err);
-	client_close(c);
 	return rv < 0 ? cli_fail(&err) : CLI_DONE;
 }
 
@@ -331,17 +329,13 @@ static int list_result_run(int argc, char **argv)
 {
 	const char *id = argv[0], *status;
 	struct ava_error err;
-	struct client *c = NULL;
 	json_t *result = NULL, *run = NULL;
 	struct words_end end;
 	int rv, code;
 
-	rv = api_open(API_START, &c, &err);
-	if (rv == 0)
-		rv = api_result(c, id, 0, &result, &err);
-	if (result != NULL && api_get(c, &run, NULL, "/runs/%s", id) != 0)
+	rv = api_result(id, 0, &result, &err);
+	if (result != NULL && api_request(NULL, &run, NULL, "/runs/%s", id) != 0)
 		run = NULL; /* without the run's status the text tells less */
-	client_close(c);
 	if (rv != 0)
 		return cli_fail(&err);
 	if (result == NULL)
@@ -366,7 +360,6 @@ static int list_result_run(int argc, char **argv)
 /* ---- wait */
 
 struct list_waiting {
-	struct client *c;
 	struct follow f;
 	char **ids; /* runs not told yet; pointers of argv */
 	int n, code;
@@ -384,7 +377,7 @@ static int worse(int a, int b)
 	return ia >= ib ? a : b;
 }
 
-static void list_print_end(struct client *c, const char *id, const json_t *result)
+static void list_print_end(const char *id, const json_t *result)
 {
 	json_t *status = NULL;
 
@@ -394,7 +387,7 @@ static void list_print_end(struct client *c, const char *id, const json_t *resul
 		return;
 	}
 	/* The result does not name the role; without it the line still tells. */
-	if (api_get(c, &status, NULL, "/runs/%s", id) != 0)
+	if (api_request(NULL, &status, NULL, "/runs/%s", id) != 0)
 		status = NULL;
 	printf("%s ", id);
 	progress_end(stdout, format_role(status != NULL ? json_str(status, "role") : "run").text,
@@ -406,7 +399,7 @@ static void list_print_end(struct client *c, const char *id, const json_t *resul
 static int list_look_at(struct list_waiting *w, const char *id, struct ava_error *err)
 {
 	json_t *result = NULL;
-	int rv = api_result(w->c, id, 0, &result, err);
+	int rv = api_result(id, 0, &result, err);
 
 	if (rv == AVA_ENOENT) {
 		w->code = worse(w->code, cli_fail(err));
@@ -415,7 +408,7 @@ static int list_look_at(struct list_waiting *w, const char *id, struct ava_error
 	if (rv != 0 || result == NULL)
 		return rv;
 	w->code = worse(w->code, cli_exit_of_status(json_str(result, "status")));
-	list_print_end(w->c, id, result);
+	list_print_end(id, result);
 	json_decref(result);
 	return 1;
 }
@@ -477,7 +470,7 @@ static int wait_run(int argc, char **argv)
 	w.f = (struct follow){
 		.items = true, .on_event = list_on_item, .look = list_look, .user = &w};
 	w.f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
-	rv = api_open(API_START, &w.c, &err);
+	rv = api_open(API_START, &err);
 	if (rv == 0)
 		rv = MIN(api_follow(&w.f, &err), 0);
 	if (rv == 0 && w.n > 0) /* time is over: runs may just have ended */
@@ -486,7 +479,6 @@ static int wait_run(int argc, char **argv)
 		w.code = cli_fail(&err);
 	for (int i = 0; rv == 0 && i < w.n; i++)
 		w.code = cli_error(CLI_WAITED, "%s has not ended yet; it goes on", w.ids[i]);
-	client_close(w.c);
 	return w.code;
 }
 

@@ -228,10 +228,10 @@ static int post(struct flight *f, struct ava_error *err)
 static void send_off(struct flight *f)
 {
 	struct ava_error err = {0};
-	int rv = api_open(API_LOOK, &f->c, &err);
+	int rv = api_connect(API_LOOK, &f->c, &err);
 
 	if (rv != 0)
-		rv = api_open(API_START, &f->c, &err);
+		rv = api_connect(API_START, &f->c, &err);
 	if (rv == 0) {
 		http_reader_init(&f->reader, sink, f);
 		sse_init(&f->sse, ANSWER_MAX);

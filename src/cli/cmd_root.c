@@ -495,9 +495,8 @@ static int64_t root_seconds_of(const char *text)
 /* Let the daemon do the work if one serves (1), since it has the files open. */
 static int ask_daemon(json_t **report, struct ava_error *err)
 {
-	struct client *c = NULL;
 	char older[64] = "", body[128];
-	int rv = api_open(API_LOOK, &c, err);
+	int rv = api_open(API_LOOK, err);
 
 	if (rv == AVA_ECONNECT || rv == AVA_ENOENT)
 		return 0;
@@ -506,8 +505,7 @@ static int ask_daemon(json_t **report, struct ava_error *err)
 			 root_seconds_of(o.older));
 	snprintf(body, sizeof(body), "{%s\"dry_run\":%s}", older, o.dry ? "true" : "false");
 	if (rv == 0)
-		rv = api_call(c, "/prune", body, report, NULL, err);
-	client_close(c);
+		rv = api_call("/prune", body, report, NULL, err);
 	return rv == 0 ? 1 : rv;
 }
 
@@ -796,18 +794,17 @@ static void root_check_daemon(struct root_doctor *d)
 	static const char *const names[] = {"config.yaml", "env"};
 	char path[ROOT_PATH_MAX];
 	struct ava_error err;
-	struct client *c = NULL;
 	struct stat st;
 	double started;
-	int rv = api_open(API_LOOK, &c, &err);
+	int rv = api_open(API_LOOK, &err);
 
 	if (rv == AVA_ECONNECT || rv == AVA_ENOENT) {
 		root_check(d, "daemon", true, "none runs; a command that needs one starts it");
 		return;
 	}
 	if (rv == 0) {
-		client_set_quiet(c, 5000);
-		rv = api_get(c, &d->health, &err, "/health");
+		api_deadline(clock_mono_ms() + 5000);
+		rv = api_call("/health", NULL, &d->health, NULL, &err);
 	}
 	if (rv == 0)
 		check_health(d);
@@ -824,7 +821,6 @@ static void root_check_daemon(struct root_doctor *d)
 				"%s was written after the daemon had started, which goes by what "
 				"stood there then: `ava restart`",
 				path);
-	client_close(c);
 }
 
 /* ---- local servers */

@@ -98,7 +98,6 @@ static void hold_interrupt(bool hold)
 
 /* A run or group that the command started, from the request to its end. */
 struct run_job {
-	struct client *c;
 	FILE *talk;  /* stream for what a person reads meanwhile */
 	int answers; /* descriptor of a person's answers; -1: none */
 	char proposal[32], run[32], trace[64], role[48];
@@ -191,18 +190,16 @@ static int run_propose(struct run_job *j, const char *text, struct ava_error *er
 	buf_init(&body, 0);
 	rv = task_body(&body, &o.task, text, STDIN_FILENO, err);
 	if (rv == 0)
-		rv = api_open(API_BEGIN, &j->c, err);
+		rv = api_open(API_BEGIN, err);
 	if (rv == 0)
-		rv = api_insist(&j->c, o.task.parallel != NULL ? "/groups" : "/runs", body.data, &p,
-				err);
+		rv = api_request(body.data, &p, err, o.task.parallel != NULL ? "/groups" : "/runs");
 	buf_fini(&body);
 	if (rv == AVA_EUNKNOWN)
 		return err_set(err, rv,
 			       "the daemon has not acknowledged the task: nothing was started");
 	if (rv != 0)
 		return rv;
-	api_tell_lacks(&j->c, json_str(json_object_get(p, "quote"), "model"),
-		       o.task.spawn.model != NULL);
+	api_tell_lacks(json_str(json_object_get(p, "quote"), "model"), o.task.spawn.model != NULL);
 	rv = take_quote(j, p, !o.yes && in_state(p, "pending"), err);
 	if (rv == 0 && in_state(p, "confirmed")) {
 		fputs("Not asked: confirm is set so.\n", j->talk);
@@ -221,7 +218,7 @@ static int run_confirm(struct run_job *j, const char *answer, struct ava_error *
 	int rv;
 
 	snprintf(path, sizeof(path), "/proposals/%s/confirm", j->proposal);
-	rv = api_post(&j->c, &p, err, path, "answer", answer, NULL);
+	rv = api_post(&p, err, path, "answer", answer, NULL);
 	if (rv != 0)
 		return rv;
 	if (in_state(p, "confirmed")) {
@@ -247,7 +244,7 @@ static int reject(struct run_job *j, const char *reason, struct ava_error *err)
 	int rv;
 
 	snprintf(path, sizeof(path), "/proposals/%s/reject", j->proposal);
-	rv = api_post(&j->c, NULL, err, path, "reason", reason, NULL);
+	rv = api_post(NULL, err, path, "reason", reason, NULL);
 	if (rv != 0 && rv != AVA_EREJECTED && rv != AVA_EEXPIRED)
 		return rv;
 	return err_set(err, AVA_EREJECTED, "%s: nothing was started", reason);
@@ -311,10 +308,10 @@ static void show_now(struct run_job *j)
 	struct ava_error err;
 	json_t *status = NULL;
 
-	client_set_deadline(j->c, clock_mono_ms() + LIVE_MS);
-	if (api_get(j->c, &status, &err, "/runs/%s", j->run) != 0)
+	api_deadline(clock_mono_ms() + LIVE_MS);
+	if (api_request(NULL, &status, &err, "/runs/%s", j->run) != 0)
 		status = NULL;
-	client_set_deadline(j->c, -1);
+	api_deadline(-1);
 	if (!j->progress.live)
 		progress_still_working(&j->progress, status);
 	else if (status != NULL)
@@ -346,7 +343,7 @@ static int on_interrupt(void *user, struct ava_error *err)
 		progress_clear(&j->progress);
 	term_line(j->talk, "\n" WORDS_CANCELLING(id));
 	snprintf(body, sizeof(body), "{\"ids\":[\"%s\"]}", id);
-	rv = api_call(j->c, "/runs/cancel", body, &answer, NULL, err);
+	rv = api_call("/runs/cancel", body, &answer, NULL, err);
 	json_decref(answer);
 	/* A daemon that is gone cancelled nothing: following the run then says so. */
 	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN ? 0 : rv;
@@ -368,7 +365,7 @@ static int run_follow(struct run_job *j, json_t **result, struct ava_error *err)
 
 	progress_clear(&j->progress);
 	if (rv == 0)
-		rv = api_result(j->c, j->run, RESULT_WAIT, result, err);
+		rv = api_result(j->run, RESULT_WAIT, result, err);
 	if (rv == 0 && *result == NULL)
 		rv = err_set(err, AVA_EPROTO, "the daemon has no result of %s", j->run);
 	return rv;
@@ -380,7 +377,7 @@ static void tell_end(struct run_job *j, const char *role, const json_t *result)
 	json_t *run = NULL;
 
 	if (cli_exit_of_status(json_str(result, "status")) != CLI_LIMIT ||
-	    api_get(j->c, &run, NULL, "/runs/%s", json_str(result, "subagent_id")) != 0)
+	    api_request(NULL, &run, NULL, "/runs/%s", json_str(result, "subagent_id")) != 0)
 		run = NULL;
 	progress_end(j->talk, format_role(role).text, result, run);
 	json_decref(run);
@@ -435,7 +432,7 @@ static int group_look(struct run_job *j, const json_t *group, bool *live, struct
 
 		if (json_object_get(j->results, id) != NULL)
 			continue;
-		rv = api_result(j->c, id, 0, &result, err);
+		rv = api_result(id, 0, &result, err);
 		if (rv != 0)
 			return rv;
 		*live |= result == NULL;
@@ -454,7 +451,7 @@ static int group_step(struct follow *f, void *user, struct ava_error *err)
 	struct run_job *j = user;
 	json_t *group = NULL;
 	bool live = false;
-	int rv = api_get(j->c, &group, err, "/groups/%s", j->group);
+	int rv = api_request(NULL, &group, err, "/groups/%s", j->group);
 
 	f->tick_ms = clock_mono_ms() + GROUP_MS;
 	if (rv == 0)
@@ -626,7 +623,6 @@ static int run_run(int argc, char **argv)
 	if (strcmp(from, "-") == 0 || task_file_is_stdin(&o.task))
 		j.answers = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	code = run_job(&j, task);
-	client_close(j.c);
 	if (j.answers > STDIN_FILENO)
 		close(j.answers);
 	return code;
@@ -644,7 +640,6 @@ static int run_go_on(const char *run)
 	if (task_check_from(o.task.from, &err) != 0)
 		return cli_error(CLI_USAGE, "%s", err.text);
 	code = run_job(&j, "");
-	client_close(j.c);
 	return code;
 }
 

@@ -22,7 +22,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "base/settings.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/api.h"
@@ -34,9 +33,9 @@
 #define PAUSE_MS  100  /* first pause between tries; doubled up to PAUSE_MAX */
 #define PAUSE_MAX 3000
 
-void dialog_init(struct dialog *d, struct client **c, bool thoughts)
+void dialog_init(struct dialog *d, bool thoughts)
 {
-	*d = (struct dialog){.c = c, .thoughts = thoughts, .gone = true};
+	*d = (struct dialog){.thoughts = thoughts, .gone = true};
 	list_init(&d->news);
 }
 
@@ -50,7 +49,7 @@ void dialog_fini(struct dialog *d)
 
 int dialog_get(struct dialog *d, json_t **out, struct ava_error *err)
 {
-	int rv = api_request(d->c, NULL, out, err, "/sessions/%s", d->id);
+	int rv = api_request(NULL, out, err, "/sessions/%s", d->id);
 
 	if (rv == 0)
 		d->busy = strcmp(json_str(*out, "status"), "busy") == 0;
@@ -68,10 +67,10 @@ int dialog_model(struct dialog *d, const char *model, struct ava_error *err)
 
 	snprintf(path, sizeof(path), "/sessions/%s/model", d->id);
 	if (!d->said)
-		rv = api_post(d->c, &answer, err, "/sessions", "cwd", d->cwd, "session_id", d->id,
-			      key, model, NULL);
+		rv = api_post(&answer, err, "/sessions", "cwd", d->cwd, "session_id", d->id, key,
+			      model, NULL);
 	if (rv == AVA_EEXIST)
-		rv = api_post(d->c, &answer, err, path, key, model, NULL);
+		rv = api_post(&answer, err, path, key, model, NULL);
 	if (rv == 0)
 		snprintf(d->model, sizeof(d->model), "%s", json_str(answer, "model"));
 	json_decref(answer);
@@ -81,7 +80,7 @@ int dialog_model(struct dialog *d, const char *model, struct ava_error *err)
 static int ask_lsn(struct dialog *d, uint64_t *lsn, struct ava_error *err)
 {
 	json_t *health = NULL;
-	int rv = api_request(d->c, NULL, &health, err, "/health");
+	int rv = api_request(NULL, &health, err, "/health");
 
 	*lsn = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
 	json_decref(health);
@@ -139,7 +138,7 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 	json_t *file = NULL, *all = json_array(), *entry;
 	uint64_t newest = 0;
 	size_t i;
-	int rv = api_request(d->c, NULL, &file, err, "/sessions/%s/messages", d->id);
+	int rv = api_request(NULL, &file, err, "/sessions/%s/messages", d->id);
 	int64_t unreadable = json_get_int(file, "unreadable", 0);
 
 	d->unshown[0] = '\0';
@@ -177,7 +176,7 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 int dialog_asks(struct dialog *d, json_t **out, struct ava_error *err)
 {
 	json_t *all = NULL;
-	int rv = api_request(d->c, NULL, &all, err, "/asks?session=%s", d->id);
+	int rv = api_request(NULL, &all, err, "/asks?session=%s", d->id);
 	json_t *asks = json_incref(json_object_get(all, "asks"));
 
 	json_decref(all);
@@ -188,7 +187,7 @@ int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err)
 {
 	json_t *theirs = NULL, *found = json_array(), *one;
 	size_t i;
-	int rv = api_request(d->c, NULL, &theirs, err, "%s",
+	int rv = api_request(NULL, &theirs, err, "%s",
 			     all ? "/runs?all=1&limit=10000" : "/runs?limit=1000");
 
 	json_array_foreach(json_object_get(theirs, "runs"), i, one)
@@ -209,8 +208,8 @@ int dialog_say(struct dialog *d, const char *text, const char *shown, struct ava
 
 	snprintf(path, sizeof(path), "/sessions/%s/messages", d->id);
 	for (int tries = 2; tries > 0; tries--) {
-		rv = api_post(d->c, &answer, err, path, "text", text, "request_id", request.text,
-			      "shown", shown, "cwd", d->cwd, NULL);
+		rv = api_post(&answer, err, path, "text", text, "request_id", request.text, "shown",
+			      shown, "cwd", d->cwd, NULL);
 		if (rv != AVA_ENOENT || d->said || tries == 1)
 			break;
 		rv = dialog_model(d, d->model, err);
@@ -229,7 +228,7 @@ int dialog_say(struct dialog *d, const char *text, const char *shown, struct ava
 int dialog_stop(struct dialog *d, struct ava_error *err)
 {
 	json_t *is = NULL;
-	int rv = api_request(d->c, "{}", &is, err, "/sessions/%s/stop", d->id);
+	int rv = api_request("{}", &is, err, "/sessions/%s/stop", d->id);
 
 	if (rv == 0)
 		d->busy = strcmp(json_str(is, "status"), "busy") == 0;
@@ -243,16 +242,15 @@ void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist)
 	char path[sizeof(d->id) + 32], body[96];
 	int rv;
 
-	if (lsn <= d->acknowledged || *d->c == NULL || (d->lost && !insist))
+	if (lsn <= d->acknowledged || !api_is_open() || (d->lost && !insist))
 		return;
 	d->acknowledged = lsn;
 	snprintf(path, sizeof(path), "/sessions/%s/ack", d->id);
 	snprintf(body, sizeof(body), "{\"channel\":\"terminal\",\"lsn\":%" PRIu64 "}", lsn);
-	rv = insist ? api_insist(d->c, path, body, &answer, NULL)
-		    : api_call(*d->c, path, body, &answer, NULL, NULL);
+	rv = insist ? api_request(body, &answer, NULL, "%s", path)
+		    : api_call(path, body, &answer, NULL, NULL);
 	if (rv != 0) {
-		client_close(*d->c);
-		*d->c = NULL;
+		api_close();
 	}
 	json_decref(answer);
 }
@@ -340,10 +338,7 @@ static int dialog_on_event(const struct sse_event *e, void *user)
 /* Connect without notes, which would stand in the picture. */
 static int dialog_connect(void *user, struct client **c, struct ava_error *err)
 {
-	char root[ROOT_PATH_MAX];
-	int rv = settings_data_root(root, sizeof(root), err);
-
-	return rv == 0 ? client_open(root, true, c, err) : rv;
+	return api_connect(API_SILENT, c, err);
 }
 
 /* Queue news from the stream. */

@@ -42,8 +42,7 @@ struct dialog_news {
 };
 
 struct dialog {
-	struct client **c; /* requests go over it (api.h); *borrowed* */
-	bool thoughts;     /* Ava's thoughts come as well */
+	bool thoughts; /* Ava's thoughts come as well */
 	char id[64], model[264];
 	char *cwd; /* owned; the client's folder, until an older conversation's is known to exist */
 	bool said; /* a message was sent: the conversation is on disk */
@@ -62,7 +61,7 @@ struct dialog {
 	size_t nown;
 };
 
-void dialog_init(struct dialog *d, struct client **c, bool thoughts);
+void dialog_init(struct dialog *d, bool thoughts);
 void dialog_fini(struct dialog *d);
 
 /* Open a conversation. `id` NULL: a new one in d->cwd; `model` NULL: the daemon's default. Else an

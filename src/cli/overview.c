@@ -50,11 +50,10 @@ static void overview_forget(struct status *s)
 }
 
 /* GET `path`; of the answer the list with that name. */
-static int get_list(struct client *c, json_t **list, const char *path, const char *key,
-		    struct ava_error *err)
+static int get_list(json_t **list, const char *path, const char *key, struct ava_error *err)
 {
 	json_t *reply = NULL;
-	int rv = api_get(c, &reply, err, "%s", path);
+	int rv = api_request(NULL, &reply, err, "%s", path);
 
 	if (rv == 0)
 		*list = json_incref(json_object_get(reply, key));
@@ -62,26 +61,26 @@ static int get_list(struct client *c, json_t **list, const char *path, const cha
 	return rv;
 }
 
-static int overview_load(struct status *s, struct client *c, struct ava_error *err)
+static int overview_load(struct status *s, struct ava_error *err)
 {
 	char path[32];
 	json_t *run = NULL;
 	int rv;
 
-	rv = api_get(c, &s->health, err, "/health");
+	rv = api_request(NULL, &s->health, err, "/health");
 	if (rv == 0 && s->id != NULL) {
-		rv = api_get(c, &run, err, "/runs/%s", s->id);
+		rv = api_request(NULL, &run, err, "/runs/%s", s->id);
 		s->runs = json_array();
 		json_array_append_new(s->runs, run);
 		return rv;
 	}
 	snprintf(path, sizeof(path), "/runs?limit=%d", RUNS_MAX);
 	if (rv == 0)
-		rv = get_list(c, &s->runs, path, "runs", err);
+		rv = get_list(&s->runs, path, "runs", err);
 	if (rv == 0)
-		rv = get_list(c, &s->proposals, "/proposals", "proposals", err);
+		rv = get_list(&s->proposals, "/proposals", "proposals", err);
 	if (rv == 0)
-		rv = get_list(c, &s->sessions, "/sessions?limit=100", "sessions", err);
+		rv = get_list(&s->sessions, "/sessions?limit=100", "sessions", err);
 	return rv;
 }
 
@@ -329,11 +328,7 @@ static int status_run(int argc, char **argv)
 {
 	struct status s = {.id = argc > 0 ? argv[0] : NULL};
 	struct ava_error err;
-	struct client *c = NULL;
-	int rv = api_open(API_START, &c, &err);
-
-	if (rv == 0)
-		rv = overview_load(&s, c, &err);
+	int rv = overview_load(&s, &err);
 	if (rv == 0 && o.json) {
 		overview_print_json(&s);
 	} else if (rv == 0 && s.id != NULL) {
@@ -345,7 +340,6 @@ static int status_run(int argc, char **argv)
 		print_sessions(&s);
 	}
 	overview_forget(&s);
-	client_close(c);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
