@@ -57,7 +57,6 @@ static void *post(void *arg)
 				fprintf(stderr, "bench_agents_ava: %s\n", err.text);
 			continue;
 		}
-		client_reply_fini(&reply);
 	}
 	client_close(c);
 	return NULL;
@@ -81,7 +80,6 @@ static void health(struct client *c, long *pid, long *running, long *queued)
 	*pid = number_in(reply.body, "\"pid\":");
 	*running = number_in(reply.body, "\"running\":");
 	*queued = number_in(reply.body, "\"queued\":");
-	client_reply_fini(&reply);
 }
 
 static long anon_kb(long pid)

@@ -86,7 +86,6 @@ static int api_send(struct client *c, const char *path, const char *body, json_t
 	if (status != NULL)
 		*status = r.status;
 	*out = json_parse(r.body, r.len, err);
-	client_reply_fini(&r);
 	return *out != NULL ? 0 : err_wrap(err, AVA_EPROTO, "the daemon's answer");
 }
 

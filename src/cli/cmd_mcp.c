@@ -68,9 +68,6 @@ struct flight {
 	bool streams;  /* a message has come on its stream */
 	bool answered; /* the request's id is free; its stream may go on */
 	bool landed;   /* done; the next sweep frees it */
-	struct http_reader reader;
-	struct sse sse;
-	struct buf body;
 };
 
 struct bridge {
@@ -143,22 +140,10 @@ static int mcp_on_event(const struct sse_event *e, void *user)
 	return 0;
 }
 
-static int sink(const char *data, size_t len, void *user)
-{
-	struct flight *f = user;
-
-	return f->reader.events ? sse_feed(&f->sse, data, len) : buf_add(&f->body, data, len);
-}
-
 static void disconnect(struct flight *f)
 {
-	if (!f->c)
-		return;
 	client_close(f->c);
 	f->c = NULL;
-	http_reader_fini(&f->reader);
-	sse_fini(&f->sse);
-	buf_fini(&f->body);
 }
 
 static void land(struct flight *f)
@@ -204,23 +189,17 @@ static void put_off(struct flight *f, const char *why)
 static int post(struct flight *f, struct ava_error *err)
 {
 	const struct bridge *b = f->bridge;
-	struct buf head;
+	struct buf path;
 	int rv;
 
-	buf_init(&head, MESSAGE_MAX + (1u << 16));
-	buf_addf(&head, "POST /mcp?id=%s", f->name);
+	buf_init(&path, 1u << 16);
+	buf_addf(&path, "/mcp?id=%s", f->name);
 	if (b->cwd.len > 0)
-		buf_addf(&head, "&cwd=%s", b->cwd.data);
-	buf_adds(&head, " HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n");
-	if (b->session[0])
-		buf_addf(&head, "Mcp-Session-Id: %s\r\n", b->session);
-	buf_addf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", f->len);
-	buf_add(&head, f->line, f->len); /* head and body in one write wake the daemon once */
-	rv = buf_check(&head);
-	if (rv == 0 &&
-	    send(client_fd(f->c), head.data, head.len, MSG_NOSIGNAL) != (ssize_t)head.len)
-		rv = err_sys(err, "ask the daemon");
-	buf_fini(&head);
+		buf_addf(&path, "&cwd=%s", b->cwd.data);
+	rv = buf_check(&path);
+	if (rv == 0)
+		rv = client_send(f->c, path.data, b->session, f->line, mcp_on_event, f, err);
+	buf_fini(&path);
 	return rv;
 }
 
@@ -232,43 +211,32 @@ static void send_off(struct flight *f)
 
 	if (rv != 0)
 		rv = api_connect(API_START, &f->c, &err);
-	if (rv == 0) {
-		http_reader_init(&f->reader, sink, f);
-		sse_init(&f->sse, ANSWER_MAX);
-		f->sse.on_event = mcp_on_event;
-		f->sse.user = f;
-		buf_init(&f->body, ANSWER_MAX);
-		if (post(f, &err) != 0)
-			put_off(f, err.text);
-	} else if (f->streams || rv == AVA_EBUSY || rv == AVA_ECONNECT) {
+	if (rv == 0)
+		rv = post(f, &err) != 0 ? AVA_ECONNECT : 0;
+	if (rv != 0 && (f->streams || rv == AVA_EBUSY || rv == AVA_ECONNECT))
 		put_off(f, err.text);
-	} else {
+	else if (rv != 0)
 		mcp_fail(f, err.text);
-	}
 }
 
 static void mcp_hear(struct flight *f)
 {
 	struct ava_error err = {0};
-	char data[16384];
-	size_t used;
-	ssize_t n = recv(client_fd(f->c), data, sizeof(data), MSG_DONTWAIT);
-	int rv;
+	const struct http_reader *answer;
+	const struct buf *body;
+	int rv = client_stream_take(f->c, &err);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	rv = n > 0 ? http_reader_feed(&f->reader, data, (size_t)n, &used, &err)
-		   : http_reader_eof(&f->reader, &err);
-	if (rv == 0 && f->reader.state == HTTP_READER_DONE) {
-		if (f->reader.session[0])
+	if (rv >= 0 && client_stream_done(f->c)) {
+		answer = client_answer(f->c, &body);
+		if (answer->session[0])
 			snprintf(f->bridge->session, sizeof(f->bridge->session), "%s",
-				 f->reader.session);
-		if (f->body.len > 0)
-			message_came(f, f->body.data, f->body.len);
+				 answer->session);
+		if (body->len > 0)
+			message_came(f, body->data, body->len);
 		mcp_fail(f, "the daemon refuses this message");
-	} else if (n <= 0) {
+	} else if (rv == AVA_ECONNECT) {
 		put_off(f, "the daemon went away before it had answered");
-	} else if (rv != 0) {
+	} else if (rv < 0) {
 		mcp_fail(f, err.text[0] ? err.text : "the daemon's answer is too large");
 	}
 }

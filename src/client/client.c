@@ -301,10 +301,10 @@ struct client {
 	int64_t (*slow)(void *user);
 	void *slow_user;
 	int64_t slow_ms;
-	bool streaming; /* the fields below are in use */
+	bool reading; /* an answer: the fields below are in use */
 	struct http_reader reader;
 	struct sse sse;
-	struct buf refusal; /* body of an answer whose status is not 2xx */
+	struct buf body; /* of an answer that is no stream of events */
 };
 
 /* ---- waiting */
@@ -400,17 +400,37 @@ static int dial(struct client *c, struct ava_error *err)
 	return rv;
 }
 
-/* A stream that did not come to its end has the connection for itself. */
-static void stream_fini(struct client *c)
+static int client_sink(const char *data, size_t len, void *user)
 {
-	if (!c->streaming)
+	struct client *c = user;
+
+	return c->reader.events && c->sse.on_event ? sse_feed(&c->sse, data, len)
+						   : buf_add(&c->body, data, len);
+}
+
+/* An answer that did not come to its end has the connection for itself. */
+static void reply_end(struct client *c)
+{
+	if (!c->reading)
 		return;
 	if (c->reader.state != HTTP_READER_DONE)
 		client_hang_up(c);
-	buf_fini(&c->refusal);
+	buf_fini(&c->body);
 	sse_fini(&c->sse);
 	http_reader_fini(&c->reader);
-	c->streaming = false;
+	c->reading = false;
+}
+
+static void reply_begin(struct client *c, int (*on_event)(const struct sse_event *e, void *user),
+			void *user)
+{
+	reply_end(c);
+	c->reading = true;
+	http_reader_init(&c->reader, client_sink, c);
+	sse_init(&c->sse, FRAME_MAX);
+	c->sse.on_event = on_event;
+	c->sse.user = user;
+	buf_init(&c->body, BODY_MAX);
 }
 
 static const volatile sig_atomic_t *interrupts;
@@ -518,7 +538,7 @@ void client_close(struct client *c)
 {
 	if (!c)
 		return;
-	stream_fini(c);
+	reply_end(c);
 	client_hang_up(c);
 	if (c->dirfd >= 0)
 		close(c->dirfd);
@@ -581,6 +601,7 @@ static bool client_clean(const char *s)
 struct client_ask {
 	const char *method, *path, *json;
 	const char *last_event_id; /* not NULL: a stream */
+	const char *session;       /* of a message of MCP, "": none yet; NULL: of another request */
 };
 
 static const char *speaks_for = "terminal";
@@ -604,6 +625,10 @@ static int send_ask(struct client *c, const struct client_ask *a, struct ava_err
 		buf_adds(&head, "Accept: text/event-stream\r\n");
 	if (a->last_event_id && a->last_event_id[0])
 		buf_addf(&head, "Last-Event-ID: %s\r\n", a->last_event_id);
+	if (a->session)
+		buf_addf(&head, "Connection: close\r\n%s%s%s",
+			 a->session[0] ? "Mcp-Session-Id: " : "", a->session,
+			 a->session[0] ? "\r\n" : "");
 	if (a->json)
 		buf_addf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
 			 strlen(a->json));
@@ -625,8 +650,9 @@ static int send_ask(struct client *c, const struct client_ask *a, struct ava_err
 
 /* Take what the socket has, at most one buffer. 1: something, or the end; 0: nothing
  * now; or why not, as the sink says too. */
-static int client_take(struct client *c, struct http_reader *r, struct ava_error *err)
+static int client_take(struct client *c, struct ava_error *err)
 {
+	struct http_reader *r = &c->reader;
 	char data[16 * 1024];
 	ssize_t n;
 	size_t used;
@@ -653,12 +679,13 @@ static int client_take(struct client *c, struct http_reader *r, struct ava_error
 
 /* Read until the answer is done, or the sink stops, or, with `head`, a good answer has
  * begun. *got: bytes have come. */
-static int receive(struct client *c, struct http_reader *r, bool head, bool *got,
-		   struct ava_error *err)
+static int receive(struct client *c, bool head, bool *got, struct ava_error *err)
 {
+	const struct http_reader *r = &c->reader;
+
 	while (r->state != HTTP_READER_DONE &&
 	       !(head && r->state != HTTP_READER_HEAD && r->status / 100 == 2)) {
-		int rv = client_take(c, r, err);
+		int rv = client_take(c, err);
 
 		if (rv == 1)
 			*got = true;
@@ -674,24 +701,26 @@ static int receive(struct client *c, struct http_reader *r, bool head, bool *got
 	return 0;
 }
 
-/* Send and receive; once more on a new connection where that is safe. `r` is
- * fresh, and still fresh when nothing came. */
-static int exchange(struct client *c, const struct client_ask *a, struct http_reader *r,
-		    struct ava_error *err)
+/* The kept connection, if the daemon has not closed it, else a new one. */
+static int client_ready(struct client *c, struct ava_error *err)
+{
+	char byte;
+
+	if (c->fd >= 0 && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		return 0;
+	client_hang_up(c);
+	return dial(c, err);
+}
+
+/* Send and receive behind reply_begin; once more on a new connection where that is safe. */
+static int exchange(struct client *c, const struct client_ask *a, struct ava_error *err)
 {
 	bool is_get = strcmp(a->method, "GET") == 0;
 
 	for (int tries = 0;; tries++) {
 		bool got = false, reused;
-		char byte;
-		int rv = 0;
+		int rv = client_ready(c, err);
 
-		/* The kept connection, if the daemon has not closed it. */
-		if (c->fd < 0 || recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-		    errno != EAGAIN) {
-			client_hang_up(c);
-			rv = dial(c, err);
-		}
 		if (rv != 0)
 			return rv;
 		reused = c->used;
@@ -699,9 +728,9 @@ static int exchange(struct client *c, const struct client_ask *a, struct http_re
 		/* A daemon that refuses early (a body too big) may have
 		 * answered before it hung up. */
 		if (rv == 0 || rv == AVA_ECONNECT)
-			rv = receive(c, r, a->last_event_id != NULL, &got, err);
+			rv = receive(c, a->last_event_id != NULL, &got, err);
 		c->used = true;
-		if (rv != 0 || (r->state == HTTP_READER_DONE && !r->keep_alive))
+		if (rv != 0 || (c->reader.state == HTTP_READER_DONE && !c->reader.keep_alive))
 			client_hang_up(c);
 		if (rv != AVA_ECONNECT)
 			return rv;
@@ -715,43 +744,25 @@ static int exchange(struct client *c, const struct client_ask *a, struct http_re
 	}
 }
 
-static int collect_cb(const char *data, size_t len, void *user)
-{
-	return buf_add(user, data, len);
-}
-
 int client_request(struct client *c, const char *method, const char *path, const char *json,
 		   struct client_reply *reply, struct ava_error *err)
 {
 	struct client_ask a = {.method = method, .path = path, .json = json};
-	struct http_reader r;
-	struct buf body;
 	int rv;
 
+	reply_begin(c, NULL, NULL);
+	rv = exchange(c, &a, err);
 	*reply = (struct client_reply){0};
-	stream_fini(c);
-	buf_init(&body, BODY_MAX);
-	http_reader_init(&r, collect_cb, &body);
-	rv = exchange(c, &a, &r, err);
-	if (rv == 0) {
-		reply->status = r.status;
-		reply->body = buf_take(&body, &reply->len);
-		if (!reply->body)
-			rv = AVA_ENOMEM;
-	}
+	if (rv != 0)
+		reply_end(c);
+	else
+		*reply = (struct client_reply){c->reader.status,
+					       c->body.len > 0 ? c->body.data : "", c->body.len};
 	if (rv == AVA_ETOOBIG)
 		err_set(err, rv, "the daemon's answer is over %d MB", BODY_MAX >> 20);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory");
-	http_reader_fini(&r);
-	buf_fini(&body);
 	return rv;
-}
-
-void client_reply_fini(struct client_reply *r)
-{
-	free(r->body);
-	*r = (struct client_reply){0};
 }
 
 /* ---- errors of the daemon */
@@ -768,28 +779,28 @@ static int code_of_status(int status)
 	return AVA_EIO;
 }
 
-static int client_check(const struct client_reply *r, struct ava_error *err)
+static int client_check(const struct client *c, struct ava_error *err)
 {
 	json_t *root, *error;
 	const char *word, *message;
-	int rv;
+	int rv, status = c->reader.status;
 
-	if (r->status >= 200 && r->status < 300)
+	if (status >= 200 && status < 300)
 		return 0;
-	root = json_parse(r->body ? r->body : "", r->len, NULL);
+	root = json_parse(c->body.len > 0 ? c->body.data : "", c->body.len, NULL);
 	error = root ? json_object_get(root, "error") : NULL;
 	word = json_get_str(error, "code");
 	message = json_get_str(error, "message");
 	if (word && message) {
 		rv = err_code(word, strlen(word));
 		rv = err_set(err, rv != 0 ? rv : AVA_EIO, "%s", message);
-	} else if (r->status == 414 || r->status == 431) {
+	} else if (status == 414 || status == 431) {
 		rv = err_set(err, AVA_ETOOBIG,
 			     "the request is too long for the daemon: ask with fewer words, or in "
 			     "a folder with a shorter path");
 	} else {
-		rv = err_set(err, code_of_status(r->status), "the daemon answered with status %d",
-			     r->status);
+		rv = err_set(err, code_of_status(status), "the daemon answered with status %d",
+			     status);
 	}
 	json_decref(root);
 	return rv;
@@ -800,23 +811,10 @@ int client_call(struct client *c, const char *method, const char *path, const ch
 {
 	int rv = client_request(c, method, path, json, reply, err);
 
-	if (rv == 0)
-		rv = client_check(reply, err);
-	if (rv != 0)
-		client_reply_fini(reply);
-	return rv;
+	return rv == 0 ? client_check(c, err) : rv;
 }
 
 /* ---- streams */
-
-static int stream_cb(const char *data, size_t len, void *user)
-{
-	struct client *c = user;
-
-	if (c->reader.status >= 200 && c->reader.status < 300)
-		return sse_feed(&c->sse, data, len);
-	return buf_add(&c->refusal, data, len);
-}
 
 static int stream_failed(int rv, struct ava_error *err)
 {
@@ -834,28 +832,36 @@ int client_stream_open(struct client *c, const char *path, const char *last_even
 		.method = "GET", .path = path, .last_event_id = last_event_id ? last_event_id : ""};
 	int rv;
 
-	stream_fini(c);
-	c->streaming = true;
-	http_reader_init(&c->reader, stream_cb, c);
-	sse_init(&c->sse, FRAME_MAX);
-	c->sse.on_event = on_event;
-	c->sse.user = user;
-	buf_init(&c->refusal, BODY_MAX);
-	rv = stream_failed(exchange(c, &a, &c->reader, err), err);
-	if (rv == 0) {
-		struct client_reply r = {c->reader.status, c->refusal.data, c->refusal.len};
-
-		rv = client_check(&r, err);
-	}
+	reply_begin(c, on_event, user);
+	rv = stream_failed(exchange(c, &a, err), err);
+	if (rv == 0)
+		rv = client_check(c, err);
 	if (rv != 0)
-		stream_fini(c);
+		reply_end(c);
 	return rv;
+}
+
+int client_send(struct client *c, const char *path, const char *session, const char *json,
+		int (*on_event)(const struct sse_event *e, void *user), void *user,
+		struct ava_error *err)
+{
+	struct client_ask a = {.method = "POST", .path = path, .json = json, .session = session};
+	int rv;
+
+	reply_begin(c, on_event, user);
+	rv = client_ready(c, err);
+	return rv == 0 ? send_ask(c, &a, err) : rv;
+}
+
+const struct http_reader *client_answer(const struct client *c, const struct buf **body)
+{
+	*body = &c->body;
+	return &c->reader;
 }
 
 int client_stream_take(struct client *c, struct ava_error *err)
 {
-	int rv = stream_failed(
-		c->reader.state == HTTP_READER_DONE ? 0 : client_take(c, &c->reader, err), err);
+	int rv = stream_failed(c->reader.state == HTTP_READER_DONE ? 0 : client_take(c, err), err);
 
 	return rv > SINK_OFFSET ? rv - SINK_OFFSET : rv;
 }

@@ -44,12 +44,11 @@ void client_tell_start(void (*tell)(void));
  * long as without it. NULL: none. */
 void client_set_slow(struct client *c, int64_t after_ms, int64_t (*slow)(void *user), void *user);
 
-struct client_reply {
+struct client_reply { /* *borrowed from the client until its next call* */
 	int status;
-	char *body; /* owned, NUL-terminated */
+	const char *body; /* NUL-terminated */
 	size_t len;
 };
-void client_reply_fini(struct client_reply *r);
 
 /* One exchange. `path` with its query, escaped (client_escape). `json` NULL:
  * no body. 0 whatever the status is: see client_call. The connection is kept
@@ -59,7 +58,7 @@ void client_reply_fini(struct client_reply *r);
 int client_request(struct client *c, const char *method, const char *path, const char *json,
 		   struct client_reply *reply, struct ava_error *err);
 
-/* The same; a status other than 2xx is the error that the daemon tells, and the reply empty. */
+/* The same; a status other than 2xx is the error that the daemon tells. */
 int client_call(struct client *c, const char *method, const char *path, const char *json,
 		struct client_reply *reply, struct ava_error *err);
 
@@ -77,7 +76,16 @@ int client_stream_take(struct client *c, struct ava_error *err);
 /* 1: client_stream_take may have something; 0: `timeout_ms` (-1: for ever) have passed. */
 int client_stream_wait(struct client *c, int timeout_ms, struct ava_error *err);
 bool client_stream_done(const struct client *c); /* the daemon has ended it in order */
-int client_fd(const struct client *c);           /* -1: not connected */
+/* POST a message of MCP without a wait for the answer, which client_stream_take reads: events, or a
+ * body, which client_answer has when it is done. `session`: the field Mcp-Session-Id; "": none.
+ * The connection is not used again. */
+int client_send(struct client *c, const char *path, const char *session, const char *json,
+		int (*on_event)(const struct sse_event *e, void *user), void *user,
+		struct ava_error *err);
+struct http_reader;
+/* What has come of the answer, *borrowed until the next call*. */
+const struct http_reader *client_answer(const struct client *c, const struct buf **body);
+int client_fd(const struct client *c); /* -1: not connected */
 
 /* Append `s` percent-encoded, fit for a path segment or a query value. */
 int client_escape(struct buf *out, const char *s);

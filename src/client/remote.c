@@ -339,7 +339,6 @@ static int remote_call(struct backend *b, const char *method, const char *path, 
 	*status = reply.status;
 	if (buf_add(out, reply.body, reply.len) != 0)
 		rv = err_set(err, AVA_ENOMEM, "out of memory for the answer");
-	client_reply_fini(&reply);
 	return rv;
 }
 

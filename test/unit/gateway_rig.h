@@ -211,7 +211,6 @@ static inline json_t *rig_ask(const char *method, const char *path, const char *
 	v = json_parse(r.body, r.len, &err);
 	if (!v)
 		fail_msg("%s %s: %s: %s", method, path, err.text, r.body);
-	client_reply_fini(&r);
 	return v;
 }
 

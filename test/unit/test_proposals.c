@@ -434,12 +434,11 @@ TEST(sixteen_megabytes_wait)
 	memset(body, 'k', len);
 	memcpy(body, begins, sizeof(begins) - 1);
 	memcpy(body + len, "\"}", 3);
-	for (struct client_reply r; taken < 40; client_reply_fini(&r), taken++) {
+	for (struct client_reply r; taken < 40; taken++) {
 		assert_int_equal(client_request(rig.client, "POST", RUNS, body, &r, NULL), 0);
 		if (r.status != 201) {
 			assert_non_null(
 				strstr(r.body, "that wait for an answer are 16 MB of text"));
-			client_reply_fini(&r);
 			break;
 		}
 		v = json_parse(r.body, r.len, NULL);

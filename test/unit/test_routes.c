@@ -709,7 +709,6 @@ TEST(one_prune_after_the_other)
 	assert_true(listed);
 	assert_int_equal(second.status, 409);
 	assert_non_null(strstr(second.body, "pruned already"));
-	client_reply_fini(&second);
 	raw_read(fd, answer, sizeof(answer));
 	assert_non_null(strstr(answer, "HTTP/1.1 200"));
 	close(fd);
