@@ -1,7 +1,6 @@
-/* Commands that look at runs: ava ps, proposals, sessions, events, result, wait.
+/* Commands that look at runs: ava ps, proposals, sessions, result, wait.
  *
- * Lists are tables fitted to the terminal; with --json the daemon's objects. `ava events`
- * without -f reads the run's file, which needs no daemon.
+ * Lists are tables fitted to the terminal; with --json the daemon's objects.
  *
  * `ava wait`: each run is asked for its result, then the ends of runs are followed as
  * events, and a run that has ended is asked again. When the daemon goes away its successor is
@@ -19,19 +18,17 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/face.h"
-#include "cli/logtext.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "event/event.h"
 #include "event/item.h"
 
 #define TASK_CHARS 300
 #define LOOK_MS    60000 /* after so long without an end all runs are asked again */
 
 static struct {
-	bool all, json, follow;
+	bool all, json;
 	int64_t limit, timeout_ms;
 } o;
 
@@ -53,10 +50,6 @@ static const struct opt proposals_opts[] = {
 static const struct opt sessions_opts[] = {
 	LIMIT,
 	JSON("as a JSON array"),
-};
-static const struct opt events_opts[] = {
-	OPT("follow", 'f', FLAG, NULL, follow, "until the run has ended"),
-	JSON("the events as they are stored, one a line"),
 };
 static const struct opt result_opts[] = {
 	JSON("as one JSON object"),
@@ -258,71 +251,6 @@ static int sessions_run(int argc, char **argv)
 		    columns, ARRAY_LEN(columns));
 }
 
-/* ---- events */
-
-static int list_print_event(struct logtext *l, const char *line, size_t len, int64_t time_ms)
-{
-	struct ava_error err;
-
-	if (!o.json)
-		return logtext_print(l, stdout, line, len, time_ms, &err) == 0
-			       ? CLI_DONE
-			       : cli_error(CLI_FAILED, "%s", err.text);
-	term_bytes(stdout, line, len);
-	putchar('\n');
-	return CLI_DONE;
-}
-
-static int from_file(const char *run)
-{
-	char root[ROOT_PATH_MAX];
-	struct ava_log_query q = {.root = root, .run = run};
-	struct logtext text = {0};
-	struct ava_log_event e;
-	struct ava_log *log = NULL;
-	struct ava_error err;
-	int rv = root_prepare(root, &err), code = CLI_DONE;
-
-	if (rv == 0)
-		rv = ava_log_open(&log, &q, &err);
-	while (rv == 0 && (rv = ava_log_next(log, &e, &err)) != 0) {
-		if (rv == AVA_ECORRUPT)
-			code = cli_error(CLI_FAILED, "%s", err.text);
-		else if (rv == 1 && list_print_event(&text, e.line, e.len, e.time_ms) != CLI_DONE)
-			code = CLI_FAILED;
-		if (rv != 1 && rv != AVA_ECORRUPT)
-			break;
-		rv = 0;
-	}
-	ava_log_close(log);
-	return rv == 0 ? code : cli_fail(&err);
-}
-
-static int list_on_event(const struct sse_event *e, void *user)
-{
-	struct event_view v;
-	int rv = list_print_event(user, e->data, e->len,
-				  event_view(e->data, e->len, &v) == 0 ? v.wall_ms
-								       : clock_wall_ms());
-
-	return fflush(stdout) != 0 || rv != 0; /* stop when stdout is closed */
-}
-
-static int events_run(int argc, char **argv)
-{
-	struct logtext text = {0};
-	struct follow f = {.run = argv[0], .on_event = list_on_event, .user = &text};
-	struct ava_error err;
-	int rv;
-
-	if (!o.follow)
-		return from_file(argv[0]);
-	rv = api_open(API_START, &err);
-	if (rv == 0)
-		rv = api_follow(&f, &err);
-	return rv < 0 ? cli_fail(&err) : CLI_DONE;
-}
-
 /* ---- result: the exit code is that of the run. One that goes on has none yet: 1 */
 
 static int list_result_run(int argc, char **argv)
@@ -492,8 +420,6 @@ const struct command cmd_proposals = COMMAND(
 	NULL, OPTIONS(proposals_opts), proposals_run);
 const struct command cmd_sessions = COMMAND("sessions", "", 0, 0, "list conversations", NULL,
 					    OPTIONS(sessions_opts), sessions_run);
-const struct command cmd_events = COMMAND("events", "S-id", 1, 1, "print the events of a run", NULL,
-					  OPTIONS(events_opts), events_run);
 const struct command cmd_wait = COMMAND("wait", "S-id...", 1, -1, "wait until runs have ended",
 					NULL, OPTIONS(wait_opts), wait_run);
 const struct command cmd_result =

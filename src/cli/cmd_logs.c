@@ -498,7 +498,7 @@ static int foreign_log_root(const char *file, char path[ROOT_PATH_MAX], bool *br
 
 static struct {
 	int64_t last;
-	bool follow, reverse, count, all;
+	bool follow, reverse, count, all, json;
 	const char *output, *type, *since, *until, *agent, *user, *session, *grep, *search, *by,
 		*cursor_file, *file;
 } o;
@@ -533,6 +533,11 @@ static const struct opt opts[] = {
 	OPT("file", 0, STR, "FILE", file, "not the logs here, but this one, an event a line"),
 	OPT("cursor-file", 0, STR, "FILE", cursor_file,
 	    "go on where the last call with this file ended"),
+};
+
+static const struct opt events_opts[] = {
+	OPT("follow", 'f', FLAG, NULL, follow, "until the run has ended"),
+	OPT("json", 0, FLAG, NULL, json, "the events as they are stored, one a line"),
 };
 
 /* 0, or a code that ends it. */
@@ -700,6 +705,15 @@ static int logs_run(int argc, char **argv)
 		return cli_fail(&err);
 	return p.broken ? CLI_FAILED : CLI_DONE;
 }
+
+static int events_run(int argc, char **argv)
+{
+	o.output = o.json ? "json" : NULL;
+	return logs_run(argc, argv);
+}
+
+const struct command cmd_events = COMMAND("events", "S-id", 1, 1, "print the events of a run", NULL,
+					  OPTIONS(events_opts), events_run);
 
 const struct command cmd_logs =
 	COMMAND("logs", "[S-id]", 0, 1, "print what happened: Ava's log, that of a run, or of all",
