@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -564,7 +564,7 @@ int api_follow(struct follow *f, struct ava_error *err)
 #define HELPER_MAX    ((size_t)64 << 20)
 #define HELPER_IN_USE 3 /* exit code: another process holds the root */
 
-static int api_spawn(char **argv, int out, int complaint, pid_t *pid)
+static int helper_spawn(char **argv, const int fds[2], pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	int rv = posix_spawn_file_actions_init(&files);
@@ -572,73 +572,53 @@ static int api_spawn(char **argv, int out, int complaint, pid_t *pid)
 	if (rv != 0)
 		return rv;
 	rv = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	if (rv == 0)
-		rv = posix_spawn_file_actions_adddup2(&files, out, 1);
-	if (rv == 0)
-		rv = posix_spawn_file_actions_adddup2(&files, complaint, 2);
+	for (int i = 0; rv == 0 && i < 2; i++)
+		rv = posix_spawn_file_actions_adddup2(&files, fds[i], i + 1);
 	if (rv == 0)
 		rv = posix_spawn(pid, argv[0], &files, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	return rv;
 }
 
-/* false: the pipe has come to its end. */
-static bool read_one(int fd, struct buf *b)
+static void helper_read(int fd, struct buf *b)
 {
-	char piece[4096];
-	ssize_t n = read(fd, piece, sizeof(piece));
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *to = size > 0 ? buf_reserve(b, (size_t)size) : NULL;
 
-	if (n > 0)
-		buf_add(b, piece, (size_t)n);
-	return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+	if (to != NULL && sys_read_all(fd, to, (size_t)size, 0) == 0)
+		b->len = (size_t)size;
+	if (b->len > 0)
+		b->data[b->len] = '\0';
 }
 
-static void read_both(int out_fd, int complaint_fd, struct buf *out, struct buf *complaint)
-{
-	struct pollfd fds[] = {{.fd = out_fd, .events = POLLIN},
-			       {.fd = complaint_fd, .events = POLLIN}};
-
-	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			return;
-		if (fds[0].revents && !read_one(out_fd, out))
-			fds[0].fd = -1;
-		if (fds[1].revents && !read_one(complaint_fd, complaint))
-			fds[1].fd = -1;
-	}
-}
-
-/* Run avad. 0: its exit code is 0. AVA_EBUSY: another has the root. Else AVA_EIO with avad's words.
- * Output comes down one pipe, complaints down another; both are read to their ends before avad is
- * waited for. */
+/* Run avad to its end; what it says is kept in memory meanwhile. 0: its exit code is 0. AVA_EBUSY:
+ * another has the root. Else AVA_EIO with avad's words. */
 static int helper_run(const char *avad, const char *const *words, struct buf *out,
 		      struct ava_error *err)
 {
+	int fds[] = {memfd_create("answer", MFD_CLOEXEC), memfd_create("complaint", MFD_CLOEXEC)};
 	char *argv[HELPER_WORDS + 2] = {(char *)avad};
-	int one[2] = {-1, -1}, two[2] = {-1, -1}, status = -1, rv = 0;
+	int status = -1, rv = fds[0] < 0 || fds[1] < 0 ? err_sys(err, "memory for avad") : 0;
 	struct buf complaint; /* a sentence behind "avad: ", one line */
 	const char *said;
 	pid_t pid = -1;
 
-	buf_init(&complaint, 8192);
+	buf_init(&complaint, 1u << 20);
 	for (size_t i = 0; i < HELPER_WORDS && words[i]; i++)
 		argv[i + 1] = (char *)words[i];
-	if (pipe2(one, O_CLOEXEC) != 0 || pipe2(two, O_CLOEXEC) != 0)
-		rv = err_sys(err, "pipe");
-	if (rv == 0 && (errno = api_spawn(argv, one[1], two[1], &pid)) != 0)
+	if (rv == 0 && (errno = helper_spawn(argv, fds, &pid)) != 0)
 		rv = err_sys(err, "%s", avad);
-	for (int i = 1; i >= 0; i--) {
-		if (i == 0 && rv == 0)
-			read_both(one[0], two[0], out, &complaint);
-		if (one[i] >= 0)
-			close(one[i]);
-		if (two[i] >= 0)
-			close(two[i]);
-	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (rv == 0) {
+		helper_read(fds[0], out);
+		helper_read(fds[1], &complaint);
+	}
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 	if (rv == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
-		said = complaint.data ? complaint.data : "";
+		said = complaint.len > 0 ? complaint.data : "";
 		said += strncmp(said, "avad: ", 6) == 0 ? 6 : 0;
 		rv = err_set(err, AVA_EIO, "%.*s", *said ? (int)strcspn(said, "\n") : 28,
 			     *said ? said : "avad ended without a reason");
