@@ -36,7 +36,6 @@
 #include "os/loop.h"
 
 #define FRAMES_MAX 4096
-#define LINE_MAX   (64u << 20)
 
 struct embedded_state {
 	struct backend b;
@@ -134,22 +133,12 @@ static int embedded_call(struct backend *b, const char *method, const char *path
 
 /* ---- cursors */
 
-struct frame {
-	struct list node;
-	enum ava_text_kind kind;
-	size_t len;
-	char text[];
-};
-
 struct embedded_cursor {
 	struct backend_cursor c;
 	struct op_cursor *ops; /* NULL: to be opened again */
 	struct op_watch *watch;
-	struct list frames;
-	size_t nframes;
-	struct frame *given; /* the frame the caller borrows */
-	struct buf line;     /* the line the caller borrows */
-	uint64_t last;       /* events behind this lsn come next; AVA_NOW: none came yet */
+	struct backend_queue items; /* frames, and the line the caller borrows */
+	uint64_t last;              /* events behind this lsn come next; AVA_NOW: none came yet */
 	bool woken, ended;
 	char run[24], session[64];
 };
@@ -176,22 +165,17 @@ static void embedded_wake(void *user)
 static void on_frame(const struct op_frame *f, void *user)
 {
 	struct embedded_cursor *cur = user;
-	struct frame *n;
+	const enum ava_text_kind kind = f->kind == FRAME_TEXT       ? AVA_TEXT
+					: f->kind == FRAME_THINKING ? AVA_THINKING
+								    : AVA_TURN;
 
-	if (strcmp(f->session, cur->session) != 0 || cur->nframes >= FRAMES_MAX)
-		return;
-	n = malloc(sizeof(*n) + f->len + 1);
-	if (!n)
-		return;
-	n->kind = f->kind == FRAME_TEXT       ? AVA_TEXT
-		  : f->kind == FRAME_THINKING ? AVA_THINKING
-					      : AVA_TURN;
-	n->len = f->len;
-	memcpy(n->text, f->text, f->len);
-	n->text[f->len] = '\0';
-	list_add(&cur->frames, &n->node);
-	cur->nframes++;
-	embedded_wake(cur);
+	if (strcmp(f->session, cur->session) == 0 && cur->items.n < FRAMES_MAX &&
+	    backend_put(&cur->items, &(struct backend_item){.is_text = true,
+							    .text = {.session = cur->session,
+								     .kind = kind,
+								     .text = f->text,
+								     .len = f->len}}) == 0)
+		embedded_wake(cur);
 }
 
 static int open_ops(struct embedded_cursor *cur, struct ava_error *err)
@@ -203,30 +187,15 @@ static int open_ops(struct embedded_cursor *cur, struct ava_error *err)
 	return cur->ops ? 0 : err->code;
 }
 
-static struct frame *take_frame(struct embedded_cursor *cur)
-{
-	struct frame *f = LIST_FIRST(&cur->frames, struct frame, node);
-
-	if (!f)
-		return NULL;
-	list_del(&f->node);
-	cur->nframes--;
-	return f;
-}
-
 static void embedded_cursor_close(struct backend_cursor *c)
 {
 	struct embedded_cursor *cur = cursor_of(c);
-	struct frame *f;
 
 	if (cur->ops)
 		ops_events_close(cur->ops);
 	if (cur->watch)
 		ops_unwatch(cur->watch);
-	while ((f = take_frame(cur)) != NULL)
-		free(f);
-	free(cur->given);
-	buf_fini(&cur->line);
+	backend_queue_fini(&cur->items);
 	free(cur);
 }
 
@@ -240,8 +209,7 @@ static int embedded_cursor_open(struct backend *b, const struct ava_events_query
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	cur->c.backend = b;
 	cur->last = q->after;
-	list_init(&cur->frames);
-	buf_init(&cur->line, LINE_MAX);
+	list_init(&cur->items.items);
 	strncpy(cur->run, q->run ? q->run : "", sizeof(cur->run) - 1);
 	strncpy(cur->session, q->session ? q->session : "", sizeof(cur->session) - 1);
 	if (q->session)
@@ -267,32 +235,15 @@ static int lose(struct embedded_cursor *cur, int code, const char *why, struct a
 	return err_set(err, code, "%s", why);
 }
 
-static int give_line(struct embedded_cursor *cur, const struct op_event *e,
-		     struct backend_item *item, struct ava_error *err)
-{
-	buf_reset(&cur->line);
-	if (buf_add(&cur->line, e->line, e->line_len) != 0)
-		return lose(cur, AVA_ENOMEM, "out of memory for an event", err);
-	*item = (struct backend_item){.line = cur->line.data, .len = cur->line.len};
-	return 1;
-}
-
 static int embedded_cursor_next(struct backend_cursor *c, struct backend_item *item,
 				struct ava_error *err)
 {
 	struct embedded_cursor *cur = cursor_of(c);
 	struct op_event e;
-	struct frame *f;
 	int rv = 0;
 
-	free(cur->given);
-	f = cur->given = take_frame(cur);
-	if (f) {
-		*item = (struct backend_item){.is_text = true};
-		item->text = (struct ava_text){
-			.session = cur->session, .kind = f->kind, .text = f->text, .len = f->len};
+	if (backend_take(&cur->items, item) == 1)
 		return 1;
-	}
 	if (cur->ended || (!cur->ops && (rv = open_ops(cur, err)) != 0))
 		return rv;
 	while ((rv = ops_events_next(cur->ops, &e)) == 1 ||
@@ -304,12 +255,14 @@ static int embedded_cursor_next(struct backend_cursor *c, struct backend_item *i
 			continue;
 		}
 		wanted = ops_event_is_of(&e, cur->session);
-		if (wanted && give_line(cur, &e, item, err) != 1)
-			return err->code;
+		if (wanted &&
+		    backend_put(&cur->items,
+				&(struct backend_item){.line = e.line, .len = e.line_len}) != 0)
+			return lose(cur, AVA_ENOMEM, "out of memory for an event", err);
 		if (cur->last == AVA_NOW || e.lsn > cur->last)
 			cur->last = e.lsn;
 		if (wanted)
-			return 1;
+			return backend_take(&cur->items, item);
 	}
 	if (rv == -2)
 		return lose(cur, AVA_EIO, "the log files cannot be read", err);
@@ -322,7 +275,7 @@ static bool embedded_cursor_ended(const struct backend_cursor *c)
 {
 	const struct embedded_cursor *cur = CONTAINER_OF(c, const struct embedded_cursor, c);
 
-	return cur->ended && list_empty(&cur->frames);
+	return cur->ended && cur->items.n == 0;
 }
 
 static int embedded_cursor_wait(struct backend_cursor *c, int timeout_ms, struct ava_error *err)

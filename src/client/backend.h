@@ -9,6 +9,7 @@
 
 #include <ava.h>
 #include "base/buf.h"
+#include "base/list.h"
 
 struct backend_item { /* borrowed from a cursor until its next call */
 	bool is_text; /* text of a conversation, else a line of a log */
@@ -16,6 +17,18 @@ struct backend_item { /* borrowed from a cursor until its next call */
 	size_t len;
 	struct ava_text text;
 };
+
+/* Items that wait for a cursor's reader. */
+struct backend_queue {
+	struct list items;
+	size_t n;
+	struct backend_node *given; /* what the reader borrows */
+};
+/* A copy with its bytes; 0, AVA_ENOMEM. */
+int backend_put(struct backend_queue *q, const struct backend_item *what);
+/* 1: *item, until the next call; 0: none. */
+int backend_take(struct backend_queue *q, struct backend_item *item);
+void backend_queue_fini(struct backend_queue *q);
 
 struct backend_cursor { /* first member of the backend's own struct */
 	struct backend *backend;

@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/list.h"
 #include "base/util.h"
 #include "client/client.h"
 #include "client/follow.h"
@@ -24,89 +23,50 @@
 
 #define PATH_MAX_BYTES 4096
 #define RETRY_MS       1000
-#define RUN_PATH       "/api/v1/runs/"
 
 /* ---- one event stream (client/follow.h): a look turns what came into items, which are given one
  * by one before the next look; so at most one buffer's worth and one frame wait. */
-
-struct remote_item {
-	struct list node;
-	struct backend_item give;
-	bool last;    /* the run's last event */
-	char bytes[]; /* the line, or the text; then the session's id */
-};
 
 struct remote_stream {
 	struct backend_cursor cursor;
 	struct remote_stream_host *host;
 	struct follower f;
 	bool joined, lost; /* lost: counted in host.lost */
-	struct list items;
-	struct remote_item *given; /* the item the caller borrows */
-	uint64_t seen;             /* a new connection goes on behind it when nothing has come */
+	struct backend_queue items;
+	uint64_t seen; /* a new connection goes on behind it when nothing has come */
 	char path[];
 };
 
 /* ---- items */
-
-/* *Borrowed*, to be filled in; NULL: no memory. */
-static struct remote_item *queue(struct remote_stream *s, const char *bytes, size_t len,
-				 const char *session)
-{
-	size_t more = strlen(session) + 1;
-	struct remote_item *it = malloc(sizeof(*it) + len + 1 + more);
-
-	if (!it)
-		return NULL;
-	*it = (struct remote_item){0};
-	memcpy(it->bytes, bytes, len);
-	it->bytes[len] = '\0';
-	memcpy(it->bytes + len + 1, session, more);
-	list_add(&s->items, &it->node);
-	return it;
-}
-
-static int queue_line(struct remote_stream *s, const struct sse_event *e)
-{
-	struct remote_item *it = queue(s, e->data, e->len, "");
-
-	if (!it)
-		return AVA_ENOMEM;
-	it->last = strncmp(s->path, RUN_PATH, strlen(RUN_PATH)) == 0 &&
-		   strcmp(e->event, "SubagentComplete") == 0;
-	it->give = (struct backend_item){.line = it->bytes, .len = e->len};
-	return 0;
-}
 
 static int queue_text(struct remote_stream *s, const struct sse_event *e, enum ava_text_kind kind)
 {
 	json_t *o = json_parse(e->data, e->len, NULL);
 	const char *session = json_get_str(o, "sessionId");
 	const char *text = json_get_str(o, kind == AVA_TURN ? "state" : "text");
-	size_t len = text ? strlen(text) : 0;
-	bool known = session && text; /* another frame is not from ava */
-	struct remote_item *it = known ? queue(s, text, len, session) : NULL;
+	struct backend_item item = {.is_text = true, .text = {.session = session, .kind = kind}};
+	int rv = 0;
 
-	if (it) {
-		it->give.is_text = true;
-		it->give.text = (struct ava_text){.session = it->bytes + len + 1,
-						  .kind = kind,
-						  .text = it->bytes,
-						  .len = len};
+	if (session && text) { /* another frame is not from ava */
+		item.text.text = text;
+		item.text.len = strlen(text);
+		rv = backend_put(&s->items, &item);
 	}
 	json_decref(o);
-	return known && !it ? AVA_ENOMEM : 0;
+	return rv;
 }
 
 static int remote_on_event(const struct sse_event *e, void *user)
 {
+	struct remote_stream *s = user;
+
 	if (strcmp(e->event, "text") == 0)
-		return queue_text(user, e, AVA_TEXT);
+		return queue_text(s, e, AVA_TEXT);
 	if (strcmp(e->event, "thinking") == 0)
-		return queue_text(user, e, AVA_THINKING);
+		return queue_text(s, e, AVA_THINKING);
 	if (strcmp(e->event, "turn") == 0)
-		return queue_text(user, e, AVA_TURN);
-	return queue_line(user, e);
+		return queue_text(s, e, AVA_TURN);
+	return backend_put(&s->items, &(struct backend_item){.line = e->data, .len = e->len});
 }
 
 /* ---- the connection */
@@ -168,7 +128,7 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 		.path = s->path, .connect = remote_connect, .on_event = remote_on_event, .user = s};
 	if (after != AVA_NOW)
 		snprintf(s->f.last, sizeof(s->f.last), "%llu", (unsigned long long)after);
-	list_init(&s->items);
+	list_init(&s->items.items);
 	rv = remote_look(s, err);
 	if (rv >= 0)
 		*out = &s->cursor;
@@ -177,23 +137,11 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 	return MIN(rv, 0);
 }
 
-static struct remote_item *remote_take_item(struct remote_stream *s)
-{
-	struct remote_item *it = LIST_FIRST(&s->items, struct remote_item, node);
-
-	if (it)
-		list_del(&it->node);
-	return it;
-}
-
 void remote_stream_close(struct backend_cursor *c)
 {
 	struct remote_stream *s = stream_of(c);
-	struct remote_item *it;
 
-	while ((it = remote_take_item(s)) != NULL)
-		free(it);
-	free(s->given);
+	backend_queue_fini(&s->items);
 	set_lost(s, false);
 	follow_close(&s->f);
 	free(s);
@@ -202,23 +150,16 @@ void remote_stream_close(struct backend_cursor *c)
 int remote_stream_next(struct backend_cursor *c, struct backend_item *item, struct ava_error *err)
 {
 	struct remote_stream *s = stream_of(c);
-	struct remote_item *it;
-	int rv;
 
-	free(s->given);
-	s->given = NULL;
-	while ((it = remote_take_item(s)) == NULL) {
+	while (backend_take(&s->items, item) == 0) {
 		bool join = s->f.c == NULL;
+		int rv = remote_look(s, err);
 
-		rv = remote_look(s, err);
 		/* A connection that broke is made again at once. */
 		if (rv == 0 ||
 		    (rv < 0 && (join || rv == AVA_ENOMEM || rv == AVA_ETOOBIG || rv == AVA_EPROTO)))
 			return rv;
 	}
-	s->given = it;
-	s->f.ended = s->f.ended || it->last;
-	*item = it->give;
 	return 1;
 }
 
@@ -226,14 +167,14 @@ bool remote_stream_ended(const struct backend_cursor *c)
 {
 	const struct remote_stream *s = CONTAINER_OF(c, struct remote_stream, cursor);
 
-	return s->f.ended && list_empty(&s->items);
+	return s->f.ended && s->items.n == 0;
 }
 
 int remote_stream_wait(struct backend_cursor *c, int timeout_ms, struct ava_error *err)
 {
 	struct remote_stream *s = stream_of(c);
 
-	return list_empty(&s->items)
+	return s->items.n == 0
 		       ? follow_wait(&s->f, timeout_ms < 0 ? -1 : clock_mono_ms() + timeout_ms, err)
 		       : 1;
 }
