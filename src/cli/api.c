@@ -30,6 +30,7 @@
 #include "cli/cli.h"
 #include "client/start.h"
 #include "codec/json.h"
+#include "event/item.h"
 #include "journal/read.h"
 
 #define PREFIX     "/api/v1"
@@ -147,31 +148,6 @@ void api_body(struct jw *w, struct buf *body, size_t max)
 	buf_init(body, max);
 	jw_init(w, body);
 	jw_object(w, NULL);
-}
-
-static int texts(struct buf *body, va_list ap, struct ava_error *err)
-{
-	const char *name;
-	struct jw w;
-	int rv;
-
-	api_body(&w, body, TEXTS_MAX);
-	while ((name = va_arg(ap, const char *)) != NULL)
-		jw_str(&w, name, va_arg(ap, const char *));
-	jw_end(&w);
-	rv = buf_check(body);
-	return rv == 0 ? 0 : err_set(err, rv, "the text is too long");
-}
-
-int api_texts(struct buf *body, struct ava_error *err, ...)
-{
-	va_list ap;
-	int rv;
-
-	va_start(ap, err);
-	rv = texts(body, ap, err);
-	va_end(ap);
-	return rv;
 }
 
 /* The path of a request; *owned* (buf_fini), also when it is too long. */
@@ -422,13 +398,19 @@ int api_request(const char *body, json_t **out, struct ava_error *err, const cha
 int api_post(json_t **out, struct ava_error *err, const char *path, ...)
 {
 	json_t *answer = NULL;
+	const char *name;
 	struct buf body;
+	struct jw w;
 	va_list ap;
 	int rv;
 
+	api_body(&w, &body, TEXTS_MAX);
 	va_start(ap, path);
-	rv = texts(&body, ap, err);
+	while ((name = va_arg(ap, const char *)) != NULL)
+		jw_str(&w, name, va_arg(ap, const char *));
 	va_end(ap);
+	jw_end(&w);
+	rv = buf_check(&body) == 0 ? 0 : err_set(err, buf_check(&body), "the text is too long");
 	if (rv == 0)
 		rv = api_insist(path, body.data, &answer, err);
 	buf_fini(&body);
@@ -494,10 +476,21 @@ static int following_connect(void *user, struct client **c, struct ava_error *er
 static int following_event(const struct sse_event *e, void *user)
 {
 	struct following *g = user;
-	int rv = g->f->on_event(e, g->f->user);
+	json_t *item;
+	enum item_kind kind;
+	int rv;
 
-	g->stop = MAX(rv, 0);
-	return rv;
+	if (g->f->on_event != NULL) {
+		rv = g->f->on_event(e, g->f->user);
+		g->stop = MAX(rv, 0);
+		return rv;
+	}
+	item = strcmp(e->event, "item") == 0 ? json_parse(e->data, e->len, NULL) : NULL;
+	kind = item_kind_of(json_str(item, "kind"));
+	if (kind == ITEM_result || kind == ITEM_failed)
+		g->f->tick_ms = clock_mono_ms();
+	json_decref(item);
+	return 0;
 }
 
 /* Take what came, call what is due, then wait. 0, or a code. */

@@ -38,10 +38,6 @@ void api_deadline(int64_t at_ms);
 
 /* A body (*owned*, buf_fini) of at most `max` bytes whose object is open. */
 void api_body(struct jw *w, struct buf *body, size_t max);
-/* A body (*owned*, buf_fini) of texts: names and values by turns, NULL ends them. An empty
- * value stands as it is. */
-int api_texts(struct buf *body, struct ava_error *err, ...) __attribute__((sentinel));
-
 /* One exchange with a JSON answer: a GET, with `body` a POST. *out is a new reference;
  * *status (may be NULL) the HTTP status. 0, or what the daemon answered as an error. When no
  * answer comes soon a note says what the daemon waits for; a POST that gets no answer
@@ -59,7 +55,8 @@ void api_tell_lacks(const char *model, bool asked);
  * connection when the outcome is unknown or the daemon went away, five times at most. */
 int api_request(const char *body, json_t **out, struct ava_error *err, const char *path_fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* api_request with a body of texts, as api_texts takes them. *out may be NULL. */
+/* api_request with a body of texts: names and values by turns, NULL ends them. An empty value
+ * stands as it is. *out may be NULL. */
 int api_post(json_t **out, struct ava_error *err, const char *path, ...) __attribute__((sentinel));
 /* Tell a run a person's words: for its call `call` that waits, or NULL: whatever it is doing. */
 int api_steer(const char *run, const char *call, const char *text, json_t **out,
@@ -75,7 +72,7 @@ struct follow {
 	const char *run; /* NULL: of all, from now on */
 	bool items;      /* Items (doc/ITEMS.md) in place of events */
 	/* *Borrowed during the call.* Positive stops; negative: it has not been taken, the
-	 * stream is opened anew before it. */
+	 * stream is opened anew before it. NULL: each end of a run (an Item) calls `look`. */
 	int (*on_event)(const struct sse_event *e, void *user);
 	/* Called behind each new connection, and when clock_mono_ms() has passed f->tick_ms (0:
 	 * never), which it sets anew. Positive stops; a code as of the stream. NULL: none. */

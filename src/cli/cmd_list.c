@@ -288,7 +288,6 @@ static int list_result_run(int argc, char **argv)
 /* ---- wait */
 
 struct list_waiting {
-	struct follow f;
 	char **ids; /* runs not told yet; pointers of argv */
 	int n, code;
 };
@@ -341,20 +340,6 @@ static int list_look_at(struct list_waiting *w, const char *id, struct ava_error
 	return 1;
 }
 
-/* The end of one of the runs: they are looked at now. */
-static int list_on_item(const struct sse_event *e, void *user)
-{
-	struct list_waiting *w = user;
-	json_t *item = strcmp(e->event, "item") == 0 ? json_parse(e->data, e->len, NULL) : NULL;
-	enum item_kind kind = item_kind_of(json_str(item, "kind"));
-
-	for (int i = 0; i < w->n && (kind == ITEM_result || kind == ITEM_failed); i++)
-		if (strcmp(json_str(item, "run"), w->ids[i]) == 0)
-			w->f.tick_ms = clock_mono_ms();
-	json_decref(item);
-	return 0;
-}
-
 /* Look at all runs left. 1: there is none. */
 static int list_look(struct follow *f, void *user, struct ava_error *err)
 {
@@ -392,17 +377,16 @@ static int distinct(char **ids, int n)
 static int wait_run(int argc, char **argv)
 {
 	struct list_waiting w = {.ids = argv, .n = distinct(argv, argc)};
+	struct follow f = {.items = true, .look = list_look, .user = &w};
 	struct ava_error err;
 	int rv;
 
-	w.f = (struct follow){
-		.items = true, .on_event = list_on_item, .look = list_look, .user = &w};
-	w.f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
+	f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
 	rv = api_open(API_START, &err);
 	if (rv == 0)
-		rv = MIN(api_follow(&w.f, &err), 0);
+		rv = MIN(api_follow(&f, &err), 0);
 	if (rv == 0 && w.n > 0) /* time is over: runs may just have ended */
-		(void)list_look(&w.f, &w, &err);
+		(void)list_look(&f, &w, &err);
 	if (rv != 0)
 		w.code = cli_fail(&err);
 	for (int i = 0; rv == 0 && i < w.n; i++)

@@ -33,18 +33,16 @@ static const struct opt roles_opts[] = {
 /* Asks for all roles (`name` ""), or for one, as the project of this folder has them. */
 static int ask_here(json_t **reply, const char *name)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789/._-";
 	char *cwd = NULL;
 	struct buf path;
 	int code;
 
 	buf_init(&path, 8 * PATH_MAX);
 	buf_addf(&path, "/roles%s%s", *name ? "/" : "", name);
-	if (task_cwd(&cwd, NULL) == 0) /* else the folder was removed: no project */
+	if (task_cwd(&cwd, NULL) == 0) { /* else the folder was removed: no project */
 		buf_adds(&path, "?cwd=");
-	for (const char *s = cwd; s && *s; s++)
-		buf_addf(&path, strchr(plain, *s) ? "%c" : "%%%02X", (unsigned char)*s);
+		client_escape(&path, cwd);
+	}
 	code = buf_check(&path) == 0 ? api_ask(reply, NULL, "%s", path.data) : CLI_FAILED;
 	free(cwd);
 	buf_fini(&path);
@@ -185,17 +183,14 @@ static int cmd_roles_look(const char *path, json_t **reply)
 {
 	char *full = realpath(path, NULL);
 	struct ava_error err;
-	struct buf body;
-	int code, rv;
+	int rv;
 
 	if (!full)
 		return cli_error(CLI_NOSUCH, "%s cannot be opened: give a file or folder of roles",
 				 path);
-	rv = api_texts(&body, &err, "path", full, NULL);
-	code = rv == 0 ? api_ask(reply, body.data, "/roles/check") : cli_fail(&err);
-	buf_fini(&body);
+	rv = api_post(reply, &err, "/roles/check", "path", full, NULL);
 	free(full);
-	return code;
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
 static int roles_check(const char *path)
@@ -247,8 +242,7 @@ static int trust(const char *path)
 {
 	json_t *reply = NULL, *kept = NULL, *r;
 	struct ava_error err;
-	struct buf body;
-	int code = cmd_roles_look(path, &reply), rv;
+	int code = cmd_roles_look(path, &reply);
 
 	r = json_array_get(json_object_get(reply, "roles"), 0);
 	if (code == CLI_DONE && !r && show_broken(reply, stderr) != CLI_DONE)
@@ -257,12 +251,9 @@ static int trust(const char *path)
 		code = cli_error(CLI_NOSUCH, "%s holds no role", path);
 	if (code == CLI_DONE)
 		code = ask_trust(r);
-	if (code == CLI_DONE) {
-		rv = api_texts(&body, &err, "path", json_str(r, "path"), "hash",
-			       json_str(r, "hash"), NULL);
-		code = rv == 0 ? api_ask(&kept, body.data, "/roles/trust") : cli_fail(&err);
-		buf_fini(&body);
-	}
+	if (code == CLI_DONE && api_post(&kept, &err, "/roles/trust", "path", json_str(r, "path"),
+					 "hash", json_str(r, "hash"), NULL) != 0)
+		code = cli_fail(&err);
 	if (code == CLI_DONE && o.json)
 		show_json(stdout, kept);
 	else if (code == CLI_DONE)

@@ -101,12 +101,11 @@ struct run_job {
 	FILE *talk;  /* stream for what a person reads meanwhile */
 	int answers; /* descriptor of a person's answers; -1: none */
 	char proposal[32], run[32], trace[64], role[48];
-	char group[32];        /* id of the group; "": one run alone */
-	struct follow *follow; /* of the group */
-	json_t *results;       /* the group's results, by run id; owned */
-	json_t *ended;         /* answer about the group when all runs have ended; owned */
-	bool all_three;        /* the quote asks for a yes that --yes does not give */
-	char small[400];       /* why the model's window is too small; "": large enough */
+	char group[32];  /* id of the group; "": one run alone */
+	json_t *results; /* the group's results, by run id; owned */
+	json_t *ended;   /* answer about the group when all runs have ended; owned */
+	bool all_three;  /* the quote asks for a yes that --yes does not give */
+	char small[400]; /* why the model's window is too small; "": large enough */
 	struct progress progress;
 };
 
@@ -464,19 +463,6 @@ static int group_step(struct follow *f, void *user, struct ava_error *err)
 	return rv;
 }
 
-/* The end of any run: the group is looked at now. */
-static int group_on_item(const struct sse_event *e, void *user)
-{
-	struct run_job *j = user;
-	json_t *item = strcmp(e->event, "item") == 0 ? json_parse(e->data, e->len, NULL) : NULL;
-	enum item_kind kind = item_kind_of(json_str(item, "kind"));
-
-	if (kind == ITEM_result || kind == ITEM_failed)
-		j->follow->tick_ms = clock_mono_ms();
-	json_decref(item);
-	return 0;
-}
-
 /* The group's results for a person. */
 static void group_show(const json_t *group)
 {
@@ -517,7 +503,6 @@ static int group_exit(const json_t *group)
 static int run_group(struct run_job *j)
 {
 	struct follow f = {.items = true,
-			   .on_event = group_on_item,
 			   .look = group_step,
 			   .on_interrupt = on_interrupt,
 			   .interrupt = &interrupt_flag,
@@ -530,7 +515,6 @@ static int run_group(struct run_job *j)
 	if (o.background)
 		return leave_in_background(j);
 	j->results = json_object();
-	j->follow = &f;
 	rv = api_follow(&f, &err) < 0 ? run_failed(j, &err) : CLI_DONE;
 	json_array_foreach(rv == 0 ? json_object_get(j->ended, "runs") : NULL, i, run)
 		json_object_set(run, "result",

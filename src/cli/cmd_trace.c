@@ -239,23 +239,21 @@ static int import(const char *root, const char *file, bool *broken, struct ava_e
 
 static int trace_checkpoint(const char *run, const char *name)
 {
+	char path[64];
 	struct ava_error err;
 	json_t *answer = NULL;
-	struct buf body;
 	int code;
 
 	if (o.json || o.tree || o.waterfall || o.push || o.export != NULL || o.checkpoint != NULL)
 		return cli_error(CLI_USAGE, "checkpoint takes no option");
 	if (cli_check_run_id(run) != CLI_DONE)
 		return CLI_USAGE;
-	code = api_texts(&body, &err, "name", name, NULL) == 0
-		       ? api_ask(&answer, body.data, "/runs/%s/checkpoint", run)
-		       : cli_fail(&err);
+	snprintf(path, sizeof(path), "/runs/%s/checkpoint", run);
+	code = api_post(&answer, &err, path, "name", name, NULL) == 0 ? CLI_DONE : cli_fail(&err);
 	if (code == CLI_DONE)
 		printf("checkpoint %s of %s, before its model call %" PRId64
 		       "; when it has ended: ava replay %s --from %s\n",
 		       name, run, json_get_int(answer, "from", 0), run, name);
-	buf_fini(&body);
 	json_decref(answer);
 	return code;
 }
