@@ -10,12 +10,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/error.h"
 #include "base/id.h"
 #include "base/near.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/term.h"
+
+#define READ_PIECE 65536
 
 static const struct command *const commands[] = {
 #define X(name, ...) &cmd_##name,
@@ -94,6 +98,23 @@ int cli_words(struct buf *out, size_t max, int n, char **words)
 	for (int i = 0; i < n; i++)
 		buf_addf(out, "%s%s", i > 0 ? " " : "", words[i]);
 	return buf_check(out) == 0 ? CLI_DONE : cli_error(CLI_USAGE, "the text is too long");
+}
+
+int cli_read(int fd, const char *name, struct buf *out, struct ava_error *err)
+{
+	char *to;
+	ssize_t n = 1;
+	int rv;
+
+	while (n != 0 && (to = buf_reserve(out, READ_PIECE)) != NULL) {
+		n = read(fd, to, READ_PIECE);
+		if (n < 0 && errno != EINTR)
+			return err_sys(err, "read %s", name);
+		out->len += (size_t)MAX(n, 0);
+		out->data[out->len] = '\0';
+	}
+	rv = buf_check(out);
+	return rv == 0 ? 0 : err_set(err, rv, "%s does not fit into memory", name);
 }
 
 int cli_check_run_id(const char *id)

@@ -105,6 +105,9 @@ enum cli_exit cli_exit_of_status(const char *status);
 
 /* The words as one text (*owned*) of at most `max` bytes. An exit code. */
 int cli_words(struct buf *out, size_t max, int n, char **words);
+/* Append what `fd` gives until its end. 0, the buffer's failure, or why `name`
+ * cannot be read. */
+int cli_read(int fd, const char *name, struct buf *out, struct ava_error *err);
 /* CLI_DONE, or CLI_USAGE after saying what such an id looks like. A command whose arguments
  * are ids of runs or of a proposal alone gets them checked. */
 int cli_check_run_id(const char *id);

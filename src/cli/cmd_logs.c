@@ -285,8 +285,7 @@ static int logcount_print(const struct ava_log_query *q, const char *by, struct 
 
 #define FOREIGN_MAX  ((size_t)2 << 30)
 #define FOREIGN_LINE ((size_t)64 << 20) /* longer ones no reader of logs takes */
-#define PIECE        ((size_t)1 << 20)
-#define TOLD_MAX     10 /* lines that are no events, each in a sentence */
+#define TOLD_MAX     10                 /* lines that are no events, each in a sentence */
 
 static char foreign[256]; /* the folder; "": none */
 /* The index cannot be stored: a folder stands where its lock would. It would outlive the root. */
@@ -441,22 +440,15 @@ static int foreign_read(const char *file, struct buf *out, struct ava_error *err
 {
 	int fd = strcmp(file, "-") != 0 ? open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY)
 					: dup(STDIN_FILENO);
-	ssize_t n = -1;
-	char *at;
+	int rv;
 
 	if (fd < 0)
 		return err_sys(err, "open it");
-	while ((at = buf_reserve(out, PIECE)) != NULL && (n = read(fd, at, PIECE)) != 0) {
-		if (n < 0 && errno != EINTR)
-			break;
-		out->len += n > 0 ? (size_t)n : 0;
-	}
-	if (at != NULL && n < 0)
-		err_sys(err, "read it");
+	rv = cli_read(fd, "it", out, err);
 	close(fd);
-	if (at == NULL)
-		return err_set(err, buf_check(out), "it does not fit into memory, or is over 2 GB");
-	return n == 0 ? 0 : err->code;
+	if (buf_check(out) != 0)
+		return err_set(err, rv, "it does not fit into memory, or is over 2 GB");
+	return rv;
 }
 
 /* Make a data root of `file` ("-": stdin; a pipe) below the folder for temporary files, removed

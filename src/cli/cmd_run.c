@@ -40,27 +40,20 @@ static struct {
 	bool yes, background, json;
 } o;
 
-#define TYPE_TEXT           OPT_STR
-#define TYPE_JSON           OPT_STR
-#define TYPE_MS             OPT_SECONDS
-#define TYPE_CENTS          OPT_CENTS
-#define TYPE_COUNT          OPT_COUNT
-#define TYPE_SWITCH         OPT_SWITCH
-#define TYPE_TEXTS          OPT_LIST
-#define PLACE_TEXT(field)   spawn.field
-#define PLACE_JSON(field)   spawn.field
-#define PLACE_MS(field)     spawn.field
-#define PLACE_CENTS(field)  spawn.field
-#define PLACE_COUNT(field)  spawn.field
-#define PLACE_SWITCH(field) spawn.field
-#define PLACE_TEXTS(field)  field
-#define OPTION(kind, field_, key, name_, letter_, value_, help_)                                   \
-	{.name = name_,                                                                            \
-	 .letter = letter_,                                                                        \
-	 .type = TYPE_##kind,                                                                      \
-	 .value = value_,                                                                          \
-	 .help = help_,                                                                            \
-	 .field = offsetof(__typeof__(o), task.PLACE_##kind(field_))},
+#define OPTION_TEXT(field, name, letter, value, help)                                              \
+	OPT(name, letter, STR, value, task.spawn.field, help),
+#define OPTION_JSON OPTION_TEXT
+#define OPTION_MS(field, name, letter, value, help)                                                \
+	OPT(name, letter, SECONDS, value, task.spawn.field, help),
+#define OPTION_CENTS(field, name, letter, value, help)                                             \
+	OPT(name, letter, CENTS, value, task.spawn.field, help),
+#define OPTION_COUNT(field, name, letter, value, help)                                             \
+	OPT(name, letter, COUNT, value, task.spawn.field, help),
+#define OPTION_SWITCH(field, name, letter, value, help)                                            \
+	OPT(name, letter, SWITCH, value, task.spawn.field, help),
+#define OPTION_TEXTS(field, name, letter, value, help)                                             \
+	OPT(name, letter, LIST, value, task.field, help),
+#define OPTION(kind, field, key, ...) OPTION_##kind(field, __VA_ARGS__)
 #define ANSWERS                                                                                    \
 	OPT("yes", 'y', FLAG, NULL, yes, "confirm without asking"),                                \
 		OPT("background", 'b', FLAG, NULL, background, "start it and leave"),              \

@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cli/api.h"
+#include "cli/cli.h"
 #include "client/spawn.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
@@ -72,35 +73,12 @@ static int task_check_text(const char *what, const char *s, size_t len, struct a
 	return 0;
 }
 
-/* Read `fd` to its end, or until there is more than `max`. */
-static int read_stdin(struct buf *out, int fd, size_t max, struct ava_error *err)
-{
-	for (;;) {
-		char *to = buf_reserve(out, 65536);
-		ssize_t n;
-
-		if (to == NULL)
-			return err_set(err, AVA_ENOMEM, "no memory for standard input");
-		n = read(fd, to, 65536);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys(err, "read standard input");
-		if (n == 0)
-			return 0;
-		out->len += (size_t)n;
-		out->data[out->len] = '\0';
-		if (out->len > max)
-			return 0; /* too long already: no need to read the rest */
-	}
-}
-
 int task_read(struct buf *out, const char *text, int fd, struct ava_error *err)
 {
 	int rv;
 
 	if (strcmp(text, "-") == 0)
-		rv = read_stdin(out, fd, TASK_MAX, err);
+		rv = cli_read(fd, "standard input", out, err);
 	else if (strlen(text) <= TASK_MAX)
 		rv = buf_adds(out, text) != 0 ? err_set(err, AVA_ENOMEM, "no memory") : 0;
 	else
@@ -129,7 +107,7 @@ static int read_material(const char *path, int fd, size_t room, char **data, siz
 	if (strcmp(path, "-") != 0)
 		return sys_read_file(AT_FDCWD, path, room, data, len, err);
 	buf_init(&b, room + 65536 * 2);
-	rv = read_stdin(&b, fd, room, err);
+	rv = cli_read(fd, "standard input", &b, err);
 	if (rv == 0 && b.len > room)
 		rv = AVA_ETOOBIG;
 	if (rv != 0) {
