@@ -89,6 +89,7 @@ struct follow {
  * connection of its own: until the run has ended or it is f->until_ms (0), a function says stop
  * (its value), or it cannot go on (a code), which is a minute after a daemon was there. */
 int api_follow(struct follow *f, struct ava_error *err);
+
 /* avad's output for these arguments (NULL-terminated), JSON; a new reference. AVA_EIO with avad's
  * own sentence when it fails, AVA_EBUSY when another program has the root. */
 int helper_ask(const char *const *words, json_t **out, struct ava_error *err);

@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/term.h"
+#include "codec/jsonrpc.h"
 
 #define READ_PIECE 65536
 
@@ -115,6 +116,24 @@ int cli_read(int fd, const char *name, struct buf *out, struct ava_error *err)
 	}
 	rv = buf_check(out);
 	return rv == 0 ? 0 : err_set(err, rv, "%s does not fit into memory", name);
+}
+
+bool cli_lines(struct cli_lines *in)
+{
+	char data[65536];
+	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
+	const char *at = data, *end = data + MAX(n, 0), *nl;
+
+	if (n <= 0)
+		return n < 0 && (errno == EINTR || errno == EAGAIN);
+	for (; (nl = memchr(at, '\n', (size_t)(end - at))) != NULL; at = nl + 1) {
+		in->too_long = rpc_line_add(&in->line, in->too_long, at, (size_t)(nl - at));
+		in->take(in);
+		buf_reset(&in->line);
+		in->too_long = false;
+	}
+	in->too_long = rpc_line_add(&in->line, in->too_long, at, (size_t)(end - at));
+	return true;
 }
 
 int cli_check_run_id(const char *id)

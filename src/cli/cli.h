@@ -108,6 +108,15 @@ int cli_words(struct buf *out, size_t max, int n, char **words);
 /* Append what `fd` gives until its end. 0, the buffer's failure, or why `name`
  * cannot be read. */
 int cli_read(int fd, const char *name, struct buf *out, struct ava_error *err);
+/* Lines of a program that talks over standard input. */
+struct cli_lines {
+	struct buf line;
+	bool too_long; /* the line's middle was dropped (codec/jsonrpc.h) */
+	void (*take)(struct cli_lines *in);
+};
+/* Read what is there, and give each whole line to `take`. false: the input has ended, and in->line
+ * has what stands behind the last newline. */
+bool cli_lines(struct cli_lines *in);
 /* CLI_DONE, or CLI_USAGE after saying what such an id looks like. A command whose arguments
  * are ids of runs or of a proposal alone gets them checked. */
 int cli_check_run_id(const char *id);

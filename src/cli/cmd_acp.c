@@ -380,8 +380,15 @@ static int run_method(struct acp_request *q, bool notice)
 }
 
 /* A line that is too long is not carried out; its request is answered with the reason. */
-static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
+struct acp_input {
+	struct cli_lines in;
+	struct acp *a;
+};
+
+static void acp_take_line(struct cli_lines *in)
 {
+	const struct buf *line = &in->line;
+	struct acp *a = CONTAINER_OF(in, struct acp_input, in)->a;
 	struct ava_error err = {0};
 	struct acp_request q = {.a = a, .err = &err};
 	struct rpc m;
@@ -389,7 +396,7 @@ static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
 
 	if (line->len == 0 || strspn(line->data, " \t\r") == line->len)
 		return;
-	if (too_long) {
+	if (in->too_long) {
 		rpc_unread(&m, line->data, line->len);
 		code = RPC_INVALID;
 		err_set(&err, AVA_ETOOBIG, "a line of the input is over 4 MB");
@@ -413,26 +420,6 @@ static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
 
 /* ---- the loop */
 
-/* Read stdin; `line` has the part of a line that has come. false: the input has ended. */
-static bool read_input(struct acp *a, struct buf *line, bool *too_long)
-{
-	char data[65536];
-	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
-	const char *at = data, *nl;
-
-	if (n <= 0)
-		return n < 0 && (errno == EINTR || errno == EAGAIN);
-	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
-		*too_long = rpc_line_add(line, *too_long, at, (size_t)(nl - at));
-		acp_take_line(a, line, *too_long);
-		buf_reset(line);
-		*too_long = false;
-		at = nl + 1;
-	}
-	*too_long = rpc_line_add(line, *too_long, at, (size_t)(data + n - at));
-	return true;
-}
-
 /* Wait for input, events or due work. True: stdin can be read. */
 static bool wait_for_news(const struct acp *a)
 {
@@ -455,14 +442,14 @@ static int acp_run(int argc, char **argv)
 {
 	struct sigaction stop = {.sa_handler = acp_on_signal};
 	struct acp a = {.stopped = &stopped};
-	struct buf line;
-	bool open = true, too_long = false;
+	struct acp_input input = {.in.take = acp_take_line, .a = &a};
+	bool open = true;
 
 	client_speak_for("acp");
 	start_for_others();
 	client_interrupt_by(&stopped);
 	list_init(&a.sessions);
-	buf_init(&line, ACP_TEXT_MAX);
+	buf_init(&input.in.line, ACP_TEXT_MAX);
 	signal(SIGPIPE, SIG_IGN); /* an editor that reads no more is an error of write */
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
@@ -471,7 +458,7 @@ static int acp_run(int argc, char **argv)
 		cli_note("an editor starts this and talks with it; a person talks with `ava`");
 	while (open && !stopped && !a.gone) {
 		if (wait_for_news(&a))
-			open = read_input(&a, &line, &too_long);
+			open = cli_lines(&input.in);
 		LIST_EACH (&a.sessions, n, tmp)
 			if (!stopped)
 				acp_step(LIST_ENTRY(n, struct acp_session, node));
@@ -480,7 +467,7 @@ static int acp_run(int argc, char **argv)
 	alarm(LAST_S);
 	LIST_EACH (&a.sessions, n, tmp)
 		acp_free(LIST_ENTRY(n, struct acp_session, node));
-	buf_fini(&line);
+	buf_fini(&input.in.line);
 	return CLI_DONE;
 }
 

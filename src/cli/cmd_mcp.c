@@ -73,8 +73,7 @@ struct flight {
 struct bridge {
 	struct flight *flights[FLIGHTS_MAX];
 	unsigned n;
-	struct buf in;  /* the part of a line that has come */
-	bool too_long;  /* the line's middle is dropped */
+	struct cli_lines in;
 	int64_t end_ms; /* stdin has ended, and answers are awaited till then; 0: not yet */
 	char session[80];
 	struct buf cwd; /* the working folder, escaped for a URL */
@@ -256,29 +255,30 @@ static void mcp_cancel(struct bridge *b, const json_t *id)
 
 /* Send a line to the daemon, broken ones too: the daemon says what is wrong with them. Notices stay
  * here. */
-static void line_came(struct bridge *b)
+static void line_came(struct cli_lines *in)
 {
+	struct bridge *b = CONTAINER_OF(in, struct bridge, in);
 	struct flight *f;
 	unsigned char random[16];
 	bool notice, waits;
 	struct rpc m;
 
-	if (b->too_long) {
-		rpc_unread(&m, b->in.data, b->in.len);
+	if (in->too_long) {
+		rpc_unread(&m, in->line.data, in->line.len);
 		put_error(m.method ? m.id : NULL, RPC_INVALID, "a message is at most 2 MB");
 		rpc_fini(&m);
 		return;
 	}
-	if (b->in.len == 0 || strspn(b->in.data, " \t\r\n") == b->in.len)
+	if (in->line.len == 0 || strspn(in->line.data, " \t\r\n") == in->line.len)
 		return;
-	notice = rpc_read(&m, b->in.data, b->in.len, NULL) == 0 && m.kind == RPC_NOTICE;
+	notice = rpc_read(&m, in->line.data, in->line.len, NULL) == 0 && m.kind == RPC_NOTICE;
 	waits = m.method && m.id;
 	if (notice && strcmp(m.method, "notifications/cancelled") == 0)
 		mcp_cancel(b, json_object_get(m.params, "requestId"));
 	mcp_sweep(b);
 	f = !notice && b->n < (waits ? ASKED_MAX : FLIGHTS_MAX) ? calloc(1, sizeof(*f)) : NULL;
 	if (f)
-		f->line = buf_take(&b->in, &f->len);
+		f->line = buf_take(&in->line, &f->len);
 	if (!f || !f->line) {
 		if (waits)
 			put_error(m.id, RPC_INTERNAL,
@@ -293,28 +293,6 @@ static void line_came(struct bridge *b)
 	hash_hex(random, sizeof(random), f->name);
 	b->flights[b->n++] = f;
 	send_off(f);
-}
-
-/* false: stdin has ended, maybe behind a line without an end. */
-static bool mcp_read_lines(struct bridge *b)
-{
-	char data[16384];
-	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
-	const char *at = data, *nl;
-
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return true;
-	for (; n > 0 && (nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL; at = nl + 1) {
-		b->too_long = rpc_line_add(&b->in, b->too_long, at, (size_t)(nl - at));
-		line_came(b);
-		buf_reset(&b->in);
-		b->too_long = false;
-	}
-	if (n > 0)
-		b->too_long = rpc_line_add(&b->in, b->too_long, at, (size_t)(data + n - at));
-	else
-		line_came(b);
-	return n > 0;
 }
 
 static void mcp_turn(struct bridge *b)
@@ -341,8 +319,10 @@ static void mcp_turn(struct bridge *b)
 		else if (!f->c && f->at_ms <= now)
 			send_off(f);
 	}
-	if (p[n].revents && !mcp_read_lines(b))
+	if (p[n].revents && !cli_lines(&b->in)) {
+		line_came(&b->in); /* maybe one without an end */
 		b->end_ms = clock_mono_ms() + LAST_MS;
+	}
 	for (unsigned i = 0; b->end_ms && i < b->n; i++)
 		if (b->flights[i]->streams)
 			land(b->flights[i]);
@@ -359,7 +339,8 @@ static int bridge_run(void)
 			 "the entry for it");
 	start_for_others();
 	signal(SIGPIPE, SIG_IGN);
-	buf_init(&b.in, MESSAGE_MAX);
+	buf_init(&b.in.line, MESSAGE_MAX);
+	b.in.take = line_came;
 	buf_init(&b.cwd, 4 * PATH_MAX);
 	if (getcwd(path, sizeof(path)) && strcmp(path, "/") != 0 &&
 	    client_escape(&b.cwd, path) != 0)
