@@ -297,12 +297,10 @@ static int run_on_event(const struct sse_event *e, void *user)
 /* Show the run's present status; a daemon that does not answer is noticed by the stream. */
 static void show_now(struct run_job *j)
 {
-	struct ava_error err;
 	json_t *status = NULL;
 
 	api_deadline(clock_mono_ms() + LIVE_MS);
-	if (api_request(NULL, &status, &err, "/runs/%s", j->run) != 0)
-		status = NULL;
+	(void)api_request(NULL, &status, NULL, "/runs/%s", j->run);
 	api_deadline(-1);
 	if (!j->progress.live)
 		progress_still_working(&j->progress, status);
@@ -368,9 +366,8 @@ static void tell_end(struct run_job *j, const char *role, const json_t *result)
 {
 	json_t *run = NULL;
 
-	if (cli_exit_of_status(json_str(result, "status")) != CLI_LIMIT ||
-	    api_request(NULL, &run, NULL, "/runs/%s", json_str(result, "subagent_id")) != 0)
-		run = NULL;
+	if (cli_exit_of_status(json_str(result, "status")) == CLI_LIMIT)
+		(void)api_request(NULL, &run, NULL, "/runs/%s", json_str(result, "subagent_id"));
 	progress_end(j->talk, format_role(role).text, result, run);
 	json_decref(run);
 }
