@@ -286,17 +286,18 @@ static enum agent_step agent_make_room(struct agent *a)
 }
 
 /* Would the next call be refused? Asked before the tools run, since nobody would read their
- * results then. The reply's bytes count as input already. */
+ * results then. The reply's line counts as input already, after a restart as before it. */
 static int used_up(struct agent *a)
 {
-	int64_t max_output;
+	int64_t max_output, line;
 	int r;
 
 	if (a->spec->ask_limit) /* a person may raise the limit: the model then reads the results */
 		return -1;
-	a->at.new_bytes += (int64_t)a->turn->wire_len;
+	line = a->replayed || a->turn->wire_len == 0 ? 0 : (int64_t)a->turn->wire_len + 1;
+	a->at.new_bytes += line;
 	r = limit_reserve(a, &max_output);
-	a->at.new_bytes -= (int64_t)a->turn->wire_len;
+	a->at.new_bytes -= line;
 	return r;
 }
 
@@ -371,6 +372,13 @@ static int save_reply(struct agent *a, bool wait)
 	return 0;
 }
 
+/* The reply itself ends the run: no life of the runtime has started one of its calls. */
+static void start_none(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++)
+		a->turn->calls[i].unstarted = true;
+}
+
 static enum agent_step submitted(struct agent *a, struct turn_call *c)
 {
 	struct agent_end end = {0};
@@ -381,8 +389,7 @@ static enum agent_step submitted(struct agent *a, struct turn_call *c)
 	if (rv != 0)
 		return finish_internal(a, rv);
 	answer_call(a, c, true, "", "accepted: the run ends here");
-	for (unsigned i = 0; i < a->turn->ncalls; i++)
-		a->turn->calls[i].unstarted = true; /* an accepted submit ends the run at once */
+	start_none(a);
 	return finish_as(a, AVA_SUCCESS, &end, "submitted");
 }
 
@@ -400,8 +407,7 @@ static void answer_interrupted(struct agent *a)
 	for (unsigned i = 0; i < a->turn->ncalls; i++) {
 		struct turn_call *c = &a->turn->calls[i];
 
-		if (!c->answered && !c->unstarted && !ask_needed(a, c) &&
-		    !(c->tool->flags & TOOL_REPEATABLE))
+		if (!c->answered && !ask_needed(a, c) && !(c->tool->flags & TOOL_REPEATABLE))
 			answer_call(a, c, false, "interrupted",
 				    "interrupted: the runtime stopped before there was a result; "
 				    "it may have happened");
@@ -426,8 +432,10 @@ static enum agent_step reply_with_calls(struct agent *a)
 	rv = save_reply(a, wait);
 	if (rv != 0)
 		return finish_internal(a, rv);
-	if (exhausted >= 0)
+	if (exhausted >= 0) {
+		start_none(a);
 		return finish_limit(a, (enum agent_resource)exhausted);
+	}
 	if (a->replayed)
 		answer_interrupted(a);
 	return agent_move(a, wait ? AGENT_SAVING : AGENT_TOOLS);
@@ -611,6 +619,7 @@ static enum agent_step wrapped_up(struct agent *a)
 		return finish_internal(a, rv);
 	if (submit != NULL)
 		answer_call(a, submit, true, "", "accepted: the run ends here");
+	start_none(a);
 	end.status = AVA_ERROR;
 	end.stop_reason = end.error_class = "repeated_calls";
 	end.error = a->reply_error;
@@ -651,6 +660,7 @@ static enum agent_step step_calling(struct agent *a)
 		rv = save_reply(a, false);
 		if (rv != 0)
 			return finish_internal(a, rv);
+		start_none(a);
 		return finish_error(a, "refusal", "refusal", "the model refused the task");
 	}
 	if (a->turn->ncalls > 0)

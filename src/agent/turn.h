@@ -47,7 +47,7 @@ struct turn_call {
 	bool ran;                /* the call was answered by its tool, in this process or before */
 	bool approved;           /* a person said yes to the call (agent_spec.ask_before) */
 	bool recorded;           /* the call's ToolResult event was written; set by the world */
-	bool unstarted;          /* read from the record: certainly not given to its tool */
+	bool unstarted;          /* the reply ended the run: certainly not given to its tool */
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
 				  * "timeout", "cancelled", "interrupted", "limit",

@@ -276,6 +276,10 @@ static int take_waiting(struct tail *c, const struct event_view *v, const json_t
 		return person_restore_question(c->run, content, v->wall_ms);
 	person_forget_question(c->run);
 	k = open_call(c, json_str(content, "callId"));
+	/* A limit (named "i2") that was not raised ends the run: nobody is asked again. */
+	if (json_str(content, "callId")[0] == 'i' && strcmp(state, "answered") != 0 &&
+	    strcmp(json_str(content, "kind"), "approval") == 0)
+		c->run->spec->agent.ask_limit = false;
 	if (!k)
 		return 0;
 	k->how = strcmp(state, "answered") == 0  ? ASKED_ANSWERED

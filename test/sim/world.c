@@ -291,6 +291,7 @@ static int64_t io_save_reply(struct agent *a, const struct turn *t, bool wait)
 	struct sim_world *w = r->world;
 	const struct usage *u = &t->usage;
 	size_t from = w->nrecs;
+	int64_t bytes = t->wire_len > 0 ? (int64_t)t->wire_len + 1 : 0; /* and what parts lines */
 	struct sim_rec *rec;
 
 	if (faulty(r, AVA_ENOMEM, SIM_FAULT_REPLY))
@@ -300,10 +301,10 @@ static int64_t io_save_reply(struct agent *a, const struct turn *t, bool wait)
 	       (int64_t[5]){u->input, u->output, u->cost_microusd, u->cache_read, u->cache_write},
 	       5 * sizeof(int64_t));
 	r->infer_open = false;
-	if (t->wire_len > 0) {
+	if (bytes > 0) {
 		rec = record(r, SIM_ASSISTANT);
 		rec->v[0] = t->ncalls;
-		rec->v[1] = (int64_t)t->wire_len;
+		rec->v[1] = bytes;
 	}
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		int iteration = -1;
@@ -316,10 +317,10 @@ static int64_t io_save_reply(struct agent *a, const struct turn *t, bool wait)
 		rec->v[0] = r->call_kinds[i];
 	}
 	commit(r, from, wait);
-	r->body_bytes += (int64_t)t->wire_len;
-	if (t->wire_len > 0)
-		add_line(r, (int64_t)t->wire_len, true);
-	return (int64_t)t->wire_len;
+	r->body_bytes += bytes;
+	if (bytes > 0)
+		add_line(r, bytes, true);
+	return bytes;
 }
 
 /* The twin of subagent/room.c: the same plan, over how long the lines are. */

@@ -90,6 +90,7 @@ static inline struct left queued_in(struct world *w, const char *request_id,
 
 	s.request_id = request_id;
 	s.group = group;
+	s.on_limit = "ask";
 	if (spec_build(&spec, &s, &w->settings, "offline", NULL, &w->err) != 0 ||
 	    supervisor_spawn(&w->sup, spec, "", d, &r, &w->err) != 0)
 		fail_msg("%s", w->err.text);

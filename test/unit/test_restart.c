@@ -226,6 +226,32 @@ static void waiting(struct world *w, const struct left *l, const char *call, con
 	add(w, l, EVENT_Waiting, content);
 }
 
+/* A limit that a person did not raise ends the run, without asking once more. */
+TEST(a_limit_stays)
+{
+	static const struct {
+		const char *call, *kind, *state;
+		bool asks; /* it may still ask about a limit */
+	} cases[] = {
+		{"i2", "approval", "asked", true},    {"i2", "approval", "answered", true},
+		{"i2", "approval", "refused", false}, {"i2", "approval", "expired", false},
+		{"i1.q1", "quota", "expired", true},  {"c1.2", "approval", "refused", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct world w;
+		struct left l;
+
+		init_world(&w);
+		l = at_work(&w);
+		waiting(&w, &l, cases[i].call, cases[i].kind, cases[i].state, "");
+		close_world(&w);
+		restart(&w);
+		assert_int_equal(carried(&w, &l)->spec->agent.ask_limit, cases[i].asks);
+		fini_world(&w);
+	}
+}
+
 /* What a person decided holds, also when the call has no result of its own yet. */
 TEST(decisions_are_kept)
 {
