@@ -303,20 +303,15 @@ void agent_restore(struct agent *a, struct agent_position *p, const char *senten
 		snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
 }
 
-void agent_resume_counted(struct agent *a, struct turn *t)
-{
-	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL && !a->at.again);
-	a->turn = t;
-	a->asked = a->reply_ready = true;
-	a->reply_saved = a->replayed = true;
-}
-
 void agent_resume_reply(struct agent *a, struct turn *t, int64_t bytes)
 {
+	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL && !a->at.again);
 	limit_settle(a, &t->usage);
 	a->at.new_bytes += bytes;
 	a->at.totals.tool_calls += (int32_t)t->ncalls;
-	agent_resume_counted(a, t);
+	a->turn = t;
+	a->asked = a->reply_ready = true;
+	a->reply_saved = a->replayed = true;
 }
 
 /* ---- A table of the newest calls by the print of name and arguments.
@@ -366,6 +361,8 @@ int repeat_copy(const struct repeats *r, struct repeats **out)
 	if (r != NULL) {
 		memcpy(copy->calls, r->calls, r->n * sizeof(r->calls[0]));
 		copy->n = r->n;
+		copy->next = r->next;
+		copy->changes = r->changes;
 	}
 	*out = copy;
 	return 0;

@@ -34,10 +34,8 @@ void agent_restore(struct agent *a, struct agent_position *p, const char *senten
 /* After agent_restore: take up a recorded reply of the restored call, `bytes` of the next request,
  * without recorded consequences. It is counted and handled as if it had just come, but not written
  * again. `t` *taken*; its calls with a recorded result are answered. Others may have begun: those
- * of repeatable tools and `unstarted` ones run, the rest is answered as interrupted. */
+ * of repeatable tools run, the rest is answered as interrupted. */
 void agent_resume_reply(struct agent *a, struct turn *t, int64_t bytes);
-/* As agent_resume_reply, for a reply that is counted already (a replay). */
-void agent_resume_counted(struct agent *a, struct turn *t);
 /* The request was too large: make room before the next call, or ask for less output where that
  * is enough. */
 void agent_too_large(struct agent *a, const struct agent_told *told, const char *error_class,
@@ -84,7 +82,7 @@ struct repeats {
 	uint32_t changes; /* number of calls so far that may have changed the world */
 };
 void repeat_free(struct repeats *r); /* NULL is fine */
-/* Copy the table for another thread. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
+/* A copy of the table. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
 int repeat_copy(const struct repeats *r, struct repeats **out);
 
 /* The key of a row of the table: a call together with its result. */

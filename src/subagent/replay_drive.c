@@ -62,6 +62,13 @@ static bool feed_parked(struct replay *p)
 	return true;
 }
 
+/* Looks at the next InferStart: is it another attempt at the same call? */
+static bool starts_again(struct replay *p)
+{
+	return record_find(&p->rec, EVENT_InferStart) &&
+	       json_get_int(p->rec.meta, "iteration", -1) == p->run.agent.at.iteration;
+}
+
 static void feed_failure(struct replay *p)
 {
 	struct record *r = &p->rec;
@@ -79,10 +86,10 @@ static void feed_failure(struct replay *p)
 		agent_on_refused(&p->run.agent, &told, class, sentence);
 	else if (parks(p))
 		agent_on_parked(&p->run.agent, true, reply_class_word(REPLY_RATE_LIMIT), sentence);
-	else if (!record_find(r, EVENT_InferStart) ||
-		 json_get_int(r->meta, "iteration", -1) != p->run.agent.at.iteration)
+	else if (json_object_get(content, "retryInMs") == NULL &&
+		 strcmp(class, "interrupted") != 0 && !starts_again(p))
 		agent_on_reply(&p->run.agent, replay_failure_code(p), NULL, class, sentence);
-	else if (replay_amend(p) != 0)
+	else if (starts_again(p) && replay_amend(p) != 0)
 		replay_drive_out_of_memory(p);
 	else
 		agent_on_again(&p->run.agent);
@@ -139,11 +146,11 @@ static int turn_from(struct replay *p, struct turn *t)
 	return 0;
 }
 
-/* Messages of people that the next results tell were there before the reply was taken. */
-static int hear(struct replay *p)
+/* Messages of people that the next results behind event `i` tell were there before the reply was
+ * taken. */
+static int hear(struct replay *p, size_t i)
 {
 	struct record *r = &p->rec;
-	size_t i = r->next;
 	int rv = 0;
 
 	while (rv == 0 && record_scan(r, &i, EVENT_Steering)) {
@@ -152,6 +159,113 @@ static int hear(struct replay *p)
 		rv = person_restore_said(&p->run, json_str(r->content, "steerId"), r->content);
 		agent_on_steer(&p->run.agent);
 	}
+	return rv;
+}
+
+/* ---- a restart */
+
+/* *to: a copy of the position, with pointers of its own. */
+static int copy_position(struct agent_position *to, const struct agent_position *from)
+{
+	*to = *from;
+	to->said = from->said != NULL ? strdup(from->said) : NULL;
+	to->repeats = NULL;
+	if (from->said != NULL && to->said == NULL)
+		return AVA_ENOMEM;
+	return repeat_copy(from->repeats, &to->repeats);
+}
+
+/* The machine, restored to where it stood before its last reply, takes that again. Its calls may
+ * have begun, unless they have results. */
+static void take_again(struct replay *p, struct turn *t)
+{
+	struct agent *a = &p->run.agent;
+	struct agent_position at;
+
+	if (copy_position(&at, &p->before) != 0)
+		replay_drive_out_of_memory(p);
+	p->slot_wanted = false;
+	a->turn = NULL;
+	agent_fini(a);
+	agent_init(a, &replay_io, &p->run.spec->agent, &p->run, 0);
+	agent_restore(a, &at, "");
+	agent_resume_reply(a, t, p->reply_bytes);
+	if (hear(p, p->rec.carried_at) != 0)
+		replay_drive_out_of_memory(p);
+}
+
+/* Another process takes the last reply again, with the answers that are written and those of
+ * people: that an earlier restart interrupted a call is no answer before it is written. */
+static void reply_again(struct replay *p)
+{
+	struct turn *t = p->run.agent.turn;
+	bool open = p->run.agent.asking > 0;
+
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		struct turn_call *c = &t->calls[i];
+
+		if (c->recorded || (c->answered && strcmp(c->error_class, "interrupted") != 0))
+			continue;
+		c->tool = NULL;
+		c->answered = c->started = c->ran = false;
+	}
+	/* All written before the stop is durable; its questions and messages are read again. */
+	person_free(&p->run);
+	outbox_fini(&p->run.rec.outbox);
+	if (open && record_last(&p->rec, EVENT_Waiting) &&
+	    person_restore_question(&p->run, p->rec.content, 0) != 0)
+		replay_drive_out_of_memory(p);
+	take_again(p, t);
+}
+
+/* The process stopped behind the InferEnd looked at: what it wrote with that is taken from the
+ * record, and the machine sees the reply as a restart gives it. */
+static int take_cut(struct replay *p, struct turn *t)
+{
+	struct run *r = &p->run;
+	const struct trace_event *e;
+	struct call_ref ref;
+	int rv = commit_lines(r, t->wire, t->wire_len) < 0 ? AVA_ENOMEM
+							   : toolrun_count(r, t->ncalls);
+
+	record_take(&p->rec);
+	while (rv == 0 && (e = record_peek(&p->rec)) != NULL && !p->rec.carried) {
+		if (e->kind == EVENT_ToolResult &&
+		    call_ref_read(json_str(p->rec.content, "callId"), &ref) && ref.n <= t->ncalls) {
+			rv = replay_take_result(p, t, ref.n - 1);
+			t->calls[ref.n - 1].recorded = true;
+		}
+		record_take(&p->rec);
+	}
+	replay_flush(p, NULL);
+	r->rec.turn_open = t->ncalls > 0;
+	r->rec.notices = 0;
+	if (rv == 0)
+		take_again(p, t);
+	return rv;
+}
+
+/* The machine's reply is the turn, *taken*, of the InferEnd looked at. */
+static int feed_turn(struct replay *p, struct turn *t)
+{
+	struct agent_position now;
+	int rv;
+
+	agent_position_of(&p->run.agent, p->now, &now);
+	agent_position_fini(&p->before);
+	rv = copy_position(&p->before, &now);
+	p->reply_bytes = t->wire_len > 0 ? (int64_t)t->wire_len + 1 : 0;
+	p->rec.out->turns++;
+	if (rv == 0 && record_cuts_reply(&p->rec)) {
+		rv = take_cut(p, t);
+	} else if (rv == 0) {
+		record_take(&p->rec);
+		rv = hear(p, p->rec.next);
+		agent_on_reply(&p->run.agent, 0, t, NULL, NULL);
+		return rv;
+	}
+	if (rv != 0)
+		turn_free(t);
 	return rv;
 }
 
@@ -186,11 +300,8 @@ static bool feed_reply(struct replay *p)
 				       "none that can be read");
 		return false;
 	}
-	record_take(&p->rec);
-	if (hear(p) != 0)
+	if (feed_turn(p, t) != 0)
 		replay_drive_out_of_memory(p);
-	p->rec.out->turns++;
-	agent_on_reply(&p->run.agent, 0, t, NULL, NULL);
 	return true;
 }
 
@@ -210,7 +321,7 @@ static bool feed_tool(struct replay *p)
 
 		if (!c->started || c->answered || strcmp(c->id, id) != 0)
 			continue;
-		if (d == NULL || replay_take_result(p, i) != 0) {
+		if (d == NULL || replay_take_result(p, t, i) != 0) {
 			replay_drive_out_of_memory(p);
 			return false;
 		}
@@ -258,6 +369,12 @@ static bool feed_answer(struct replay *p)
 
 /* ---- ends from outside of the machine */
 
+/* Is it a question that the end closed? */
+static bool is_stopped(const struct record *r, const struct trace_event *e)
+{
+	return e->kind == EVENT_Waiting && strcmp(json_str(r->content, "state"), "stopped") == 0;
+}
+
 /* Is the event part of an end? Stopped calls of tools and the model are, too. */
 static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 {
@@ -272,7 +389,7 @@ static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 	case EVENT_InferEnd:
 		return strcmp(class, "cancelled") == 0;
 	case EVENT_Waiting:
-		return strcmp(json_str(r->content, "state"), "stopped") == 0;
+		return is_stopped(r, e);
 	case EVENT_ToolResult:
 		return class[0] != '\0' && strcmp(class, "unknown_tool") != 0 &&
 		       (strncmp(output, "stopped: ", 9) == 0 ||
@@ -284,13 +401,37 @@ static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 
 enum outside { OUTSIDE_NOTHING, OUTSIDE_CANCEL, OUTSIDE_TIME, OUTSIDE_CRASH, OUTSIDE_OTHER };
 
+/* Has the machine the answer to the call of the ToolResult looked at, and has not written it? */
+static bool is_unwritten(const struct replay *p)
+{
+	const char *id = json_str(p->rec.content, "callId");
+	const struct turn *t = p->run.agent.turn;
+
+	for (unsigned i = 0; t != NULL && i < t->ncalls; i++)
+		if (strcmp(t->calls[i].id, id) == 0)
+			return t->calls[i].answered && !t->calls[i].recorded;
+	return false;
+}
+
+/* Does the record end here? An end writes the answers that were not written yet, behind an open
+ * question; a position behind them says that the model got them before. */
+static bool end_is_next(struct replay *p)
+{
+	struct record *r = &p->rec;
+	const struct trace_event *e = record_peek(r);
+	size_t i = r->next;
+
+	while (e != NULL && (e->kind == EVENT_ToolResult ? is_unwritten(p) : is_stopped(r, e)))
+		e = record_behind(r, &i);
+	return e != NULL && stopped_by_end(r, e);
+}
+
 /* Is the next thing in the record an end that the machine did not choose? */
 static enum outside replay_drive_outside(struct replay *p)
 {
-	const struct trace_event *e = record_peek(&p->rec);
 	const char *status = json_str(p->rec.end, "status");
 
-	if (e == NULL || p->rec.end == NULL || !stopped_by_end(&p->rec, e))
+	if (p->rec.end == NULL || !end_is_next(p))
 		return OUTSIDE_NOTHING;
 	if (strcmp(status, "cancelled") == 0)
 		return OUTSIDE_CANCEL;
@@ -305,17 +446,18 @@ static bool asks_first(const struct replay *p)
 	return !p->run.agent.asked && record_end_iterations(&p->rec) > p->run.agent.at.iteration;
 }
 
-/* Must calls be started first? Those that the end stopped had begun before it came. */
+/* Must a call be started first? Where the end stopped it at work, it had begun before. */
 static bool begins_first(const struct replay *p)
 {
 	const struct turn *t = p->run.agent.turn;
+	const char *id = json_str(p->rec.content, "callId");
 
-	if (t == NULL || strncmp(json_str(p->rec.content, "output"), "stopped: ", 9) != 0)
+	if (t == NULL || !json_get_bool(p->rec.content, "ran", false))
 		return false;
 	for (unsigned i = 0; i < t->ncalls; i++)
-		if (t->calls[i].started)
-			return false;
-	return p->run.agent.state != AGENT_TOOLS;
+		if (strcmp(t->calls[i].id, id) == 0)
+			return !t->calls[i].started;
+	return true; /* calls of a reply that is taken again have no ids yet */
 }
 
 /* Brings about an end from outside, if it is next in the record; false: it is not. */
@@ -329,7 +471,8 @@ static bool feed_end(struct replay *p)
 		agent_cancel(&p->run.agent);
 		return true;
 	case OUTSIDE_TIME:
-		if (p->run.agent.ending || asks_first(p) || p->now >= p->run.agent.deadline_ms)
+		if (p->run.agent.ending || asks_first(p) || begins_first(p) ||
+		    p->now >= p->run.agent.deadline_ms)
 			return false;
 		if (p->run.agent.deadline_ms == INT64_MAX) /* queued: the group's time was over */
 			p->run.agent.deadline_ms = p->now;
@@ -400,56 +543,34 @@ static bool feed(struct replay *p)
 	return false;
 }
 
-/* A carried-on run takes its last reply again, as restore.c does (agent/position.h): calls that
- * may have begun are interrupted, unless they are repeatable. */
-static void reply_again(struct replay *p)
+/* Another process goes on, if the record says so here. The last result of a turn is written
+ * together with the line of all of them: a process that stopped behind that result had written
+ * the line. */
+static void go_on(struct replay *p)
 {
-	struct agent *a = &p->run.agent;
-	struct agent_position at;
-	struct turn *t = a->turn;
-	bool open = a->asking > 0;
+	const struct agent *a = &p->run.agent;
 
-	for (unsigned i = 0; i < t->ncalls; i++) {
-		if (t->calls[i].answered)
-			continue;
-		t->calls[i].tool = NULL;
-		t->calls[i].started = t->calls[i].ran = false;
-	}
-	p->slot_wanted = false;
-	agent_position_of(a, p->now, &at);
-	agent_init(a, &replay_io, &p->run.spec->agent, &p->run, 0);
-	agent_restore(a, &at, a->reply_error);
-	agent_resume_counted(a, t);
-	/* All written before the stop is durable; its questions and messages are read again. */
-	person_free(&p->run);
-	outbox_fini(&p->run.rec.outbox);
-	if ((open && record_last(&p->rec, EVENT_Waiting) &&
-	     person_restore_question(&p->run, p->rec.content, 0) != 0) ||
-	    hear(p) != 0)
-		replay_drive_out_of_memory(p);
+	(void)record_peek(&p->rec);
+	if (!p->rec.carried || a->state == AGENT_SAVING ||
+	    (a->state == AGENT_TOOLS && a->turn != NULL && a->answered == a->turn->ncalls))
+		return;
+	p->rec.carried = false;
+	if (a->turn != NULL && a->reply_saved && !a->reply_ready && !a->ending)
+		reply_again(p);
 }
 
 static void drive(struct replay *p)
 {
-	const struct agent *a = &p->run.agent;
 	const struct trace_event *left;
 
 	(void)feed_end(p); /* the run may have been cancelled in the queue */
 	for (;;) {
-		/* The last result of a turn is written together with the line of all of them:
-		 * a process that stopped behind that result had written the line. */
-		if (p->rec.carried && a->state != AGENT_SAVING &&
-		    (a->state != AGENT_TOOLS || a->turn == NULL ||
-		     a->answered != a->turn->ncalls)) {
-			p->rec.carried = false;
-			if (a->turn != NULL && a->reply_saved && !a->reply_ready && !a->ending)
-				reply_again(p);
-		}
 		agent_run(&p->run.agent);
 		if (p->run.rec.lost)
 			replay_drive_out_of_memory(p);
 		if (p->rec.stopped || p->done || !feed(p))
 			break;
+		go_on(p);
 		if (list_empty(&p->run.rec.outbox.waiting) && !p->run.agent.ending)
 			(void)feed_end(p);
 	}
@@ -579,6 +700,7 @@ static int execute(struct replay *p, int root_fd, const char *run, struct ava_er
 	}
 	if (p->run.spec != NULL)
 		run_fini(&p->run);
+	agent_position_fini(&p->before);
 	record_close(&p->rec);
 	return rv;
 }

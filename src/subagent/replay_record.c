@@ -133,6 +133,30 @@ static bool matters(int kind, const json_t *content)
 	}
 }
 
+static bool is_carried_on(const struct record *r)
+{
+	return strcmp(json_str(r->content, "customType"), "carried_on") == 0;
+}
+
+bool record_cuts_reply(struct record *r)
+{
+	bool cuts = false, more = false;
+
+	for (size_t i = r->next + 1; !cuts && !more && i < r->events->n; i++) {
+		int kind = r->events->events[i].kind;
+
+		record_look(r, &r->events->events[i]);
+		cuts = kind == EVENT_Custom && is_carried_on(r);
+		if (kind == EVENT_ToolResult)
+			more = json_get_bool(r->content, "ran", false);
+		else
+			more = kind != EVENT_ToolCall &&
+			       (kind == EVENT_StateWrite || matters(kind, r->content));
+	}
+	record_look(r, &r->events->events[r->next]);
+	return cuts;
+}
+
 const struct trace_event *record_peek(struct record *r)
 {
 	for (; r->next < r->events->n; r->next++) {
@@ -141,11 +165,24 @@ const struct trace_event *record_peek(struct record *r)
 		record_look(r, e);
 		if (matters(e->kind, r->content))
 			return e;
-		if (e->kind == EVENT_Custom &&
-		    strcmp(json_str(r->content, "customType"), "carried_on") == 0)
-			r->carried = true;
+		if (e->kind != EVENT_Custom || !is_carried_on(r))
+			continue;
+		r->carried = true;
+		r->carried_at = r->next;
 	}
 	record_look(r, NULL);
+	return NULL;
+}
+
+const struct trace_event *record_behind(struct record *r, size_t *i)
+{
+	while (++*i < r->events->n) {
+		const struct trace_event *e = &r->events->events[*i];
+
+		record_look(r, e);
+		if (e->kind == EVENT_StateWrite || matters(e->kind, r->content))
+			return e;
+	}
 	return NULL;
 }
 
@@ -687,9 +724,8 @@ static const char *replay_record_keep(struct turn *t, const char *s)
 	return arena_copy(&t->mem, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
 }
 
-int replay_take_result(struct replay *p, unsigned i)
+int replay_take_result(struct replay *p, struct turn *t, unsigned i)
 {
-	struct turn *t = p->run.agent.turn;
 	struct turn_call *c = &t->calls[i];
 	const json_t *content = p->rec.content;
 	const char *preview = json_get_str(content, "output");

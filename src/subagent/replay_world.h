@@ -21,6 +21,7 @@ struct record {
 	struct replay_report *out;
 	bool lenient, stopped; /* as replay_run has it; nothing more is compared */
 	bool carried;          /* a carried_on event was passed: another process goes on */
+	size_t carried_at;     /* the index of the last one */
 	/* The event looked at, and its parts; a difference is told with it. */
 	const struct trace_event *seen;
 	json_t *content, *meta;
@@ -34,7 +35,9 @@ struct replay {
 	struct record rec;
 	int64_t now; /* the machine's time */
 	bool slot_wanted, done;
-	bool started;                /* the call under way has its InferStart */
+	bool started;                 /* the call under way has its InferStart */
+	struct agent_position before; /* the last reply, which had so many bytes */
+	int64_t reply_bytes;
 	struct agent_compacted room; /* outcome of the last context edit, with room_rv */
 	int room_rv;
 	int seek;     /* the call of the model to find; 0: none */
@@ -63,6 +66,10 @@ void record_close(struct record *r);
  * others or are for people only; NULL: the end. */
 const struct trace_event *record_peek(struct record *r);
 void record_take(struct record *r);
+/* Did the process stop when the reply looked at was written, before more came of it? */
+bool record_cuts_reply(struct record *r);
+/* Look at the next such event, or StateWrite, behind index *i, which moves to it; NULL: none. */
+const struct trace_event *record_behind(struct record *r, size_t *i);
 /* record_peek, and true if the event is of that kind; else a difference, or the record's end. */
 bool record_expect(struct record *r, enum event_kind kind);
 /* Look at the first event of the kind from `next` on, or the last before it; false: none. */
@@ -104,7 +111,7 @@ void replay_compare(struct draft *d, void *replay);
 
 /* Names and broken arguments of the reply's calls become those of the record. */
 void replay_mend_reply(struct replay *p, struct turn *t);
-/* Takes the recorded result of calls[i], whole if messages.jsonl has it. AVA_ENOMEM. */
-int replay_take_result(struct replay *p, unsigned i);
+/* Takes the recorded result of the turn's calls[i], whole if messages.jsonl has it. AVA_ENOMEM. */
+int replay_take_result(struct replay *p, struct turn *t, unsigned i);
 
 #endif

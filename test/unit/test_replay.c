@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/util.h"
 #include "subagent/replay.h"
 
@@ -231,6 +232,134 @@ TEST(cut_off_anywhere)
 				 r.diffs[0].what);
 		assert_false(r.complete);
 		assert_true(r.reason[0] != '\0');
+	}
+	put_back();
+}
+
+/* A record that ends otherwise: its first lines, with a command in place of the search, and what
+ * the first reply's calls came to. */
+struct ending {
+	const char *name;
+	int lines, messages;           /* that are kept */
+	const char *command, *reading; /* results of calls c1.1 and c1.3; NULL: of c6.1 alone */
+	const char *events[7][2];      /* kind and content */
+};
+
+#define WENT_ON                                                                                    \
+	{                                                                                          \
+		"Custom", "{\"customType\":\"carried_on\",\"data\":{\"clockMs\":10}}"              \
+	}
+#define NO_TOOL                                                                                    \
+	"there is no tool \\\"no_such_tool\\\"; the tools are: read_file, run_bash, "              \
+	"search_and_read, read_result, ask_person, submit_result"
+#define TIMED_OUT "stopped: the run has reached its time limit; it may have had effects"
+#define CANCELLED "stopped: the run was cancelled; it may have had effects"
+#define INTERRUPTED                                                                                \
+	"interrupted: the runtime stopped before there was a result; it may have happened"
+#define RESULT(call, class, ran, output)                                                           \
+	{                                                                                          \
+		"ToolResult", "{\"callId\":\"" call "\",\"success\":false,\"output\":\"" output    \
+			      "\",\"errorClass\":\"" class "\"" ran "}"                            \
+	}
+#define RAN ",\"ran\":true"
+#define COMPLETE(status, reason, summary, iterations)                                              \
+	{                                                                                          \
+		"SubagentComplete", "{\"status\":\"" status "\",\"stopReason\":\"" reason          \
+				    "\",\"summary\":\"" summary                                    \
+				    "\",\"totals\":{\"iterations\":" iterations "}}"               \
+	}
+
+/* The first lines of the text, with `to` for `from` where that is no NULL. */
+static void add_lines(struct buf *out, const char *text, int n, const char *from, const char *to)
+{
+	const char *at, *end = text;
+
+	while (n-- > 0)
+		end = strchr(end, '\n') + 1;
+	while (to != NULL && (at = strstr(text, from)) != NULL && at < end) {
+		buf_add(out, text, (size_t)(at - text));
+		buf_adds(out, to);
+		text = at + strlen(from);
+	}
+	buf_add(out, text, (size_t)(end - text));
+}
+
+static void write_ending(const struct ending *e)
+{
+	bool command = e->command != NULL;
+	struct buf named, log, lines;
+
+	buf_init(&named, 1u << 20);
+	buf_init(&log, 1u << 20);
+	buf_init(&lines, 1u << 20);
+	add_lines(&log, events, e->lines, "search_codebase", command ? "run_bash" : NULL);
+	for (int i = 0; e->events[i][0] != NULL; i++)
+		buf_addf(&log,
+			 "{\"timestamp\":\"2026-11-21T20:20:18.000Z\",\"lsn\":%d,\"seq\":%d,"
+			 "\"eventType\":\"%s\",\"agentId\":\"" RUN "\",\"sessionId\":\"\","
+			 "\"traceId\":\"elegant-beaver\",\"userId\":\"ben\",\"content\":%s,"
+			 "\"metadata\":{}}\n",
+			 100 + i, e->lines + 1 + i, e->events[i][0], e->events[i][1]);
+	add_lines(&named, messages, e->messages, "\"search_codebase\"",
+		  command ? "\"run_bash\"" : NULL);
+	buf_addc(&named, '\0');
+	add_lines(&lines, named.data, e->messages,
+		  "{\"pattern\":", command ? "{\"command\":" : NULL);
+	buf_adds(&lines, "{\"role\":\"user\",\"content\":[");
+	if (command)
+		buf_addf(&lines,
+			 "{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1_1\","
+			 "\"content\":\"%s\",\"is_error\":true},"
+			 "{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1_2\","
+			 "\"content\":\"" NO_TOOL "\",\"is_error\":true},"
+			 "{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_1_3\","
+			 "\"content\":\"%s\",\"is_error\":true}]}\n",
+			 e->command, e->reading);
+	else
+		buf_addf(&lines,
+			 "{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_6_1\","
+			 "\"content\":\"%s\",\"is_error\":true}]}\n",
+			 CANCELLED);
+	unit_write(log_path, log.data, log.len);
+	unit_write(messages_path, lines.data, lines.len);
+	buf_fini(&named);
+	buf_fini(&log);
+	buf_fini(&lines);
+}
+
+/* What a stop or an end cut off is in the record as it was found, and replays so. */
+TEST(ends_from_outside)
+{
+	/* clang-format off */
+	static const struct ending endings[] = {
+		{"killed at work, and cancelled before it goes on", 11, 3, CANCELLED, CANCELLED, {
+			WENT_ON, RESULT("c1.1", "cancelled", "", CANCELLED),
+			RESULT("c1.3", "cancelled", "", CANCELLED),
+			COMPLETE("cancelled", "cancelled", "Looking.", "1")}},
+		{"killed at work, and cancelled when it goes on", 11, 3, INTERRUPTED, CANCELLED, {
+			WENT_ON, RESULT("c1.1", "interrupted", "", INTERRUPTED),
+			RESULT("c1.3", "cancelled", RAN, CANCELLED),
+			COMPLETE("cancelled", "cancelled", "Looking.", "1")}},
+		{"its time is over while its tools are at work", 11, 3, TIMED_OUT, TIMED_OUT, {
+			RESULT("c1.1", "limit", RAN, TIMED_OUT),
+			RESULT("c1.3", "limit", RAN, TIMED_OUT),
+			{"Exhausted", "{\"resource\":\"time\"}"},
+			COMPLETE("timeout", "time", "Looking.", "1")}},
+		{"killed when its result had come, and cancelled", 39, 12, NULL, NULL, {
+			WENT_ON, RESULT("c6.1", "cancelled", "", CANCELLED),
+			COMPLETE("cancelled", "cancelled", "It is there.", "6")}},
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+		struct replay_report r;
+
+		write_ending(&endings[i]);
+		replayed(&r, false);
+		if (r.ndiffs > 0 || !r.complete)
+			fail_msg("%s: event %d, %s: %s, replayed %s (%s)", endings[i].name,
+				 (int)r.diffs[0].seq, r.diffs[0].what, r.diffs[0].recorded,
+				 r.diffs[0].replayed, r.reason);
 	}
 	put_back();
 }
