@@ -53,15 +53,6 @@ static bool parks(struct replay *p)
 	return true;
 }
 
-/* The run was parked at the gate, before the model was asked. */
-static bool feed_parked(struct replay *p)
-{
-	if (p->started || !parks(p))
-		return false;
-	agent_on_parked(&p->run.agent, false, reply_class_word(REPLY_RATE_LIMIT), "");
-	return true;
-}
-
 /* Looks at the next InferStart: is it another attempt at the same call? */
 static bool starts_again(struct replay *p)
 {
@@ -97,27 +88,17 @@ static void feed_failure(struct replay *p)
 }
 
 /* Had the reply neither text nor calls? Then it has no line. */
-static bool reply_is_empty(const struct replay *p)
+static bool reply_is_empty(struct record *r)
 {
-	const struct record *r = &p->rec;
-	const char *line;
-	size_t len;
-
 	static const char thought[] = "(" NOTICE_THOUGHT ")";
-	const char *said = json_str(r->content, "responsePreview");
+	const char *said = json_str(r->content, "responsePreview"), *line;
+	bool empty = said[0] == '\0' || strncmp(said, thought, sizeof(thought) - 1) == 0;
+	size_t i = r->next + 1, len;
 
-	if (strcmp(json_str(r->content, "stopReason"), "pause_turn") == 0 ||
-	    (said[0] != '\0' && strncmp(said, thought, sizeof(thought) - 1) != 0))
-		return false;
-	for (size_t i = r->next + 1; i < r->events->n; i++) {
-		int kind = r->events->events[i].kind;
-
-		if (kind == EVENT_ToolCall)
-			return false;
-		if (kind != EVENT_CostUpdate && kind != EVENT_ExtendedThinking)
-			break;
-	}
-	return record_line(r, &line, &len) != LINE_REPLY;
+	empty = empty && strcmp(json_str(r->content, "stopReason"), "pause_turn") != 0 &&
+		!record_scan(r, &i, EVENT_ToolCall);
+	(void)record_peek(r);
+	return empty && record_line(r, &line, &len) != LINE_REPLY;
 }
 
 /* The turn of the InferEnd looked at, with the reply's lines in messages.jsonl. */
@@ -131,7 +112,7 @@ static int turn_from(struct replay *p, struct turn *t)
 
 	t->stop = record_stop(json_get_str(p->rec.content, "stopReason"));
 	record_usage(p->rec.content, p->rec.meta, &t->usage);
-	if (reply_is_empty(p))
+	if (reply_is_empty(&p->rec))
 		return 0;
 	buf_init(&lines, REPLAY_FILE_MAX);
 	n = record_lines(&p->rec, LINE_REPLY, d->line_an_item ? SIZE_MAX : 1, &lines);
@@ -486,11 +467,15 @@ static bool feed_end(struct replay *p)
 	}
 }
 
-/* The run wanted to ask the model, and the gate or a budget refused the call. */
+/* The run wanted to ask the model, and the gate parked it, or that or a budget refused the call. */
 static bool feed_refusal(struct replay *p)
 {
 	json_t *error;
 
+	if (!p->started && parks(p)) {
+		agent_on_parked(&p->run.agent, false, reply_class_word(REPLY_RATE_LIMIT), "");
+		return true;
+	}
 	if (replay_drive_outside(p) != OUTSIDE_OTHER || p->started)
 		return false;
 	error = record_find(&p->rec, EVENT_Error) ? json_incref(p->rec.content) : NULL;
@@ -534,7 +519,7 @@ static bool feed(struct replay *p)
 		return true;
 	}
 	if (a->asked && !a->reply_ready)
-		return feed_parked(p) || feed_refusal(p) || feed_reply(p);
+		return feed_refusal(p) || feed_reply(p);
 	if (a->state == AGENT_TOOLS)
 		return feed_tool(p);
 	if (a->state == AGENT_WAITING && a->asking > 0 && !a->ask_given)

@@ -192,19 +192,6 @@ void record_take(struct record *r)
 	r->out->events = r->next;
 }
 
-bool record_expect(struct record *r, enum event_kind kind)
-{
-	const struct trace_event *e = record_peek(r);
-
-	if (r->stopped)
-		return false;
-	if (e == NULL)
-		record_cut(r, "the record ends before what it led to was written");
-	else if (e->kind != (int)kind)
-		record_other(r, event_kind_name(kind));
-	return !r->stopped;
-}
-
 bool record_asks(const struct record *r)
 {
 	const char *state = json_str(r->content, "state");
@@ -215,19 +202,6 @@ bool record_asks(const struct record *r)
 bool record_waits(const struct record *r)
 {
 	return strcmp(json_str(r->content, "state"), "waits") == 0;
-}
-
-bool record_noticed(const struct record *r, const char *word)
-{
-	const json_t *one;
-	size_t i;
-
-	json_array_foreach(json_object_get(r->content, "notices"), i, one)
-	{
-		if (json_is_string(one) && strcmp(json_string_value(one), word) == 0)
-			return true;
-	}
-	return false;
 }
 
 int64_t record_end_iterations(const struct record *r)
@@ -307,11 +281,13 @@ static void excerpt(char out[REPLAY_EXCERPT], const char *s, size_t len, size_t 
 		 from + n < len ? "…" : "");
 }
 
-static struct replay_diff *new_diff(struct record *r, const char *what)
+static void note(struct record *r, const char *what, int64_t byte, const char *recorded,
+		 size_t recorded_len, const char *replayed, size_t replayed_len)
 {
 	struct replay_diff *d = &r->out->diffs[MIN(r->out->ndiffs, REPLAY_DIFFS_MAX - 1u)];
+	size_t at = byte < 0 ? 0 : (size_t)byte;
 
-	*d = (struct replay_diff){.byte = -1};
+	*d = (struct replay_diff){.byte = byte};
 	if (r->seen != NULL) {
 		d->lsn = r->seen->shown.lsn;
 		d->seq = r->seen->shown.seq;
@@ -319,20 +295,16 @@ static struct replay_diff *new_diff(struct record *r, const char *what)
 	}
 	snprintf(d->call, sizeof(d->call), "%s", json_str(r->content, "callId"));
 	snprintf(d->what, sizeof(d->what), "%s", what);
+	excerpt(d->recorded, recorded, recorded_len, at);
+	excerpt(d->replayed, replayed, replayed_len, at);
 	r->out->ndiffs++;
-	return d;
+	r->stopped = byte < 0 || !r->lenient;
 }
 
 void record_differs(struct record *r, const char *what, const char *recorded, const char *replayed)
 {
-	struct replay_diff *d;
-
-	if (r->stopped)
-		return;
-	d = new_diff(r, what);
-	excerpt(d->recorded, recorded, strlen(recorded), 0);
-	excerpt(d->replayed, replayed, strlen(replayed), 0);
-	r->stopped = true;
+	if (!r->stopped)
+		note(r, what, -1, recorded, strlen(recorded), replayed, strlen(replayed));
 }
 
 void record_other(struct record *r, const char *replayed)
@@ -340,23 +312,17 @@ void record_other(struct record *r, const char *replayed)
 	record_differs(r, "the event", r->seen->shown.type, replayed);
 }
 
-bool record_same(struct record *r, const char *what, const char *recorded, size_t recorded_len,
-		 const char *replayed, size_t replayed_len)
+/* Compares bytes; true: they are the same. */
+static bool record_same(struct record *r, const char *what, const char *recorded,
+			size_t recorded_len, const char *replayed, size_t replayed_len)
 {
 	size_t least = MIN(recorded_len, replayed_len), at = 0;
-	struct replay_diff *d;
 
-	if (r->stopped)
-		return true;
 	while (at < least && recorded[at] == replayed[at])
 		at++;
-	if (at == least && recorded_len == replayed_len)
+	if (r->stopped || (at == least && recorded_len == replayed_len))
 		return true;
-	d = new_diff(r, what);
-	d->byte = (int64_t)at;
-	excerpt(d->recorded, recorded, recorded_len, at);
-	excerpt(d->replayed, replayed, replayed_len, at);
-	r->stopped = !r->lenient;
+	note(r, what, (int64_t)at, recorded, recorded_len, replayed, replayed_len);
 	return false;
 }
 
@@ -375,10 +341,7 @@ static const struct compared {
 	{EVENT_SubagentSpawn, "model", AS_WORD, "the model"},
 	{EVENT_SubagentSpawn, "role", AS_WORD, "the role"},
 	{EVENT_SubagentSpawn, "task", AS_TEXT, "the task"},
-	{EVENT_SubagentSpawn, "limits.seconds", AS_WORD, "the time limit (ms)"},
-	{EVENT_SubagentSpawn, "limits.costCents", AS_WORD, "the cost limit (micro-USD)"},
-	{EVENT_SubagentSpawn, "limits.tokens", AS_WORD, "the token limit"},
-	{EVENT_SubagentSpawn, "limits.iterations", AS_WORD, "the limit of replies"},
+	{EVENT_SubagentSpawn, "limits", AS_WORD, "its limits"},
 	{EVENT_SubagentSpawn, "tools", AS_WORD, "its tools"},
 	{EVENT_SubagentSpawn, "configHash", AS_HASH, "the hash of what was confirmed"},
 	{EVENT_InferStart, "callId", AS_WORD, "the call of the model"},
@@ -400,39 +363,28 @@ static const struct compared {
 	{EVENT_SubagentComplete, "summary", AS_TEXT, "the summary"},
 };
 
-/* The value at `key`, or in "limits.key", as words: "read_file search_codebase", "100", "1" for
- * true, "" for none. Limits are whole numbers of ms and micro-USD. */
-static void record_words(const json_t *content, const char *key, struct buf *out)
+/* A value for people: a string without its quotes, "" for none. */
+static const char *record_words(const json_t *v, struct buf *out)
 {
-	const json_t *v = json_object_get(content, key), *one;
-	size_t i;
-
-	if (strncmp(key, "limits.", 7) == 0)
-		v = json_object_get(json_object_get(content, "limits"), key + 7);
 	buf_init(out, 1u << 20);
 	if (json_is_string(v))
 		buf_adds(out, json_string_value(v));
-	else if (json_is_array(v))
-		json_array_foreach(v, i, one) buf_addf(out, "%s ", json_string_value(one));
-	else if (json_is_real(v))
-		buf_addf(out, "%.0f",
-			 json_real_value(v) * (strcmp(key, "limits.seconds") == 0 ? 1e3 : 1e4));
 	else if (v != NULL)
-		buf_addf(out, "%" PRId64, (int64_t)(json_integer_value(v) + json_is_true(v)));
+		(void)json_dump(out, v);
 	buf_addc(out, '\0');
+	return out->data != NULL ? out->data : "";
 }
 
 static void compare_words(struct record *r, const struct compared *c, const json_t *is)
 {
-	struct buf recorded, replayed;
+	const json_t *was = json_object_get(r->content, c->key), *now = json_object_get(is, c->key);
+	struct buf a, b;
 
-	record_words(r->content, c->key, &recorded);
-	record_words(is, c->key, &replayed);
-	if (recorded.data != NULL && replayed.data != NULL &&
-	    strcmp(recorded.data, replayed.data) != 0)
-		record_differs(r, c->what, recorded.data, replayed.data);
-	buf_fini(&recorded);
-	buf_fini(&replayed);
+	if (was == now || json_equal(was, now))
+		return;
+	record_differs(r, c->what, record_words(was, &a), record_words(now, &b));
+	buf_fini(&a);
+	buf_fini(&b);
 }
 
 /* Is a text or hash as it was? A text in which a secret was left out is not compared: the secret
@@ -564,7 +516,12 @@ static void compare_next(struct replay *p, int kind, const json_t *is, bool behi
 		while (p->run.agent.ending && (e = record_peek(r)) != NULL &&
 		       e->kind == EVENT_Waiting)
 			record_take(r);
-		if (!record_expect(r, (enum event_kind)kind))
+		e = record_peek(r);
+		if (e == NULL)
+			record_cut(r, "the record ends before what it led to was written");
+		else if (e->kind != kind)
+			record_other(r, event_kind_name((enum event_kind)kind));
+		if (r->stopped)
 			return;
 		compare_event(p, kind, is);
 		record_take(r);

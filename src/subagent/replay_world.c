@@ -98,22 +98,28 @@ static const json_t *near_limits(struct replay *p, const char *key)
 	return list;
 }
 
+static bool has_word(const json_t *list, const char *word)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		if (json_is_string(one) && strcmp(json_string_value(one), word) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* If a warning about time follows the results of the turn, sets the clock so that it is due. */
 static void set_clock(struct replay *p)
 {
 	const struct agent *a = &p->run.agent;
-	int64_t limit = p->run.spec->agent.limits.time_ms, least = limit - limit / 5, used;
-	const json_t *word;
-	size_t i;
+	int64_t limit = p->run.spec->agent.limits.time_ms, least = limit - limit / 5;
 
-	json_array_foreach(near_limits(p, "warned"), i, word)
-	{
-		if (!json_is_string(word) || strcmp(json_string_value(word), "time") != 0)
-			continue;
-		used = told_seconds(&p->rec);
-		used = used < 0 ? least : used * 1000;
-		p->now = MIN(a->started_ms + MAX(used, least), a->deadline_ms - 1);
-	}
+	if (has_word(near_limits(p, "warned"), "time"))
+		p->now = MIN(a->started_ms + MAX(told_seconds(&p->rec) * 1000, least),
+			     a->deadline_ms - 1);
 }
 
 static int64_t replay_now(struct agent *a)
@@ -159,7 +165,7 @@ static bool request_is(const struct replay *p)
 	const json_t *start = p->rec.content;
 	const struct agent_infer call = {
 		.max_output = json_get_int(start, "maxOutput", 0),
-		.force_submit = record_noticed(&p->rec, "force_submit"),
+		.force_submit = has_word(json_object_get(start, "notices"), "force_submit"),
 	};
 	char prefix[HASH_HEX_LEN + 1], request[HASH_HEX_LEN + 1];
 

@@ -70,8 +70,6 @@ void record_take(struct record *r);
 bool record_cuts_reply(struct record *r);
 /* Look at the next such event, or StateWrite, behind index *i, which moves to it; NULL: none. */
 const struct trace_event *record_behind(struct record *r, size_t *i);
-/* record_peek, and true if the event is of that kind; else a difference, or the record's end. */
-bool record_expect(struct record *r, enum event_kind kind);
 /* Look at the first event of the kind from `next` on, or the last before it; false: none. */
 bool record_find(struct record *r, enum event_kind kind);
 bool record_last(struct record *r, enum event_kind kind);
@@ -79,8 +77,6 @@ bool record_last(struct record *r, enum event_kind kind);
  * record_waits: is it the word to wait? */
 bool record_asks(const struct record *r);
 bool record_waits(const struct record *r);
-/* Has the InferStart looked at this word among its notices? */
-bool record_noticed(const struct record *r, const char *word);
 /* Replies that the run's end counted; -1: the run has not ended. */
 int64_t record_end_iterations(const struct record *r);
 /* The record ends before the run: stop comparing, for the reason `why`. */
@@ -103,9 +99,6 @@ size_t record_lines(const struct record *r, enum line_kind kind, size_t most, st
 void record_differs(struct record *r, const char *what, const char *recorded, const char *replayed);
 /* The event differs from `replayed`, which the machine would write. */
 void record_other(struct record *r, const char *replayed);
-/* Compare bytes; true: they are the same. */
-bool record_same(struct record *r, const char *what, const char *recorded, size_t recorded_len,
-		 const char *replayed, size_t replayed_len);
 /* logbook.compare: what the run would commit against what it did; `replay` is a struct replay. */
 void replay_compare(struct draft *d, void *replay);
 

@@ -138,7 +138,7 @@ TEST(finds_what_was_changed)
 		{false, 2, "find kettle", "find cattle", "InferStart", "i1", "the hash of"},
 		/* the model, what was confirmed */
 		{false, 1, "\"model\":\"offline:/script", "\"model\":\"offline:/skript", "SubagentSpawn", "", "the model"},
-		{false, 1, "\"tokens\":", "\"tokens\":1", "SubagentSpawn", "", "the token limit"},
+		{false, 1, "\"tokens\":", "\"tokens\":1", "SubagentSpawn", "", "its limits"},
 		{true, 3, "\"model\":\"offline:/script", "\"model\":\"offline:/skript", "InferStart", "i1", "the model"},
 		/* replies */
 		{false, 3, "Looking.", "Lurking.", "InferStart", "i2", "the hash of"},
