@@ -361,8 +361,6 @@ int repeat_copy(const struct repeats *r, struct repeats **out)
 	if (r != NULL) {
 		memcpy(copy->calls, r->calls, r->n * sizeof(r->calls[0]));
 		copy->n = r->n;
-		copy->next = r->next;
-		copy->changes = r->changes;
 	}
 	*out = copy;
 	return 0;

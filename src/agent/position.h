@@ -82,7 +82,7 @@ struct repeats {
 	uint32_t changes; /* number of calls so far that may have changed the world */
 };
 void repeat_free(struct repeats *r); /* NULL is fine */
-/* A copy of the table. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
+/* Copy the table for another thread. 0 or AVA_ENOMEM; *out is the caller's, NULL for NULL. */
 int repeat_copy(const struct repeats *r, struct repeats **out);
 
 /* The key of a row of the table: a call together with its result. */

@@ -7,8 +7,9 @@
  * still unless the record tells that it ran out or was near its limit.
  *
  * Happy path: agent_run until it waits, one thing from the record, again, until
- * DONE. A record without an end is replayed as far as it goes. Files and memory
- * can fail; a difference is no failure but the outcome. */
+ * DONE. A reply that restarts took again is given once, as the last of them
+ * gave it (take_up). A record without an end is replayed as far as it goes. Files
+ * and memory can fail; a difference is no failure but the outcome. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,117 +144,50 @@ static int hear(struct replay *p, size_t i)
 	return rv;
 }
 
-/* ---- a restart */
-
-/* *to: a copy of the position, with pointers of its own. */
-static int copy_position(struct agent_position *to, const struct agent_position *from)
-{
-	*to = *from;
-	to->said = from->said != NULL ? strdup(from->said) : NULL;
-	to->repeats = NULL;
-	if (from->said != NULL && to->said == NULL)
-		return AVA_ENOMEM;
-	return repeat_copy(from->repeats, &to->repeats);
-}
-
-/* The machine, restored to where it stood before its last reply, takes that again. Its calls may
- * have begun, unless they have results. */
-static void take_again(struct replay *p, struct turn *t)
+/* Restarts took the reply, *taken*, again, the last one at event `last`: what was written before
+ * that is taken from the record, and the machine sees the reply as that restart gave it. */
+static int take_up(struct replay *p, struct turn *t, size_t last)
 {
 	struct agent *a = &p->run.agent;
+	struct record *r = &p->rec;
 	struct agent_position at;
+	struct call_ref ref;
+	int rv = commit_lines(&p->run, t->wire, t->wire_len) < 0
+			 ? AVA_ENOMEM
+			 : toolrun_count(&p->run, t->ncalls);
 
-	if (copy_position(&at, &p->before) != 0)
-		replay_drive_out_of_memory(p);
-	p->slot_wanted = false;
-	a->turn = NULL;
-	agent_fini(a);
+	p->run.rec.turn_open = t->ncalls > 0;
+	p->run.rec.notices = 0;
+	replay_flush(p, NULL);
+	for (unsigned i = 0; i < t->ncalls; i++)
+		snprintf(t->calls[i].id, sizeof(t->calls[i].id), "c%d.%u", (int)a->at.iteration,
+			 i + 1);
+	for (record_take(r); rv == 0 && record_peek(r) != NULL && r->next < last; record_take(r)) {
+		bool named = call_ref_read(json_str(r->content, "callId"), &ref);
+		struct turn_call *c = named && ref.n <= t->ncalls ? &t->calls[ref.n - 1] : NULL;
+
+		if (c != NULL && r->seen->kind == EVENT_ToolResult) {
+			rv = replay_take_result(p, t, ref.n - 1);
+			c->recorded = true;
+		} else if (c != NULL && r->seen->kind == EVENT_Waiting && record_asks(r)) {
+			rv = person_restore_question(&p->run, r->content, 0);
+		} else if (c != NULL && r->seen->kind == EVENT_Waiting) {
+			person_forget_question(&p->run);
+			rv = restore_decision(r->content, t, c);
+		}
+	}
+	agent_position_of(a, p->now, &at);
 	agent_init(a, &replay_io, &p->run.spec->agent, &p->run, 0);
 	agent_restore(a, &at, "");
-	agent_resume_reply(a, t, p->reply_bytes);
-	if (hear(p, p->rec.carried_at) != 0)
-		replay_drive_out_of_memory(p);
-}
-
-/* Another process takes the last reply again, with the answers that are written and those of
- * people: that an earlier restart interrupted a call is no answer before it is written. */
-static void reply_again(struct replay *p)
-{
-	struct turn *t = p->run.agent.turn;
-	bool open = p->run.agent.asking > 0;
-
-	for (unsigned i = 0; i < t->ncalls; i++) {
-		struct turn_call *c = &t->calls[i];
-
-		if (c->recorded || (c->answered && strcmp(c->error_class, "interrupted") != 0))
-			continue;
-		c->tool = NULL;
-		c->answered = c->started = c->ran = false;
-	}
-	/* All written before the stop is durable; its questions and messages are read again. */
-	person_free(&p->run);
-	outbox_fini(&p->run.rec.outbox);
-	if (open && record_last(&p->rec, EVENT_Waiting) &&
-	    person_restore_question(&p->run, p->rec.content, 0) != 0)
-		replay_drive_out_of_memory(p);
-	take_again(p, t);
-}
-
-/* The process stopped behind the InferEnd looked at: what it wrote with that is taken from the
- * record, and the machine sees the reply as a restart gives it. */
-static int take_cut(struct replay *p, struct turn *t)
-{
-	struct run *r = &p->run;
-	const struct trace_event *e;
-	struct call_ref ref;
-	int rv = commit_lines(r, t->wire, t->wire_len) < 0 ? AVA_ENOMEM
-							   : toolrun_count(r, t->ncalls);
-
-	record_take(&p->rec);
-	while (rv == 0 && (e = record_peek(&p->rec)) != NULL && !p->rec.carried) {
-		if (e->kind == EVENT_ToolResult &&
-		    call_ref_read(json_str(p->rec.content, "callId"), &ref) && ref.n <= t->ncalls) {
-			rv = replay_take_result(p, t, ref.n - 1);
-			t->calls[ref.n - 1].recorded = true;
-		}
-		record_take(&p->rec);
-	}
-	replay_flush(p, NULL);
-	r->rec.turn_open = t->ncalls > 0;
-	r->rec.notices = 0;
-	if (rv == 0)
-		take_again(p, t);
-	return rv;
-}
-
-/* The machine's reply is the turn, *taken*, of the InferEnd looked at. */
-static int feed_turn(struct replay *p, struct turn *t)
-{
-	struct agent_position now;
-	int rv;
-
-	agent_position_of(&p->run.agent, p->now, &now);
-	agent_position_fini(&p->before);
-	rv = copy_position(&p->before, &now);
-	p->reply_bytes = t->wire_len > 0 ? (int64_t)t->wire_len + 1 : 0;
-	p->rec.out->turns++;
-	if (rv == 0 && record_cuts_reply(&p->rec)) {
-		rv = take_cut(p, t);
-	} else if (rv == 0) {
-		record_take(&p->rec);
-		rv = hear(p, p->rec.next);
-		agent_on_reply(&p->run.agent, 0, t, NULL, NULL);
-		return rv;
-	}
-	if (rv != 0)
-		turn_free(t);
-	return rv;
+	agent_resume_reply(a, t, t->wire_len > 0 ? (int64_t)t->wire_len + 1 : 0);
+	return rv == 0 ? hear(p, last) : rv;
 }
 
 static bool feed_reply(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
 	struct turn *t;
+	size_t last;
 	int rv;
 
 	if (e == NULL || !p->started) {
@@ -281,7 +215,16 @@ static bool feed_reply(struct replay *p)
 				       "none that can be read");
 		return false;
 	}
-	if (feed_turn(p, t) != 0)
+	p->rec.out->turns++;
+	last = record_restarted(&p->rec);
+	if (last > 0) {
+		rv = take_up(p, t, last);
+	} else {
+		record_take(&p->rec);
+		rv = hear(p, p->rec.next);
+		agent_on_reply(&p->run.agent, 0, t, NULL, NULL);
+	}
+	if (rv != 0)
 		replay_drive_out_of_memory(p);
 	return true;
 }
@@ -438,7 +381,7 @@ static bool begins_first(const struct replay *p)
 	for (unsigned i = 0; i < t->ncalls; i++)
 		if (strcmp(t->calls[i].id, id) == 0)
 			return !t->calls[i].started;
-	return true; /* calls of a reply that is taken again have no ids yet */
+	return false;
 }
 
 /* Brings about an end from outside, if it is next in the record; false: it is not. */
@@ -507,8 +450,6 @@ static bool feed(struct replay *p)
 		return true;
 	if (p->rec.stopped)
 		return false;
-	if (p->rec.carried && a->state != AGENT_SAVING)
-		return true; /* another process goes on from here */
 	if (p->slot_wanted && !a->have_slot) {
 		p->slot_wanted = false;
 		agent_on_slot(a);
@@ -528,22 +469,6 @@ static bool feed(struct replay *p)
 	return false;
 }
 
-/* Another process goes on, if the record says so here. The last result of a turn is written
- * together with the line of all of them: a process that stopped behind that result had written
- * the line. */
-static void go_on(struct replay *p)
-{
-	const struct agent *a = &p->run.agent;
-
-	(void)record_peek(&p->rec);
-	if (!p->rec.carried || a->state == AGENT_SAVING ||
-	    (a->state == AGENT_TOOLS && a->turn != NULL && a->answered == a->turn->ncalls))
-		return;
-	p->rec.carried = false;
-	if (a->turn != NULL && a->reply_saved && !a->reply_ready && !a->ending)
-		reply_again(p);
-}
-
 static void drive(struct replay *p)
 {
 	const struct trace_event *left;
@@ -555,7 +480,6 @@ static void drive(struct replay *p)
 			replay_drive_out_of_memory(p);
 		if (p->rec.stopped || p->done || !feed(p))
 			break;
-		go_on(p);
 		if (list_empty(&p->run.rec.outbox.waiting) && !p->run.agent.ending)
 			(void)feed_end(p);
 	}
@@ -685,7 +609,6 @@ static int execute(struct replay *p, int root_fd, const char *run, struct ava_er
 	}
 	if (p->run.spec != NULL)
 		run_fini(&p->run);
-	agent_position_fini(&p->before);
 	record_close(&p->rec);
 	return rv;
 }

@@ -42,17 +42,6 @@ bool record_find(struct record *r, enum event_kind kind)
 	return false;
 }
 
-bool record_last(struct record *r, enum event_kind kind)
-{
-	for (size_t i = r->next; i-- > 0;) {
-		if (r->events->events[i].kind != (int)kind)
-			continue;
-		record_look(r, &r->events->events[i]);
-		return true;
-	}
-	return false;
-}
-
 bool record_scan(struct record *r, size_t *i, enum event_kind kind)
 {
 	while (*i < r->events->n) {
@@ -133,28 +122,25 @@ static bool matters(int kind, const json_t *content)
 	}
 }
 
-static bool is_carried_on(const struct record *r)
+size_t record_restarted(struct record *r)
 {
-	return strcmp(json_str(r->content, "customType"), "carried_on") == 0;
-}
+	size_t last = 0;
 
-bool record_cuts_reply(struct record *r)
-{
-	bool cuts = false, more = false;
-
-	for (size_t i = r->next + 1; !cuts && !more && i < r->events->n; i++) {
+	for (size_t i = r->next + 1; i < r->events->n; i++) {
 		int kind = r->events->events[i].kind;
 
 		record_look(r, &r->events->events[i]);
-		cuts = kind == EVENT_Custom && is_carried_on(r);
-		if (kind == EVENT_ToolResult)
-			more = json_get_bool(r->content, "ran", false);
-		else
-			more = kind != EVENT_ToolCall &&
-			       (kind == EVENT_StateWrite || matters(kind, r->content));
+		if (kind == EVENT_Custom &&
+		    strcmp(json_str(r->content, "customType"), "carried_on") == 0)
+			last = i;
+		else if (kind == EVENT_StateWrite ||
+			 (matters(kind, r->content) && kind != EVENT_ToolCall &&
+			  kind != EVENT_ToolResult &&
+			  (kind != EVENT_Waiting || json_str(r->content, "callId")[0] != 'c')))
+			break;
 	}
 	record_look(r, &r->events->events[r->next]);
-	return cuts;
+	return last;
 }
 
 const struct trace_event *record_peek(struct record *r)
@@ -165,10 +151,6 @@ const struct trace_event *record_peek(struct record *r)
 		record_look(r, e);
 		if (matters(e->kind, r->content))
 			return e;
-		if (e->kind != EVENT_Custom || !is_carried_on(r))
-			continue;
-		r->carried = true;
-		r->carried_at = r->next;
 	}
 	record_look(r, NULL);
 	return NULL;

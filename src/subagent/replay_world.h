@@ -20,8 +20,6 @@ struct record {
 	const struct run_spec *spec; /* of the run; borrowed */
 	struct replay_report *out;
 	bool lenient, stopped; /* as replay_run has it; nothing more is compared */
-	bool carried;          /* a carried_on event was passed: another process goes on */
-	size_t carried_at;     /* the index of the last one */
 	/* The event looked at, and its parts; a difference is told with it. */
 	const struct trace_event *seen;
 	json_t *content, *meta;
@@ -35,9 +33,7 @@ struct replay {
 	struct record rec;
 	int64_t now; /* the machine's time */
 	bool slot_wanted, done;
-	bool started;                 /* the call under way has its InferStart */
-	struct agent_position before; /* the last reply, which had so many bytes */
-	int64_t reply_bytes;
+	bool started;                /* the call under way has its InferStart */
 	struct agent_compacted room; /* outcome of the last context edit, with room_rv */
 	int room_rv;
 	int seek;     /* the call of the model to find; 0: none */
@@ -66,13 +62,13 @@ void record_close(struct record *r);
  * others or are for people only; NULL: the end. */
 const struct trace_event *record_peek(struct record *r);
 void record_take(struct record *r);
-/* Did the process stop when the reply looked at was written, before more came of it? */
-bool record_cuts_reply(struct record *r);
+/* The index of the last carried_on event between the reply looked at and the results that the model
+ * was given; 0: there is none. */
+size_t record_restarted(struct record *r);
 /* Look at the next such event, or StateWrite, behind index *i, which moves to it; NULL: none. */
 const struct trace_event *record_behind(struct record *r, size_t *i);
-/* Look at the first event of the kind from `next` on, or the last before it; false: none. */
+/* Look at the first event of the kind from `next` on; false: none. */
 bool record_find(struct record *r, enum event_kind kind);
-bool record_last(struct record *r, enum event_kind kind);
 /* Is the Waiting event looked at a question or a person's word to wait, not an outcome?
  * record_waits: is it the word to wait? */
 bool record_asks(const struct record *r);

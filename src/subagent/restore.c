@@ -43,11 +43,9 @@
 struct tail_call { /* a call of the last reply */
 	char id[16];
 	bool answered, success, cut;
-	bool ran; /* the tool gave the answer, not the runtime */
-	/* decided: a question about the call is over, with outcome `how` and the text in `output`,
-	 * and the call has no result yet. */
-	bool decided, approval, has_text;
-	enum agent_asked how;
+	bool ran;          /* the tool gave the answer, not the runtime */
+	json_t *decided;   /* the Waiting event that ended a question about the call, which has no
+			    * result yet; NULL: none */
 	struct buf output; /* output in the event; cut: only the beginning */
 	char error_class[32];
 };
@@ -219,7 +217,9 @@ static void take_tool_call(struct tail *c, const struct event_view *v, const jso
 		return;
 	k = &c->calls[c->ncalls++];
 	buf_reset(&k->output);
-	k->answered = k->success = k->cut = k->decided = k->ran = false;
+	k->answered = k->success = k->cut = k->ran = false;
+	json_decref(k->decided);
+	k->decided = NULL;
 	snprintf(k->id, sizeof(k->id), "%s", id);
 	c->has_line = true;
 	r->tools.last_wall_ms = v->wall_ms;
@@ -252,7 +252,8 @@ static int take_tool_result(struct tail *c, const json_t *content)
 	if (!k)
 		return 0;
 	k->answered = true;
-	k->decided = false;
+	json_decref(k->decided);
+	k->decided = NULL;
 	k->ran = json_get_bool(content, "ran", false);
 	k->success = json_get_bool(content, "success", false);
 	k->cut = json_get_bool(content, "cut", false);
@@ -263,9 +264,9 @@ static int take_tool_result(struct tail *c, const json_t *content)
 
 /* ---- questions and messages of people */
 
-static int take_waiting(struct tail *c, const struct event_view *v, const json_t *content)
+static int take_waiting(struct tail *c, const struct event_view *v, json_t *content)
 {
-	const char *state = json_str(content, "state"), *text;
+	const char *state = json_str(content, "state");
 	struct tail_call *k;
 
 	if (strcmp(json_str(content, "kind"), "quota") == 0)
@@ -280,17 +281,11 @@ static int take_waiting(struct tail *c, const struct event_view *v, const json_t
 	if (json_str(content, "callId")[0] == 'i' && strcmp(state, "answered") != 0 &&
 	    strcmp(json_str(content, "kind"), "approval") == 0)
 		c->run->spec->agent.ask_limit = false;
-	if (!k)
-		return 0;
-	k->how = strcmp(state, "answered") == 0  ? ASKED_ANSWERED
-		 : strcmp(state, "refused") == 0 ? ASKED_REFUSED
-						 : ASKED_EXPIRED;
-	text = json_get_str(content, k->how == ASKED_EXPIRED ? "default" : "answer");
-	k->decided = true;
-	k->approval = strcmp(json_str(content, "kind"), "approval") == 0;
-	k->has_text = text != NULL;
-	buf_reset(&k->output);
-	return buf_adds(&k->output, text ? text : "");
+	if (k) {
+		json_decref(k->decided);
+		k->decided = json_incref(content);
+	}
+	return 0;
 }
 
 static int take_steering(struct run *r, const json_t *content)
@@ -500,19 +495,23 @@ static int restore_read_tail(struct tail *c, const char *file, size_t len, int64
 	return rv;
 }
 
-/* Turns a person's decision into the call's result, or into leave to start. */
-static int answer_decided(const struct tail_call *k, struct turn *t, struct turn_call *to)
+int restore_decision(const json_t *waiting, struct turn *t, struct turn_call *to)
 {
-	const char *text = arena_copy(&t->mem, k->output.data ? k->output.data : "", k->output.len);
+	const char *state = json_str(waiting, "state");
+	bool approval = strcmp(json_str(waiting, "kind"), "approval") == 0;
+	enum agent_asked how = strcmp(state, "answered") == 0  ? ASKED_ANSWERED
+			       : strcmp(state, "refused") == 0 ? ASKED_REFUSED
+							       : ASKED_EXPIRED;
+	const char *text = json_get_str(waiting, how == ASKED_EXPIRED ? "default" : "answer");
 	struct ask_result r;
 
-	if (!text)
-		return AVA_ENOMEM;
-	if (k->approval && k->how == ASKED_ANSWERED) {
+	if (approval && how == ASKED_ANSWERED) {
 		to->approved = true;
 		return 0;
 	}
-	r = ask_result(&t->mem, k->approval, k->how, k->has_text ? text : NULL);
+	if (text && !(text = arena_copy(&t->mem, text, strlen(text))))
+		return AVA_ENOMEM;
+	r = ask_result(&t->mem, approval, how, text);
 	to->answered = true;
 	to->success = r.success;
 	to->error_class = r.error_class;
@@ -528,7 +527,7 @@ static int answer_recorded(struct tail *c, struct turn *t)
 		const struct tail_call *k = &c->calls[i];
 		struct turn_call *to = &t->calls[i];
 
-		if (k->decided && answer_decided(k, t, to) != 0)
+		if (k->decided && restore_decision(k->decided, t, to) != 0)
 			return AVA_ENOMEM;
 		if (!k->answered)
 			continue;
@@ -669,8 +668,10 @@ int restore_run(struct run *r, const char *file, size_t len, const struct buf *b
 		rv = stand(c, file, len, body, info, err);
 	else if (c->replied) /* this run is only ended: charge its last reply */
 		agent_charge(&r->agent, &c->usage);
-	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
+	for (unsigned i = 0; i < TURN_MAX_CALLS; i++) {
 		buf_fini(&c->calls[i].output);
+		json_decref(c->calls[i].decided);
+	}
 	free(c);
 	return rv;
 }

@@ -327,30 +327,30 @@ static void write_ending(const struct ending *e)
 	buf_fini(&lines);
 }
 
+/* clang-format off */
+static const struct ending endings[] = {
+	{"killed at work, and cancelled before it goes on", 11, 3, CANCELLED, CANCELLED, {
+		WENT_ON, RESULT("c1.1", "cancelled", "", CANCELLED),
+		RESULT("c1.3", "cancelled", "", CANCELLED),
+		COMPLETE("cancelled", "cancelled", "Looking.", "1")}},
+	{"killed at work, and cancelled when it goes on", 11, 3, INTERRUPTED, CANCELLED, {
+		WENT_ON, RESULT("c1.1", "interrupted", "", INTERRUPTED),
+		RESULT("c1.3", "cancelled", RAN, CANCELLED),
+		COMPLETE("cancelled", "cancelled", "Looking.", "1")}},
+	{"its time is over while its tools are at work", 11, 3, TIMED_OUT, TIMED_OUT, {
+		RESULT("c1.1", "limit", RAN, TIMED_OUT),
+		RESULT("c1.3", "limit", RAN, TIMED_OUT),
+		{"Exhausted", "{\"resource\":\"time\"}"},
+		COMPLETE("timeout", "time", "Looking.", "1")}},
+	{"killed when its result had come, and cancelled", 39, 12, NULL, NULL, {
+		WENT_ON, RESULT("c6.1", "cancelled", "", CANCELLED),
+		COMPLETE("cancelled", "cancelled", "It is there.", "6")}},
+};
+/* clang-format on */
+
 /* What a stop or an end cut off is in the record as it was found, and replays so. */
 TEST(ends_from_outside)
 {
-	/* clang-format off */
-	static const struct ending endings[] = {
-		{"killed at work, and cancelled before it goes on", 11, 3, CANCELLED, CANCELLED, {
-			WENT_ON, RESULT("c1.1", "cancelled", "", CANCELLED),
-			RESULT("c1.3", "cancelled", "", CANCELLED),
-			COMPLETE("cancelled", "cancelled", "Looking.", "1")}},
-		{"killed at work, and cancelled when it goes on", 11, 3, INTERRUPTED, CANCELLED, {
-			WENT_ON, RESULT("c1.1", "interrupted", "", INTERRUPTED),
-			RESULT("c1.3", "cancelled", RAN, CANCELLED),
-			COMPLETE("cancelled", "cancelled", "Looking.", "1")}},
-		{"its time is over while its tools are at work", 11, 3, TIMED_OUT, TIMED_OUT, {
-			RESULT("c1.1", "limit", RAN, TIMED_OUT),
-			RESULT("c1.3", "limit", RAN, TIMED_OUT),
-			{"Exhausted", "{\"resource\":\"time\"}"},
-			COMPLETE("timeout", "time", "Looking.", "1")}},
-		{"killed when its result had come, and cancelled", 39, 12, NULL, NULL, {
-			WENT_ON, RESULT("c6.1", "cancelled", "", CANCELLED),
-			COMPLETE("cancelled", "cancelled", "It is there.", "6")}},
-	};
-	/* clang-format on */
-
 	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
 		struct replay_report r;
 
@@ -401,6 +401,9 @@ static void once(void)
 TEST(replays_without_memory)
 {
 	FAULT_LOOP(k, once());
+	write_ending(&endings[1]);
+	FAULT_LOOP(k, once());
+	put_back();
 }
 
 UNIT_GROUP(.first = setup, .last = teardown);
