@@ -144,6 +144,17 @@ static int hear(struct replay *p, size_t i)
 	return rv;
 }
 
+/* The turn's call that the event looked at names; NULL: none. */
+static struct turn_call *call_named(const struct replay *p, const struct turn *t)
+{
+	const char *id = json_str(p->rec.content, "callId");
+
+	for (unsigned i = 0; t != NULL && i < t->ncalls; i++)
+		if (strcmp(t->calls[i].id, id) == 0)
+			return &t->calls[i];
+	return NULL;
+}
+
 /* Restarts took the reply, *taken*, again, the last one at event `last`: what was written before
  * that is taken from the record, and the machine sees the reply as that restart gave it. */
 static int take_up(struct replay *p, struct turn *t, size_t last)
@@ -151,7 +162,6 @@ static int take_up(struct replay *p, struct turn *t, size_t last)
 	struct agent *a = &p->run.agent;
 	struct record *r = &p->rec;
 	struct agent_position at;
-	struct call_ref ref;
 	int rv = commit_lines(&p->run, t->wire, t->wire_len) < 0
 			 ? AVA_ENOMEM
 			 : toolrun_count(&p->run, t->ncalls);
@@ -163,11 +173,10 @@ static int take_up(struct replay *p, struct turn *t, size_t last)
 		snprintf(t->calls[i].id, sizeof(t->calls[i].id), "c%d.%u", (int)a->at.iteration,
 			 i + 1);
 	for (record_take(r); rv == 0 && record_peek(r) != NULL && r->next < last; record_take(r)) {
-		bool named = call_ref_read(json_str(r->content, "callId"), &ref);
-		struct turn_call *c = named && ref.n <= t->ncalls ? &t->calls[ref.n - 1] : NULL;
+		struct turn_call *c = call_named(p, t);
 
 		if (c != NULL && r->seen->kind == EVENT_ToolResult) {
-			rv = replay_take_result(p, t, ref.n - 1);
+			rv = replay_take_result(p, t, c);
 			c->recorded = true;
 		} else if (c != NULL && r->seen->kind == EVENT_Waiting && record_asks(r)) {
 			rv = person_restore_question(&p->run, r->content, 0);
@@ -234,29 +243,25 @@ static bool feed_tool(struct replay *p)
 	struct draft *d = commit_draft(&p->run);
 	const struct trace_event *e = record_peek(&p->rec);
 	struct turn *t = p->run.agent.turn;
-	const char *id = json_get_str(p->rec.content, "callId");
+	struct turn_call *c = call_named(p, t);
 
 	if (e == NULL) {
 		record_cut(&p->rec, "the record ends while tools are at work");
 		return false;
 	}
-	for (unsigned i = 0; e->kind == EVENT_ToolResult && id != NULL && i < t->ncalls; i++) {
-		struct turn_call *c = &t->calls[i];
-
-		if (!c->started || c->answered || strcmp(c->id, id) != 0)
-			continue;
-		if (d == NULL || replay_take_result(p, t, i) != 0) {
-			replay_drive_out_of_memory(p);
-			return false;
-		}
-		record_tool_result(d, &p->run, c);
-		c->recorded = true;
-		replay_flush(p, NULL);
-		agent_on_tool(&p->run.agent, i);
-		return !p->rec.stopped;
+	if (e->kind != EVENT_ToolResult || c == NULL || !c->started || c->answered) {
+		record_other(&p->rec, "a ToolResult of an open call");
+		return false;
 	}
-	record_other(&p->rec, "a ToolResult of an open call");
-	return false;
+	if (d == NULL || replay_take_result(p, t, c) != 0) {
+		replay_drive_out_of_memory(p);
+		return false;
+	}
+	record_tool_result(d, &p->run, c);
+	c->recorded = true;
+	replay_flush(p, NULL);
+	agent_on_tool(&p->run.agent, (unsigned)(c - t->calls));
+	return !p->rec.stopped;
 }
 
 static bool feed_answer(struct replay *p)
@@ -325,16 +330,12 @@ static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 
 enum outside { OUTSIDE_NOTHING, OUTSIDE_CANCEL, OUTSIDE_TIME, OUTSIDE_CRASH, OUTSIDE_OTHER };
 
-/* Has the machine the answer to the call of the ToolResult looked at, and has not written it? */
-static bool is_unwritten(const struct replay *p)
+/* Is it the result of a call that the machine has answered and not written? */
+static bool is_unwritten(const struct replay *p, const struct trace_event *e)
 {
-	const char *id = json_str(p->rec.content, "callId");
-	const struct turn *t = p->run.agent.turn;
+	const struct turn_call *c = call_named(p, p->run.agent.turn);
 
-	for (unsigned i = 0; t != NULL && i < t->ncalls; i++)
-		if (strcmp(t->calls[i].id, id) == 0)
-			return t->calls[i].answered && !t->calls[i].recorded;
-	return false;
+	return e->kind == EVENT_ToolResult && c != NULL && c->answered && !c->recorded;
 }
 
 /* Does the record end here? An end writes the answers that were not written yet, behind an open
@@ -345,7 +346,7 @@ static bool end_is_next(struct replay *p)
 	const struct trace_event *e = record_peek(r);
 	size_t i = r->next;
 
-	while (e != NULL && (e->kind == EVENT_ToolResult ? is_unwritten(p) : is_stopped(r, e)))
+	while (e != NULL && (is_stopped(r, e) || is_unwritten(p, e)))
 		e = record_behind(r, &i);
 	return e != NULL && stopped_by_end(r, e);
 }
@@ -373,15 +374,9 @@ static bool asks_first(const struct replay *p)
 /* Must a call be started first? Where the end stopped it at work, it had begun before. */
 static bool begins_first(const struct replay *p)
 {
-	const struct turn *t = p->run.agent.turn;
-	const char *id = json_str(p->rec.content, "callId");
+	const struct turn_call *c = call_named(p, p->run.agent.turn);
 
-	if (t == NULL || !json_get_bool(p->rec.content, "ran", false))
-		return false;
-	for (unsigned i = 0; i < t->ncalls; i++)
-		if (strcmp(t->calls[i].id, id) == 0)
-			return !t->calls[i].started;
-	return false;
+	return c != NULL && !c->started && json_get_bool(p->rec.content, "ran", false);
 }
 
 /* Brings about an end from outside, if it is next in the record; false: it is not. */

@@ -663,13 +663,12 @@ static const char *replay_record_keep(struct turn *t, const char *s)
 	return arena_copy(&t->mem, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
 }
 
-int replay_take_result(struct replay *p, struct turn *t, unsigned i)
+int replay_take_result(struct replay *p, struct turn *t, struct turn_call *c)
 {
-	struct turn_call *c = &t->calls[i];
 	const json_t *content = p->rec.content;
 	const char *preview = json_get_str(content, "output");
 	const char *artifact = json_str(content, "artifact");
-	struct replay_record_wanted w = {.mem = &t->mem, .k = i};
+	struct replay_record_wanted w = {.mem = &t->mem, .k = (size_t)(c - t->calls)};
 
 	c->success = json_get_bool(content, "success", false);
 	find_result(p, &w, preview);

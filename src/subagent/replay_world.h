@@ -100,7 +100,7 @@ void replay_compare(struct draft *d, void *replay);
 
 /* Names and broken arguments of the reply's calls become those of the record. */
 void replay_mend_reply(struct replay *p, struct turn *t);
-/* Takes the recorded result of the turn's calls[i], whole if messages.jsonl has it. AVA_ENOMEM. */
-int replay_take_result(struct replay *p, struct turn *t, unsigned i);
+/* Takes the recorded result of the turn's call, whole if messages.jsonl has it. AVA_ENOMEM. */
+int replay_take_result(struct replay *p, struct turn *t, struct turn_call *c);
 
 #endif

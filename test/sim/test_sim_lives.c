@@ -1,6 +1,7 @@
 /* Worlds in which the runtime dies and goes on (lives.h), each judged (judge.c). The
  * seed is printed with what happened; AVA_SIM_SEED=<it> AVA_SIM_LIVES=1 plays a world
- * again alone, AVA_SIM_LOGS=1 prints its files, too. Without a seed the worlds are 1, 2, 3 …: 300
+ * again alone, AVA_SIM_LOGS=1 prints its files, too; AVA_SIM_GO_ON=1 tells all
+ * that are broken. Without a seed the worlds are 1, 2, 3 …: 300
  * of them, or 10,000 with AVA_SOAK=1. */
 #include "unit.h"
 
