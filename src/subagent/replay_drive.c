@@ -27,12 +27,6 @@
 
 /* ---- arrivals */
 
-static void replay_drive_out_of_memory(struct replay *p)
-{
-	p->rv = AVA_ENOMEM;
-	p->rec.stopped = true;
-}
-
 int replay_failure_code(const struct replay *p)
 {
 	const char *reason = json_str(p->rec.end, "stopReason");
@@ -82,7 +76,7 @@ static void feed_failure(struct replay *p)
 		 strcmp(class, "interrupted") != 0 && !starts_again(p))
 		agent_on_reply(&p->run.agent, replay_failure_code(p), NULL, class, sentence);
 	else if (starts_again(p) && replay_amend(p) != 0)
-		replay_drive_out_of_memory(p);
+		replay_no_memory(p);
 	else
 		agent_on_again(&p->run.agent);
 	json_decref(content);
@@ -218,7 +212,7 @@ static bool feed_reply(struct replay *p)
 	if (rv != 0 || p->rec.stopped) {
 		turn_free(t);
 		if (rv == AVA_ENOMEM)
-			replay_drive_out_of_memory(p);
+			replay_no_memory(p);
 		else if (rv != 0)
 			record_differs(&p->rec, "its line of messages.jsonl", "a reply",
 				       "none that can be read");
@@ -234,7 +228,7 @@ static bool feed_reply(struct replay *p)
 		agent_on_reply(&p->run.agent, 0, t, NULL, NULL);
 	}
 	if (rv != 0)
-		replay_drive_out_of_memory(p);
+		replay_no_memory(p);
 	return true;
 }
 
@@ -254,7 +248,7 @@ static bool feed_tool(struct replay *p)
 		return false;
 	}
 	if (d == NULL || replay_take_result(p, t, c) != 0) {
-		replay_drive_out_of_memory(p);
+		replay_no_memory(p);
 		return false;
 	}
 	record_tool_result(d, &p->run, c);
@@ -290,7 +284,7 @@ static bool feed_answer(struct replay *p)
 	}
 	if (agent_on_answer(&p->run.agent, json_str(r->content, "answer"),
 			    strcmp(state, "answered") == 0) != 0) {
-		replay_drive_out_of_memory(p);
+		replay_no_memory(p);
 		return false;
 	}
 	return true;
@@ -472,7 +466,7 @@ static void drive(struct replay *p)
 	for (;;) {
 		agent_run(&p->run.agent);
 		if (p->run.rec.lost)
-			replay_drive_out_of_memory(p);
+			replay_no_memory(p);
 		if (p->rec.stopped || p->done || !feed(p))
 			break;
 		if (list_empty(&p->run.rec.outbox.waiting) && !p->run.agent.ending)

@@ -25,13 +25,17 @@ static struct replay *replay_of(struct agent *a)
 	return CONTAINER_OF((struct run *)a->world, struct replay, run);
 }
 
+void replay_no_memory(struct replay *p)
+{
+	p->rv = AVA_ENOMEM;
+	p->rec.stopped = true;
+}
+
 void replay_flush(struct replay *p, void (*done)(int rv, void *user))
 {
 	commit_flush(&p->run, JOURNAL_RIDE, done);
-	if (!p->run.rec.lost)
-		return;
-	p->rv = AVA_ENOMEM;
-	p->rec.stopped = true;
+	if (p->run.rec.lost)
+		replay_no_memory(p);
 }
 
 static int replay_count_result(size_t k, const char *text, size_t len, bool is_error, void *user)
@@ -300,8 +304,7 @@ static void replay_save_end(struct agent *a, const struct agent_end *end)
 	replay_flush(p, NULL);
 	d = commit_draft(r);
 	if (d == NULL) {
-		p->rv = AVA_ENOMEM;
-		p->rec.stopped = true;
+		replay_no_memory(p);
 		return;
 	}
 	if (r->call.id[0] != '\0' && record_find(&p->rec, EVENT_InferEnd))
@@ -342,7 +345,7 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	/* The person may have named another model. */
 	if (call == AGENT_ASK_QUOTA && how == ASKED_ANSWERED &&
 	    record_find(&p->rec, EVENT_InferStart) && replay_amend(p) != 0)
-		p->rv = AVA_ENOMEM;
+		replay_no_memory(p);
 }
 
 /* Shared limits that are near (others' usage, the group's clock), from the Limit event. */

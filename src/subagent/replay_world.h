@@ -49,6 +49,7 @@ extern const struct agent_io replay_io;
 int replay_rehash(struct replay *p, unsigned *results, struct ava_error *err);
 /* Takes the amendments at the cursor, as far as the InferStart looked at needs them. */
 int replay_amend(struct replay *p);
+void replay_no_memory(struct replay *p); /* the replay stops */
 /* Hands the open draft to the comparison; `done` as commit_flush. */
 void replay_flush(struct replay *p, void (*done)(int rv, void *user));
 /* The code of a failed model call, as the recorded end of the run says it. */
