@@ -151,7 +151,7 @@ static struct turn_call *call_named(const struct replay *p, const struct turn *t
 
 /* Restarts took the reply, *taken*, again, the last one at event `last`: what was written before
  * that is taken from the record, and the machine sees the reply as that restart gave it. */
-static int take_up(struct replay *p, struct turn *t, size_t last)
+static int replay_take_up(struct replay *p, struct turn *t, size_t last)
 {
 	struct agent *a = &p->run.agent;
 	struct record *r = &p->rec;
@@ -221,7 +221,7 @@ static bool feed_reply(struct replay *p)
 	p->rec.out->turns++;
 	last = record_restarted(&p->rec);
 	if (last > 0) {
-		rv = take_up(p, t, last);
+		rv = replay_take_up(p, t, last);
 	} else {
 		record_take(&p->rec);
 		rv = hear(p, p->rec.next);
