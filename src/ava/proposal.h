@@ -51,6 +51,7 @@ struct proposal {
 	struct run **runs;       /* runs that are spawned and not yet durable; else NULL */
 	int64_t cost_microusd;   /* quoted; -1: unknown */
 	char *quote, *message, *config;
+	char *rest;                  /* what the message leaves out of what is confirmed */
 	char hash[HASH_HEX_LEN + 1]; /* hash of `config`, as quoted */
 	char run[24], trace[48];     /* the first run that was started */
 	/* After a yes: the hash of the specs that run, and their changes in words (NULL: none). */

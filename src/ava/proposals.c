@@ -165,6 +165,7 @@ void proposal_free(struct proposal *p)
 	free(p->runs);
 	free(p->quote);
 	free(p->message);
+	free(p->rest);
 	free(p->config);
 	free(p->changes);
 	free(p->instead);
@@ -235,7 +236,7 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 {
 	struct core *c = p->core;
 	struct quote q;
-	struct buf quote, text, config;
+	struct buf quote, text, rest, config;
 
 	p->number = proposals_number_of(p);
 	snprintf(p->session, sizeof(p->session), "%s", p->specs[0]->session_id);
@@ -246,18 +247,21 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 	p->cost_microusd = q.cost_microusd;
 	buf_init(&quote, 4u << 20);
 	buf_init(&text, 1u << 20);
+	buf_init(&rest, 32u << 20);
 	buf_init(&config, 64u << 20);
 	quote_encode(&quote, &c->sup.quotes, p->specs, p->n);
 	if (p->number > 1)
 		buf_addf(&text, WORDS_QUOTE_NUMBER(p->number, p->id));
 	quote_text(&text, &c->sup.quotes, p->specs, p->n, p->id, p->instead);
+	(void)quote_rest(&rest, p->specs, p->n);
 	if (quote_config(&config, p->specs, p->n) == 0)
 		hash_sha256_hex(config.data, config.len, p->hash);
 	p->quote = buf_take(&quote, NULL);
 	p->message = buf_take(&text, NULL);
+	p->rest = buf_take(&rest, NULL);
 	p->config = buf_take(&config, NULL);
-	if (!p->quote || !p->message || !p->config || nameset_add(&c->proposal_names, p->id) != 0 ||
-	    strmap_put(&c->proposals, p->id, p) != 0)
+	if (!p->quote || !p->message || !p->rest || !p->config ||
+	    nameset_add(&c->proposal_names, p->id) != 0 || strmap_put(&c->proposals, p->id, p) != 0)
 		return AVA_ENOMEM;
 	list_add_front(&c->proposal_order, &p->node);
 	return 0;

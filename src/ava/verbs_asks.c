@@ -41,11 +41,10 @@ static void ask_write_quote_text(struct jw *w, const struct proposal *p)
 		last = at;
 	buf_init(&text, 32u << 20);
 	buf_add(&text, p->message, last ? (size_t)(last - p->message) : strlen(p->message));
-	if (p->step == STEP_PENDING)
-		(void)quote_rest(&text, p->specs, p->n);
+	buf_adds(&text, p->rest);
 	buf_adds(&text, last ? last : "");
 	jw_strn(w, "text", text.data ? text.data : "", text.len);
-	jw_bool(w, "whole", p->step == STEP_PENDING && buf_check(&text) == 0);
+	jw_bool(w, "whole", buf_check(&text) == 0);
 	buf_fini(&text);
 }
 
@@ -238,7 +237,7 @@ void ask_write(struct jw *w, const char *key, const struct ask *a)
 		ask_write_shown(w, "default", q->fallback);
 	verb_time(w, "since", a->since_ms);
 	verb_time(w, "until", a->until_ms);
-	jw_str(w, "state", p && p->step != STEP_PENDING ? proposal_state(p) : "open");
+	jw_str(w, "state", p && proposal_settled(p) ? proposal_state(p) : "open");
 	if (p && p->step == STEP_REPLACED)
 		jw_str(w, "replaced_by", p->replaced_by);
 	jw_end(w);

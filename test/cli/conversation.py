@@ -83,7 +83,7 @@ class Chat:
             self.say(said)
             self.look(last)
             look()
-        over = lambda: not any(re.search(r"Proceed\?.*\]$|\)\.\.\.$", text) for _, text, _ in self.messages())
+        over = lambda: not any(re.search(r"\[Yes/No\]$|Change$|\.\.\.$|\[Cancel\]$", text) for _, text, _ in self.messages() if text[0] in "P🚀")
         until(over)
         for one, text, buttons in self.messages():
             if text != self.seen[one]:
