@@ -209,7 +209,7 @@ bool door_put_text(struct door *d, const char *chat, const struct buf *text, uin
 {
 	struct door_chat *l = door_chat(&d->kept, chat);
 	const char *s = text->data ? text->data : "";
-	size_t len = text->len, at = 0, last, parts, n;
+	size_t len = text->len, at = 0, last, parts, n, max = d->wire->parts_max;
 	struct show_out *o = NULL;
 
 	while (len > 0 && strchr(" \t\n", s[len - 1]))
@@ -217,17 +217,19 @@ bool door_put_text(struct door *d, const char *chat, const struct buf *text, uin
 	last = last_part(d, s, len, &parts);
 	if (!l || buf_check(text) != 0)
 		return false;
-	if (parts > d->wire->parts_max) {
-		o = put_document(d, l, text, lsn);
-		if (!o)
-			return false;
-		at = card ? last : len;
-		if (card && !put_hidden(d, l, utf8_count(s, last), card, lsn))
-			return false;
-	}
-	for (; at < len; at += n) {
+	for (size_t i = 0; at < len; at += n, i++) {
 		struct door_task task = {.op = DOOR_SEND, .text = s + at};
 
+		if (parts > max && i == (card ? max - 1 : 0)) {
+			o = put_document(d, l, text, lsn);
+			if (!o ||
+			    (card && !put_hidden(d, l, utf8_count(s + at, last - at), card, lsn)))
+				return false;
+			if (!card)
+				break;
+			at = last;
+			task.text = s + at;
+		}
 		n = door_cut(s + at, len - at, d->wire->units);
 		if (show_is_blank(s + at, n))
 			continue; /* services refuse those */

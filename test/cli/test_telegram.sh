@@ -334,6 +334,8 @@ say $ME /new >/dev/null
 ask_for 'a long thing'
 check 'it says how much of it stands in a file' wait_for 20 has "characters of it stand in the file above, and in \`ava asks $P\`."
 words() { seen | jq -r --arg p "$P" '[.messages[] | select(.document // "" | contains($p)).document] | last' | grep -o word | wc -l; }
+begins() { seen | jq -e --arg p "$P" 'any(.messages[]; .document == null and (.text | startswith($p + "\n") and contains("• Rights: ")))' >/dev/null; }
+check 'behind its beginning, with cost and rights' begins
 check 'which has it whole' test "$(words)" -ge 4000
 quote=$(number 'Proceed? [Yes/No]')
 equal 'its buttons stand below its end' 'Yes No Change' "$(buttons "$quote")"
