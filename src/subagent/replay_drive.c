@@ -8,7 +8,7 @@
  *
  * Happy path: agent_run until it waits, one thing from the record, again, until
  * DONE. A reply that restarts took again is given once, as the last of them
- * gave it (take_up). A record without an end is replayed as far as it goes. Files
+ * gave it (replay_take_up). A record without an end is replayed as far as it goes. Files
  * and memory can fail; a difference is no failure but the outcome. */
 #include <inttypes.h>
 #include <stdlib.h>
