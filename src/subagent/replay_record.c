@@ -420,10 +420,12 @@ static void compare_position(struct record *r, const json_t *is)
 {
 	size_t i = r->next;
 	struct buf a, b;
+	int rv;
 
 	if (!record_scan(r, &i, EVENT_StateWrite))
 		return;
-	if ((position_text(r->content, &a) == 0) & (position_text(is, &b) == 0))
+	rv = position_text(r->content, &a); /* both begin their buffer */
+	if (position_text(is, &b) == 0 && rv == 0)
 		record_same(r, "where the machine stands", a.data, a.len, b.data, b.len);
 	buf_fini(&a);
 	buf_fini(&b);
