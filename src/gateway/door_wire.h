@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/doors.h"
 #include "gateway/door_call.h"
 #include "gateway/door_state.h"
 
@@ -94,5 +95,10 @@ struct door_wire {
 	/* The message that a call made, "": none. */
 	void (*made)(const json_t *result, char message[DOOR_ID_MAX]);
 };
+
+/* One for each row of the table: telegram.c, matrix/matrix.c. */
+#define X(name, ...) extern const struct door_wire door_wire_##name;
+DOORS(X)
+#undef X
 
 #endif

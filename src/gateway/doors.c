@@ -12,8 +12,6 @@
 #include "base/util.h"
 #include "gateway/door.h"
 #include "gateway/door_wire.h"
-#include "gateway/matrix/matrix.h"
-#include "gateway/telegram.h"
 
 static const struct door_wire *const wires[DOORS_N] = {
 #define X(name, ...) [DOORS_##name] = &door_wire_##name,

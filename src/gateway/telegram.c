@@ -4,7 +4,7 @@
  * What can fail: the way to the service (later), and errors of the service, by `description` and
  * status. 400 "message is not modified" is a success. A wrong token is 401 or 404.
  * An answer that is no JSON is a proxy's, whatever its status: later. */
-#include "gateway/telegram.h"
+#include "gateway/door_wire.h"
 
 #include <ava.h>
 #include <ctype.h>
@@ -75,7 +75,8 @@ static const struct telegram_meaning {
 	{0, DOOR_REFUSED, "Telegram refuses it"},
 };
 
-void telegram_judge(int status, const char *body, size_t len, json_t **doc, struct door_answer *out)
+static void telegram_judge(int status, const char *body, size_t len, json_t **doc,
+			   struct door_answer *out)
 {
 	const struct telegram_meaning *m = meanings;
 	const char *told;

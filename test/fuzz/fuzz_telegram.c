@@ -4,7 +4,7 @@
 
 #include "base/util.h"
 #include "codec/utf8.h"
-#include "gateway/telegram.h"
+#include "gateway/door_wire.h"
 
 static size_t units(const char *s, size_t len)
 {
@@ -23,7 +23,7 @@ FUZZ_TARGET(telegram, len)
 	json_t *doc;
 
 	for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
-		telegram_judge(statuses[i], s, len, &doc, &answer);
+		door_wire_telegram.judge(statuses[i], s, len, &doc, &answer);
 		CHECK((answer.verdict == DOOR_OK) == !answer.why[0]);
 		CHECK(utf8_valid(answer.why, strlen(answer.why)));
 		CHECK(answer.after_ms >= 0);

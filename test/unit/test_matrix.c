@@ -7,7 +7,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "gateway/matrix/html.h"
-#include "gateway/matrix/matrix.h"
+#include "gateway/door_wire.h"
 
 TEST(answers)
 {
@@ -36,7 +36,8 @@ TEST(answers)
 		struct door_answer a;
 		json_t *doc;
 
-		matrix_judge(answers[i].status, answers[i].body, strlen(answers[i].body), &doc, &a);
+		door_wire_matrix.judge(answers[i].status, answers[i].body, strlen(answers[i].body),
+				       &doc, &a);
 		assert_int_equal(a.verdict, answers[i].verdict);
 		assert_int_equal(a.after_ms, answers[i].after_ms);
 		assert_int_equal(a.why[0] == '\0', a.verdict == DOOR_OK);

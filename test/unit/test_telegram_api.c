@@ -6,7 +6,7 @@
 
 #include "base/util.h"
 #include "codec/utf8.h"
-#include "gateway/telegram.h"
+#include "gateway/door_wire.h"
 
 static const struct {
 	int status;
@@ -48,8 +48,8 @@ TEST(answers)
 		struct door_answer a;
 		json_t *doc;
 
-		telegram_judge(answers[i].status, answers[i].body, strlen(answers[i].body), &doc,
-			       &a);
+		door_wire_telegram.judge(answers[i].status, answers[i].body,
+					 strlen(answers[i].body), &doc, &a);
 		print_message("%d %s\n", answers[i].status, a.why);
 		assert_int_equal(a.verdict, answers[i].verdict);
 		assert_int_equal(a.after_ms, answers[i].after_ms);

@@ -12,7 +12,7 @@
  * What can fail: the way to the server, and its errors, by `errcode` and status; an answer that is
  * no JSON is a proxy's: later. An encrypted room, and one with more people than one, is left with a
  * sentence. */
-#include "gateway/matrix/matrix.h"
+#include "gateway/door_wire.h"
 
 #include <ava.h>
 #include <inttypes.h>
@@ -101,7 +101,8 @@ static const struct matrix_meaning {
 	{NULL, DOOR_REFUSED, "the server refuses it"},
 };
 
-void matrix_judge(int status, const char *body, size_t len, json_t **doc, struct door_answer *out)
+static void matrix_judge(int status, const char *body, size_t len, json_t **doc,
+			 struct door_answer *out)
 {
 	const struct matrix_meaning *m = meanings;
 	const char *errcode;
