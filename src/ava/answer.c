@@ -166,7 +166,7 @@ static size_t answer_read_id(const char *s, struct token *t)
 {
 	size_t n = 2, call;
 
-	if (!strchr("PpSsMm", *s) || s[1] != '-')
+	if (!*s || !strchr("PpSsMm", *s) || s[1] != '-')
 		return 0;
 	n += strspn(s + n, "0123456789abcdefABCDEF");
 	call = s[n] == ':' && s[n + 1] && strchr("ci", s[n + 1]) ? 2 : 0;
