@@ -1,5 +1,6 @@
 /* What waits for a person, found at its owners: proposals (ava/proposals.c), questions of runs
- * (subagent/person.c) and what conversations ask about the memory (ava/talk_memory.c).
+ * (subagent/person.c), what conversations ask about the memory (ava/talk_memory.c), and patches of
+ * runs that have ended (ava/patches.c).
  *
  * Nothing is kept here, so nothing can disagree with them. */
 #include "ava/ask.h"
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ava/patches.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
 #include "base/clock.h"
@@ -70,6 +72,26 @@ static bool ask_of_talk(struct talk *t, struct ask *out)
 	return true;
 }
 
+void ask_of_patch(const struct patch_offer *o, struct ask *out)
+{
+	*out = (struct ask){
+		.kind = ASK_APPLY,
+		.session = o->session,
+		.since_ms = o->since_ms,
+		.until_ms = o->until_ms,
+		.offer = o,
+	};
+	snprintf(out->id, sizeof(out->id), "%s:" PATCH_ASK, o->run);
+}
+
+static bool ask_of_offer(const struct patch_offer *o, struct ask *out)
+{
+	if (!o || o->answer || o->until_ms <= clock_wall_ms())
+		return false;
+	ask_of_patch(o, out);
+	return true;
+}
+
 bool ask_find(struct core *c, const char *id, struct ask *out)
 {
 	const char *call = strchr(id, ':');
@@ -85,6 +107,8 @@ bool ask_find(struct core *c, const char *id, struct ask *out)
 	if (*id != 'S')
 		return false;
 	snprintf(run, sizeof(run), "%.*s", (int)strcspn(id, ":"), id);
+	if (ask_of_offer(patches_named(c, id), out))
+		return true;
 	return ask_of_run(supervisor_find(&c->sup, run), out) &&
 	       (!call || strcmp(out->id, id) == 0);
 }
@@ -104,6 +128,10 @@ void ask_each(struct core *c, const char *session, void (*each)(const struct ask
 			each(&a, user);
 	LIST_EACH (&c->talks, n, tmp)
 		if (ask_of_talk(LIST_ENTRY(n, struct talk, node), &a) &&
+		    (!session || strcmp(a.session, session) == 0))
+			each(&a, user);
+	LIST_EACH (&c->patches, n, tmp)
+		if (ask_of_offer(LIST_ENTRY(n, struct patch_offer, node), &a) &&
 		    (!session || strcmp(a.session, session) == 0))
 			each(&a, user);
 }

@@ -12,6 +12,8 @@
 
 struct core;
 struct jw;
+struct patch_file_text;
+struct patch_offer;
 struct proposal;
 struct question;
 struct run;
@@ -25,6 +27,7 @@ enum ask_kind {
 	ASK_QUOTA,    /* of a parked run */
 	ASK_NOTE,     /* a row of the memory: M-79ce18 */
 	ASK_FORGET,
+	ASK_APPLY, /* the patch of an ended run: S-7f3a2b:patch */
 };
 
 struct ask {
@@ -36,16 +39,20 @@ struct ask {
 	const struct run *run;      /* of what a run asks */
 	const struct question *question;
 	struct talk *talk; /* of a question about the memory, which is talk->ask */
+	const struct patch_offer *offer;
+	const struct patch_file_text *patch; /* what was read of it; NULL: nothing yet */
 };
 
 /* The open Ask of that id; "S-7f3a2b" means what that run asks now. false: none is open. */
 bool ask_find(struct core *c, const char *id, struct ask *out);
-/* All that are open in a conversation (NULL: in all), quotes first, each the oldest first. */
+/* All that are open in a conversation (NULL: in all), quotes first and patches last, each the
+ * oldest first. */
 void ask_each(struct core *c, const char *session, void (*each)(const struct ask *a, void *user),
 	      void *user);
 
-/* A quote in any state. */
+/* In any state. */
 void ask_of_quote(struct proposal *p, struct ask *out);
+void ask_of_patch(const struct patch_offer *o, struct ask *out);
 
 /* ---- verbs_asks.c */
 /* Binds an answer to what was shown: of a quote its config's. */

@@ -1,6 +1,6 @@
 /* Verbs about the results of a run: they hand out files that its result names, and its patch, and
- * note that the patch was applied. The daemon writes no files of a person: `ava apply` does, in the
- * person's own process.
+ * note that `ava apply` wrote it in the person's own process. The answer to the Ask of a patch is
+ * in verbs_asks.c.
  *
  * What can fail: a run that is at work, has no such file, or whose files are gone. */
 #include <fcntl.h>
@@ -9,18 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ava/runs.h"
-#include "ava/state.h"
+#include "ava/patches.h"
 #include "ava/verbs.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/id.h"
 #include "base/sys.h"
 #include "codec/json.h"
 #include "codec/patch.h"
 #include "tool/root.h"
-
-#define WORDS_MAX (64u << 10) /* text before a patch */
 
 /* ---- GET /runs/{id}/artifact, on a pool thread */
 
@@ -106,60 +102,25 @@ static void verb_artifact(struct verb_call *v)
 
 /* ---- GET /runs/{id}/patch, on a pool thread */
 
-static int write_patch(struct verb_work *work, const struct ended *e, const json_t *patch,
-		       struct ava_error *err)
-{
-	const char *path = json_str(patch, "path");
-	struct jw *w = &work->answer.w;
-	char hash[HASH_HEX_LEN + 1], *text = NULL, want[LOGBOOK_PATH];
-	struct buf about;
-	size_t len;
-	int rv;
-
-	snprintf(want, sizeof(want), "runs/%s/artifacts/", work->id);
-	if (strncmp(path, want, strlen(want)) != 0 || strstr(path, ".."))
-		return err_set(err, AVA_ECORRUPT, "the result of %s names no patch of its own",
-			       work->id);
-	rv = sys_read_file(work->job.core->root_fd, path, PATCH_MAX + WORDS_MAX, &text, &len, err);
-	if (rv != 0)
-		return rv;
-	hash_sha256_hex(text, len, hash);
-	jw_object(w, NULL);
-	jw_str(w, "subagent_id", work->id);
-	jw_str(w, "cwd", e->status.cwd);
-	jw_str(w, "hash", hash);
-	buf_init(&about, 1u << 20);
-	if (json_dump(&about, patch) == 0)
-		jw_raw(w, "about", about.data, about.len);
-	buf_fini(&about);
-	jw_strn(w, "patch", text, len);
-	free(text);
-	return 0;
-}
-
 static int patch_work(struct verb_work *work, struct ava_error *err)
 {
-	int root_fd = work->job.core->root_fd, rv;
-	struct ended e;
-	char *text = NULL;
-	json_t *result;
-	const json_t *patch;
-	size_t len;
+	struct jw *w = &work->answer.w;
+	struct patch_file_text t;
+	struct buf about;
+	int rv = patch_text_read(work->job.core->root_fd, work->id, &t, err);
 
-	rv = ended_read(root_fd, work->id, &e, err);
-	if (rv != 0)
-		return rv;
-	rv = ended_result(root_fd, work->id, &text, &len, err);
-	result = rv == 0 ? json_parse(text, len, NULL) : NULL;
-	patch = json_object_get(result, "patch");
-	if (rv == 0 && !patch)
-		rv = err_set(err, AVA_ENOENT,
-			     "%s proposes no changes (a run may with --grant rw only)", work->id);
-	if (rv == 0)
-		rv = write_patch(work, &e, patch, err);
-	json_decref(result);
-	free(text);
-	ended_fini(&e);
+	if (rv == 0) {
+		jw_object(w, NULL);
+		jw_str(w, "subagent_id", work->id);
+		jw_str(w, "cwd", t.ended.status.cwd);
+		jw_str(w, "hash", t.hash);
+		buf_init(&about, 1u << 20);
+		if (json_dump(&about, t.about) == 0)
+			jw_raw(w, "about", about.data, about.len);
+		buf_fini(&about);
+		jw_strn(w, "patch", t.text, t.len);
+	}
+	patch_text_fini(&t);
 	return rv;
 }
 
@@ -198,7 +159,9 @@ static const struct arg applied_args[] = {
 static void verb_applied(struct verb_call *v)
 {
 	struct applied_args args = {0};
+	const struct patch_offer *o = patches_find(v->core, v->id);
 	struct ava_error err = {0};
+	json_t *content;
 	struct buf b;
 	struct jw w;
 	int rv = 0;
@@ -221,7 +184,10 @@ static void verb_applied(struct verb_call *v)
 	jw_int(&w, "alreadyThere", args.there);
 	jw_end(&w);
 	jw_end(&w);
-	verb_record(v, rv, "", &b, &err);
+	content = rv == 0 && buf_check(&b) == 0 ? json_parse(b.data, b.len, NULL) : NULL;
+	patches_told(v->core, content);
+	json_decref(content);
+	verb_record(v, rv, o ? o->session : "", &b, &err);
 }
 
 const struct verb verbs_about_changes[] = {

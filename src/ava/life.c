@@ -101,6 +101,10 @@ static const struct life_part parts[] = {
 	{.stage = PART_BOOT, .open = core_load_trust},
 	{.idle = part_runs_idle, .quiesce = part_quiesce_runs, .written = part_runs_written},
 	{.restore = proposals_restore, .close = proposals_free},
+	{.stage = PART_RUNS,
+	 .open = patches_open,
+	 .restore = patches_restore,
+	 .close = patches_close},
 	{.restore = sessions_resume,
 	 .idle = sessions_idle,
 	 .quiesce = sessions_quiesce,
@@ -378,6 +382,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	list_init(&c->resumings);
 	list_init(&c->steerings);
 	list_init(&c->watches);
+	list_init(&c->patches);
 	list_init(&c->waits);
 	strmap_init(&c->session_by_id);
 	strmap_init(&c->proposals);

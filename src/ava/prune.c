@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ava/patches.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
 #include "base/clock.h"
@@ -492,6 +493,8 @@ static void pruning_end(struct prune_work *g)
 	if (!g->dry)
 		seals_prune_over(g->p.core);
 	buf_init(&report, 64u << 20);
+	for (size_t i = 0; g->rv == 0 && !g->dry && i < g->p.runs.n; i++)
+		patches_forget(g->p.core, g->p.runs.names[i]);
 	if (g->rv == 0) {
 		write_report(&g->p, g->dry, &report);
 		g->rv = buf_check(&report);

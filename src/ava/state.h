@@ -61,6 +61,7 @@ struct core {
 		unsigned n;    /* jobs at work (ava/job.h) */
 		bool stopping; /* no more jobs are begun */
 	} jobs;
+	struct list patches;           /* ava/patches.c */
 	struct list waits;             /* op_wait: for ends of runs (ava/runs.c) */
 	struct list watches;           /* op_watch */
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
@@ -114,6 +115,11 @@ int core_load_trust(struct core *c, struct ava_error *err);
 /* ---- proposals.c */
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
+
+/* ---- patches.c */
+int patches_open(struct core *c, struct ava_error *err);
+void patches_restore(struct core *c);
+void patches_close(struct core *c);
 
 /* talk.c, supervisor.on_chained: `core` is its session_user. */
 void sessions_chained(struct run *r, void *core);

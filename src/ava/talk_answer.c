@@ -16,6 +16,7 @@
 #include "agent/prompt.h"
 #include "ava/answer.h"
 #include "ava/ask.h"
+#include "ava/patches.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
 #include "base/util.h"
@@ -153,6 +154,8 @@ static bool talk_answer_to(struct talk *t, struct input *in, const struct ask *a
 	struct op_steer o;
 	char *words;
 
+	if (ask->kind == ASK_APPLY)
+		return false;
 	if (ask->kind == ASK_QUOTE) {
 		if (said->verb == ANSWER_NONE && change_none(&said->change))
 			return false;
@@ -226,7 +229,7 @@ static void talk_answer_list(const struct ask *a, void *user)
 	struct talk_waiting *w = user;
 	const char *task = a->proposal ? a->proposal->specs[0]->task : "";
 
-	if (w->n >= NOTE_BYTES / 2)
+	if (w->n >= NOTE_BYTES / 2 || a->kind == ASK_APPLY)
 		return;
 	w->n += (size_t)snprintf(w->out + w->n, NOTE_BYTES - w->n, w->n ? "; " : "");
 	if (a->kind == ASK_QUOTE)
@@ -272,6 +275,13 @@ bool talk_answer(struct talk *t, struct input *in)
 	found = found && strcmp(ask.session, t->session->id) == 0 && ask.since_ms <= in->said_ms;
 	if (found && talk_answer_to(t, in, &ask, &said))
 		return true;
+	if (found && is && ask.kind == ASK_APPLY) {
+		talk_note(t, "",
+			  NOTICE_UNDONE "no words stand for a patch. `ava apply %s` shows it and "
+					"asks; so does its card, by a button.",
+			  ask.offer->run);
+		return false;
+	}
 	/* A question about the memory that is gone with a stop is told as one that was named. */
 	if (is && !said.stops)
 		talk_answer_undone(t, found                 ? ""

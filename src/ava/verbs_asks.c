@@ -10,6 +10,7 @@
 #include "ava/answer.h"
 #include "ava/ask.h"
 #include "ava/change.h"
+#include "ava/patches.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
 #include "ava/verbs.h"
@@ -26,7 +27,7 @@
 static const char *const ask_kinds[] = {
 	[ASK_QUOTE] = "quote",   [ASK_QUESTION] = "question", [ASK_APPROVAL] = "approval",
 	[ASK_LIMIT] = "limit",   [ASK_QUOTA] = "quota",       [ASK_NOTE] = "note",
-	[ASK_FORGET] = "forget",
+	[ASK_FORGET] = "forget", [ASK_APPLY] = "apply",
 };
 
 /* ---- an Ask as JSON */
@@ -58,6 +59,23 @@ static void ask_write_shown(struct jw *w, const char *key, const char *text)
 		w->out->failed = true;
 	jw_strn(w, key, b.data ? b.data : "", b.len);
 	buf_fini(&b);
+}
+
+/* A list reads no file for it, and so it has neither the lines nor their hash. */
+static void ask_write_patch_text(struct jw *w, const struct ask *a)
+{
+	struct buf text;
+	bool whole = false;
+
+	buf_init(&text, 8u << 20);
+	if (a->patch)
+		whole = patch_text_show(&text, a->offer->run, a->patch);
+	else
+		buf_addf(&text, WORDS_PROPOSES(a->offer->files, a->offer->run));
+	whole = buf_check(&text) == 0 && whole;
+	ask_write_shown(w, "text", text.data ? text.data : "");
+	jw_bool(w, "whole", whole);
+	buf_fini(&text);
 }
 
 static void ask_write_choice(struct jw *w, const char *id, const char *label, const char *effect)
@@ -97,6 +115,8 @@ static void ask_write_choices(struct jw *w, const struct ask *a)
 		[ASK_LIMIT] = {"it may use as much again", "it ends with what it has"},
 		[ASK_NOTE] = {"it is noted", "it is not noted"},
 		[ASK_FORGET] = {"it is forgotten", "it stays"},
+		[ASK_APPLY] = {"writes these files into its folder",
+			       "writes nothing; `ava apply` still can"},
 	};
 	const char *choices = a->question ? a->question->choices : NULL;
 	json_t *list = choices ? json_parse(choices, strlen(choices), NULL) : NULL;
@@ -110,8 +130,8 @@ static void ask_write_choices(struct jw *w, const struct ask *a)
 	if (a->kind == ASK_QUOTE && a->proposal->step == STEP_PENDING) {
 		ask_write_quote_choices(w, a->proposal);
 	} else if (effects[a->kind].yes) {
-		ask_write_choice(w, "yes", WORDS_YES, effects[a->kind].yes);
-		ask_write_choice(w, "no", WORDS_NO, effects[a->kind].no);
+		ask_write_choice(w, "yes", a->offer ? "Apply" : WORDS_YES, effects[a->kind].yes);
+		ask_write_choice(w, "no", a->offer ? "Leave" : WORDS_NO, effects[a->kind].no);
 	}
 	jw_end(w);
 	json_decref(list);
@@ -199,6 +219,10 @@ void ask_hash(const struct ask *a, char out[HASH_HEX_LEN + 1])
 		snprintf(out, HASH_HEX_LEN + 1, "%s", a->proposal->hash);
 		return;
 	}
+	if (a->offer) {
+		snprintf(out, HASH_HEX_LEN + 1, "%s", a->patch ? a->patch->hash : "");
+		return;
+	}
 	hash_sha256_init(&h);
 	hash_sha256_add(&h, a->id, strlen(a->id) + 1);
 	if (!q) {
@@ -223,10 +247,15 @@ void ask_write(struct jw *w, const char *key, const struct ask *a)
 	jw_str(w, "kind", ask_kinds[a->kind]);
 	jw_str(w, "hash", hash);
 	jw_str(w, "session", a->session);
-	jw_str(w, "run", p ? p->run : a->run ? a->run->id.text : "");
+	jw_strn(w, "run", p ? p->run : a->id,
+		p                 ? strlen(p->run)
+		: a->id[0] == 'S' ? strcspn(a->id, ":")
+				  : 0);
 	if (p) {
 		jw_int(w, "number", p->number);
 		ask_write_quote_text(w, p);
+	} else if (a->offer) {
+		ask_write_patch_text(w, a);
 	} else {
 		ask_write_shown(w, "text", q ? q->text : a->talk->ask->question);
 		jw_bool(w, "whole", !q || !person_cut(q));
@@ -284,6 +313,21 @@ static bool verb_find_ask(struct core *c, const char *id, struct ask *out, struc
 	return false;
 }
 
+static int verb_look_at_patch(struct verb_work *work, struct ava_error *err)
+{
+	const struct patch_offer *o = work->own;
+	struct patch_file_text text;
+	struct ask ask;
+	int rv = patch_text_read(work->job.core->root_fd, o->run, &text, err);
+
+	ask_of_patch(o, &ask);
+	ask.patch = &text;
+	if (rv == 0)
+		ask_write(&work->answer.w, NULL, &ask);
+	patch_text_fini(&text);
+	return rv;
+}
+
 static void verb_ask(struct verb_call *v)
 {
 	struct ava_error err = {0};
@@ -294,6 +338,12 @@ static void verb_ask(struct verb_call *v)
 		return;
 	if (!verb_find_ask(v->core, v->id, &ask, &err)) {
 		verb_fail(v->reply, err.code, &err);
+		return;
+	}
+	if (ask.offer) {
+		verb_work(v,
+			  &(struct verb_work){.work = verb_look_at_patch, .own = (void *)ask.offer},
+			  sizeof(*ask.offer), true);
 		return;
 	}
 	verb_begin(&a, v->reply, 0, NULL);
@@ -476,6 +526,162 @@ static void verb_ask_run(struct verb_call *v, const char *id, const struct asks_
 	ops_steer(v->core, &s, verb_ask_passed, v->reply);
 }
 
+/* ---- the answer to a patch: a yes is carried out by a thread of the pool */
+
+struct verb_patching {
+	struct job job;
+	struct verb_reply *reply;
+	struct ava_error err;
+	struct patch_offer offer; /* a copy */
+	char user[64], hash[HASH_HEX_LEN + 1];
+	struct buf content; /* of the event that tells the answer, which `w` writes */
+	struct jw w;
+	json_t *told; /* the same, parsed */
+};
+
+/* Whoever gives the answer again hears the same. */
+static void patching_say(struct verb_reply *reply, const char *run, const json_t *told)
+{
+	struct verb_answer a;
+	struct buf data;
+
+	verb_begin(&a, reply, 0, NULL);
+	buf_init(&data, 1u << 20);
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "run", run);
+	jw_str(&a.w, "state", json_str(told, "customType"));
+	if (json_dump(&data, json_object_get(told, "data")) == 0)
+		jw_raw(&a.w, "done", data.data, data.len);
+	buf_fini(&data);
+	verb_send(&a, 200);
+}
+
+static void patching_written(int rv, void *user)
+{
+	struct verb_patching *p = user;
+	struct patch_offer *o = patches_find(p->job.core, p->offer.run);
+
+	if (o)
+		o->busy = false;
+	if (rv != 0 && p->err.code == 0)
+		err_set(&p->err, rv, "the answer is not recorded (%s): give it again",
+			ava_strerror(rv));
+	if (rv == 0)
+		patches_told(p->job.core, p->told);
+	if (rv == 0)
+		patching_say(p->reply, p->offer.run, p->told);
+	else
+		verb_fail(p->reply, rv, &p->err);
+	json_decref(p->told);
+	buf_fini(&p->content);
+	free(p);
+}
+
+/* The event is on disk before anybody hears of the answer. */
+static void patching_done(struct job *job)
+{
+	struct verb_patching *p = CONTAINER_OF(job, struct verb_patching, job);
+	struct core *c = job->core;
+	struct draft *d = p->err.code == 0 ? draft_new(&c->book) : NULL;
+	int rv = p->err.code;
+
+	jw_end(&p->w);
+	jw_end(&p->w);
+	p->told = buf_check(&p->content) == 0 ? json_parse(p->content.data, p->content.len, NULL)
+					      : NULL;
+	if (rv == 0 && (!d || !p->told))
+		rv = AVA_ENOMEM;
+	if (rv == 0) {
+		core_event(c, d, EVENT_Custom, p->offer.session, p->user, &p->content);
+		rv = draft_commit(d, JOURNAL_NOW, patching_written, p, NULL);
+	} else {
+		draft_free(d);
+	}
+	if (rv != 0)
+		patching_written(rv, p);
+}
+
+static void patching_run(struct job *job)
+{
+	struct verb_patching *p = CONTAINER_OF(job, struct verb_patching, job);
+	const char *run = p->offer.run;
+	struct patch_file_text text;
+	int rv = patch_text_read(job->core->root_fd, run, &text, &p->err);
+
+	if (rv == 0 && strcmp(p->hash, text.hash) != 0)
+		err_set(&p->err, AVA_EBUSY, "%s is no longer what was shown: look at it again",
+			run);
+	else if (rv == 0)
+		(void)patch_text_apply(job->core->root, run, &text, &p->w, &p->err);
+	patch_text_fini(&text);
+}
+
+static void verb_ask_patch(struct verb_call *v, struct patch_offer *o, const struct asks_said *said,
+			   bool yes)
+{
+	struct verb_patching *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		verb_fail(v->reply, AVA_ENOMEM, NULL);
+		return;
+	}
+	o->busy = true;
+	p->job = (struct job){.core = v->core, .run = patching_run, .done = patching_done};
+	p->reply = v->reply;
+	p->offer = *o;
+	snprintf(p->hash, sizeof(p->hash), "%s", said->hash ? said->hash : "");
+	snprintf(p->user, sizeof(p->user), "%s", v->caller->user);
+	buf_init(&p->content, 4u << 20);
+	jw_init(&p->w, &p->content);
+	jw_object(&p->w, NULL);
+	jw_str(&p->w, "customType", yes ? "applied" : "left");
+	jw_object(&p->w, "data");
+	jw_str(&p->w, "subagentId", o->run);
+	jw_str(&p->w, "by", said->by);
+	jw_str(&p->w, "origin", v->caller->channel);
+	jw_str(&p->w, "requestId", said->request_id ? said->request_id : "");
+	if (!yes || job_begin(v->core, &p->job, &p->err) != 0)
+		patching_done(&p->job);
+}
+
+/* A yes goes with the hash of what was shown: no words stand for so much. false: `v` is about no
+ * patch. */
+static bool verb_answer_patch(struct verb_call *v, const struct asks_said *said)
+{
+	const char *words = said->text ? said->text : said->choice ? said->choice : "", *was;
+	struct patch_offer *o = patches_named(v->core, v->id);
+	struct ava_error err = {0};
+	struct answer_line a;
+	bool yes;
+
+	if (!o || core_check_request(v->core, said->request_id, &err) != 0) {
+		if (o)
+			verb_fail(v->reply, err.code, &err);
+		return o != NULL;
+	}
+	if (!answer_read(words, &a) || a.verb == ANSWER_NONE || !change_none(&a.change))
+		err_set(&err, AVA_EINVAL, "answer yes or no");
+	yes = a.verb == ANSWER_YES;
+	was = json_str(o->answer, "customType");
+	if (err.code == 0 && o->answer && yes == (strcmp(was, "applied") == 0))
+		patching_say(v->reply, o->run, o->answer);
+	else if (err.code == 0 && o->answer)
+		err_set(&err, AVA_EEXIST, "%s is %s already; `ava apply %s` still can write it",
+			v->id, was, o->run);
+	else if (err.code == 0 && o->busy)
+		err_set(&err, AVA_EBUSY, "%s is being answered", v->id);
+	else if (err.code == 0 && yes && !said->hash)
+		err_set(&err, AVA_EINVAL,
+			"a yes to a patch goes with the hash of what was shown: `ava apply %s` "
+			"shows it and asks",
+			o->run);
+	else if (err.code == 0)
+		verb_ask_patch(v, o, said, yes);
+	if (err.code != 0)
+		verb_fail(v->reply, err.code, &err);
+	return true;
+}
+
 static void verb_answer(struct verb_call *v)
 {
 	struct asks_said said = {.by = v->caller->user};
@@ -500,6 +706,8 @@ static void verb_answer(struct verb_call *v)
 		verb_fail(v->reply, err.code, &err);
 		return;
 	}
+	if (verb_answer_patch(v, &said))
+		return;
 	open = verb_find_ask(v->core, v->id, &ask, &err);
 	if (open && said.hash) {
 		ask_hash(&ask, hash);

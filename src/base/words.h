@@ -162,6 +162,9 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_PROPOSES(files, run)                                                                 \
 	"It proposes changes in %lld file%s: `ava apply %s` shows them and asks.",                 \
 		(long long)(files), (files) == 1 ? "" : "s", run
+#define WORDS_APPLIED(run, files, folder)                                                          \
+	"%s: %lld file%s written in %.300s", run, (long long)(files), WORDS_S(files), folder
+#define WORDS_LEFT(run)                        "%s: its changes are left as a patch", run
 #define WORDS_RESULT_OF(run, what, end)        "%s: %s%s%s", run, what, WORDS_BEHIND(end)
 #define WORDS_RUN_ENDED(who, what, time, cost) "%s: %s (%s, %s)", who, what, time, cost
 

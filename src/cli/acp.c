@@ -154,7 +154,7 @@ static json_t *option(const char *id, const char *name, bool yes)
 
 /* The Ask is put to the person: its choices are options; a quote, or a question without choices, is
  * a form where the editor has forms. Such a question is else answered in words. */
-static void acp_put(struct acp_session *s, const json_t *ask)
+static void acp_put_whole(struct acp_session *s, const json_t *ask, bool whole)
 {
 	const char *id = json_str(ask, "id"), *text = json_str(ask, "text");
 	const json_t *choices = json_object_get(ask, "choices"), *one;
@@ -170,7 +170,7 @@ static void acp_put(struct acp_session *s, const json_t *ask)
 	else if (s->a->forms && json_array_size(choices) == 0)
 		form = json_pack("{s:{s:s,s:s}}", "answer", "type", "string", "title",
 				 WORDS_FORM_ANSWER);
-	else if (json_array_size(choices) > 0)
+	else if (json_array_size(choices) > 0 && whole)
 		options = json_array();
 	if (options != NULL)
 		json_array_foreach(choices, i, one) json_array_append_new(
@@ -184,6 +184,18 @@ static void acp_put(struct acp_session *s, const json_t *ask)
 		sayf(s, WORDS_ASKS("", json_str(ask, "run"), text));
 	}
 	snprintf(s->shown, sizeof(s->shown), "%s", id);
+}
+
+static void acp_put(struct acp_session *s, const json_t *ask)
+{
+	bool patch = strcmp(json_str(ask, "kind"), "apply") == 0, whole = !patch;
+	json_t *full = NULL;
+
+	/* A list has no patch in it. One that is not shown whole is for `ava apply`. */
+	if (patch && api_get(s->a->c, &full, NULL, "/asks/%s", json_str(ask, "id")) == 0)
+		whole = json_get_bool(full, "whole", false);
+	acp_put_whole(s, patch && whole ? full : ask, whole);
+	json_decref(full);
 }
 
 /* The first thing that waits for an answer is put to the person, once. false: there is none. */

@@ -288,7 +288,8 @@ static int chat_show_asks(struct chat *c, struct ava_error *err)
 	{
 		const char *id = json_str(ask, "id"), *text = json_str(ask, "text");
 
-		if (was_shown(c, id))
+		/* A patch is shown with its result. */
+		if (was_shown(c, id) || strcmp(json_str(ask, "kind"), "apply") == 0)
 			continue;
 		speech_close(&c->speech);
 		if (id[0] == 'S') {

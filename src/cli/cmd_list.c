@@ -146,7 +146,7 @@ static void list_ask_left(const json_t *a, char *out, size_t size)
 	const char *at = json_str(a, "until");
 
 	snprintf(out, size, "%s",
-		 format_seconds(MAX(clock_parse_iso(at, strlen(at)) - clock_wall_ms(), 0)).text);
+		 format_time_limit(MAX(clock_parse_iso(at, strlen(at)) - clock_wall_ms(), 0)).text);
 }
 
 /* The beginning of its text. */
@@ -168,8 +168,15 @@ static void list_show_ask(const json_t *a)
 
 	term_wrapped(stdout, text, strlen(text));
 	putchar('\n');
-	json_array_foreach(json_object_get(a, "choices"), i, choice) term_print(
-		stdout, "  ava answer %s '%s'\n", json_str(a, "id"), json_str(choice, "id"));
+	json_array_foreach(json_object_get(a, "choices"), i, choice)
+	{
+		if (strcmp(json_str(a, "kind"), "apply") == 0 &&
+		    strcmp(json_str(choice, "id"), "yes") == 0)
+			term_print(stdout, "  ava apply %s\n", run);
+		else
+			term_print(stdout, "  ava answer %s '%s'\n", json_str(a, "id"),
+				   json_str(choice, "id"));
+	}
 	list_ask_left(a, left, sizeof(left));
 	if (strcmp(json_str(a, "state"), "open") == 0)
 		term_print(stdout, "%s: open, %s left\n", json_str(a, "id"), left);

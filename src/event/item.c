@@ -286,6 +286,12 @@ static int64_t item_limit(const struct item_draft *d, const char *key)
 	return l ? json_get_fixed(d->content, key, l->decimals, 0) : 0;
 }
 
+/* The Ask of the run's patch (doc/ASKS.md). */
+static void item_patch_ask(struct item_draft *d)
+{
+	snprintf(d->it->ask, sizeof(d->it->ask), "%.24s:patch", d->it->run);
+}
+
 static bool item_ended(struct item_draft *d)
 {
 	const json_t *totals = json_object_get(d->content, "totals");
@@ -312,6 +318,8 @@ static bool item_ended(struct item_draft *d)
 		jw_bool(d->detail, "estimated", true);
 	jw_int(d->detail, "replies", json_get_int(totals, "iterations", 0));
 	item_raw(d, "files", json_object_get(d->content, "files"));
+	if (json_get_int(d->content, "files", 0) > 0)
+		item_patch_ask(d);
 	item_raw(d, "citations", json_object_get(d->content, "citations"));
 	item_raw(d, "not_found", json_object_get(d->content, "notFound"));
 	if (end.next[0])
@@ -345,6 +353,33 @@ static bool item_memory(struct item_draft *d)
 	jw_str(d->detail, "change", change);
 	snprintf(d->title, sizeof(d->title), "%s (%s)",
 		 strcmp(change, "removed") == 0 ? "Forgotten" : "Noted", key + 7);
+	return true;
+}
+
+/* The answer to the Ask of a patch. */
+static bool item_patched(struct item_draft *d)
+{
+	const char *type = item_str(d, "customType");
+	bool yes = strcmp(type, "applied") == 0;
+	int64_t files;
+
+	d->content = json_object_get(d->content, "data");
+	snprintf(d->it->run, sizeof(d->it->run), "%s", item_str(d, "subagentId"));
+	if (!item_is_ava(d) || !d->it->run[0] || (!yes && strcmp(type, "left") != 0))
+		return false;
+	d->it->kind = ITEM_answered;
+	item_patch_ask(d);
+	jw_str(d->detail, "answer", yes ? "yes" : "no");
+	item_tell(d, "by", "by");
+	item_tell(d, "origin", "origin");
+	item_raw(d, "files", json_object_get(d->content, "files"));
+	item_raw(d, "left_out", json_object_get(d->content, "leftOut"));
+	files = json_get_int(d->content, "files", 0);
+	if (yes)
+		snprintf(d->title, sizeof(d->title),
+			 WORDS_APPLIED(d->it->run, files, item_str(d, "cwd")));
+	else
+		snprintf(d->title, sizeof(d->title), WORDS_LEFT(d->it->run));
 	return true;
 }
 

@@ -53,7 +53,8 @@ enum item_kind {
 	X(Waiting, item_waiting, false)                                                            \
 	X(SubagentComplete, item_ended, false)                                                     \
 	X(Error, item_error, true)                                                                 \
-	X(StateWrite, item_memory, true)
+	X(StateWrite, item_memory, true)                                                           \
+	X(Custom, item_patched, true)
 
 #define ITEM_TEXT_CHARS 100000
 #define ITEM_ASK        64 /* bytes of an Ask's id: "P-19c0de", "S-7f3a2b:c3.1" */

@@ -211,6 +211,10 @@ static void ending_ended(int rv, void *user)
 {
 	struct run *r = user;
 
+	size_t files = r->end.job ? copying_files(r->end.job->changes) : 0;
+
+	if (files > 0 && r->sup->on_patch)
+		r->sup->on_patch(r, files, r->sup->session_user);
 	if (r->end.job)
 		copying_remove(r, r->end.job->changes);
 	chain_next(r);

@@ -640,6 +640,8 @@ static void complete_told(struct rec *c, const struct run *r, const struct recor
 		preview(c, "error", e->error, strlen(e->error));
 	if (e->files > 0)
 		jw_int(&c->w, "files", (int64_t)e->files);
+	if (e->files > 0 && r->spec->resumed_from[0]) /* whose changes are among them */
+		jw_str(&c->w, "resumedFrom", r->spec->resumed_from);
 	if (e->not_found > 0) {
 		jw_int(&c->w, "citations", e->citations);
 		jw_int(&c->w, "notFound", e->not_found);

@@ -264,7 +264,9 @@ struct supervisor {
 	char *(*session_file)(const char *session_id, void *user);
 	/* Listener: the next run of a chain starts; or NULL. */
 	void (*on_chained)(struct run *r, void *user);
-	void *session_user;    /* of session_file and on_chained */
+	/* Listener: a run has ended, and proposes to change `files`; or NULL. */
+	void (*on_patch)(struct run *r, size_t files, void *user);
+	void *session_user;    /* of session_file, on_chained and on_patch */
 	char *keep_out[3];     /* for tool_env.keep_out; owned */
 	struct memory *memory; /* for tool_env.memory; or NULL */
 	unsigned slots_used, nlive, nwaiting;

@@ -161,6 +161,8 @@ TEST(result)
 	      WORDS_PROPOSES(1, "S-1"));
 	shows("It proposes changes in 2 files: `ava apply S-1` shows them and asks.",
 	      WORDS_PROPOSES(2, "S-1"));
+	shows("S-1: 2 files written in /home/p", WORDS_APPLIED("S-1", 2, "/home/p"));
+	shows("S-1: its changes are left as a patch", WORDS_LEFT("S-1"));
 	shows("S-1: Complete; Cancelled", WORDS_RESULT_OF("S-1", WORDS_COMPLETE, &end));
 	shows("Ended without a result", WORDS_NO_RESULT);
 	shows("\n• Sends out: these addresses, as a model that has seen your data wrote them",
