@@ -53,6 +53,7 @@ export interface Ask {
   since: string;
   until: string;
   state: string; // "open", or what became of it
+  done?: { files: number; cwd: string; leftOut: string[] }; // of a patch that is applied
 }
 export type Status =
   | "starting" | "queued" | "running" | "waiting" | "parked"

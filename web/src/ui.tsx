@@ -69,7 +69,8 @@ export function useSend() {
   };
   return { problem, busy, send };
 }
-export const Problem = ({ text }: { text: string }) => (text ? <p role="alert" class="problem">{text}</p> : null);
+const inView = (el: HTMLElement | null) => el?.scrollIntoView({ block: "nearest" }); // in a list that scrolls, too
+export const Problem = ({ text }: { text: string }) => (text ? <p role="alert" class="problem" ref={inView}>{text}</p> : null);
 
 // A button of what cannot be taken back: it asks once more, for three seconds, and any other key is a no.
 // `once`: a click is enough, a key is not (it spends, and what it spends stands above it).

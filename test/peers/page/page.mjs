@@ -244,9 +244,29 @@ async function changes() {
   ok((await page.locator(".diff .add").allInnerTexts()).join() === "+++ b,+int x;" && (await page.locator(".diff .del").allInnerTexts()).join() === "--- a",
     "a patch is shown line by line, also where lines look like heads", (await page.locator(".diff").innerText()));
   ok((await text("main")).includes(`ava apply ${id}`) && /new/.test(await page.getByRole("table", { name: "Files that change" }).innerText()), "with its files, and what to do with it", await text("main"));
-  ok(readFileSync(path.join(repo, "kettle.c"), "utf8").includes("-- a"), "and nothing is written from here");
+  ok(readFileSync(path.join(repo, "kettle.c"), "utf8").includes("-- a"), "and nothing is written by a look");
   await shot("patch");
   patched = id;
+  // Its Ask, in the conversation behind the result: what it says is what is written.
+  const talk = JSON.parse(ava("asks", "--json")).find((a) => a.id === `${id}:patch`).session, card = page.locator(`[data-ask="${id}:patch"]`);
+  const apply = card.getByRole("button", { name: "Apply", exact: true }), lid = path.join(repo, "lid.c");
+  await goTo("#/");
+  await seen(async () => (await page.locator(`[data-run="${id}"]`).innerText()).includes("Changes to apply or leave"), "the run's card says that changes wait");
+  await goTo(`#/session/${talk}`);
+  await seen(async () => /Complete/.test(await page.locator("li.result").innerText()) && (await card.innerText()).includes("+++ b"), "a conversation has the patch behind its result");
+  ok((await card.innerText()).includes(`proposes to change 2 files in ${repo}`), "with its folder", await card.innerText());
+  await shot("apply");
+  writeFileSync(path.join(repo, "kettle.c"), "int other;\n");
+  await apply.click();
+  await seen(async () => /1 of 2 files clash/.test(await card.innerText()), "a file that changed since is told");
+  ok(!existsSync(lid), "and nothing is written");
+  await shot("apply-clash");
+  writeFileSync(path.join(repo, "kettle.c"), "int boil;\n-- a\nint lid;\n");
+  await apply.click();
+  await soon(async () => (await card.count()) === 0, "the patch to go");
+  ok(readFileSync(path.join(repo, "kettle.c"), "utf8").includes("++ b") && existsSync(lid), "Apply writes it", await text("body"));
+  ok(/2 files written in/.test(await text("main")), "and the conversation says so", await text("main"));
+  await shot("applied");
 }
 
 async function remembering() {

@@ -1,17 +1,22 @@
 // An Ask as the daemon made it: all of its text, its choices as buttons, its fields as inputs. An answer
 // goes with the hash of what is shown here: what is something else by now is shown anew instead.
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { ApiError, post, type Ask, type Field } from "../api";
+import { useEffect, useRef } from "preact/hooks";
+import { ApiError, get, post, type Ask, type Field } from "../api";
 import { address } from "../router";
 import { now, putAsk, refreshAsks } from "../store";
-import { draft, focused, leave, Problem, Sure, toast, useSend } from "../ui";
+import { attempt, draft, focused, leave, Problem, Sure, toast, useSend } from "../ui";
 import { cut, day, duration } from "../words";
 
-const kinds: Record<string, string> = { quote: "Quote", question: "Question", approval: "May it?", limit: "Limit", quota: "Quota", note: "Memory", forget: "Memory" };
+const kinds: Record<string, string> = { quote: "Quote", question: "Question", approval: "May it?", limit: "Limit", quota: "Quota", note: "Memory", forget: "Memory", apply: "Changes" };
 const kindOf = (a: Ask) => kinds[a.kind] ?? a.kind;
 
 type Said = { choice: string } | { text: string } | { set: Record<string, unknown> };
+
+function written({ run, done }: Ask) {
+  const left = done?.leftOut?.length ? ` Left out: ${done.leftOut.join(", ")}; ava apply ${run} asks about each.` : "";
+  return `Written: ${done?.files} ${done?.files === 1 ? "file" : "files"} in ${done?.cwd}.${left}`;
+}
 
 // What becomes of an answer is told; true: it was taken. One that is sent again has the id of the first.
 function useAnswer(a: Ask) {
@@ -23,7 +28,7 @@ function useAnswer(a: Ask) {
       try {
         const is = await post<Ask>(`/api/v1/asks/${encodeURIComponent(a.id)}`, { ...said, hash: a.hash, request_id: last.current.id });
         putAsk(is, a.id);
-        toast(is.state === "open" ? "That is another quote: look at it again." : is.state === "confirmed" ? `${is.run} has started.` : a.kind === "quote" ? "Nothing was started." : "Answered.");
+        toast(is.state === "applied" ? written(is) : is.state === "open" ? "That is another quote: look at it again." : is.state === "confirmed" ? `${is.run} has started.` : a.kind === "quote" ? "Nothing was started." : "Answered.");
       } catch (e) {
         if (e instanceof ApiError && e.ask) putAsk(e.ask, a.id);
         else refreshAsks();
@@ -102,7 +107,12 @@ function Words({ ask: a, answer, busy }: { ask: Ask; answer: (said: Said) => Pro
 }
 
 // `within` the card of its run, which has the keys.
-export function AskCard({ ask: a, within }: { ask: Ask; within?: boolean }) {
+export function AskCard({ ask, within }: { ask: Ask; within?: boolean }) {
+  const full = useSignal<Ask | null>(null), patch = ask.kind === "apply", a = (patch && full.value) || ask;
+  useEffect(() => {
+    // The list has no patch in it, and no hash to answer with.
+    if (patch) void attempt(async () => (full.value = await get<Ask>(`/api/v1/asks/${encodeURIComponent(ask.id)}`)));
+  }, [ask.id]);
   const changing = useSignal(false), { problem, busy, answer } = useAnswer(a);
   const quote = a.kind === "quote", left = Date.parse(a.until) - now.value;
   const yes = a.choices.find((c) => c.id !== "no");
@@ -114,19 +124,19 @@ export function AskCard({ ask: a, within }: { ask: Ask; within?: boolean }) {
           <small title={`until ${a.until}`}>{left > 0 ? duration(left) : "expired"}</small>
         </div>
       )}
-      <div class="ask-text" tabIndex={0} role="group" aria-label="What is asked">{a.text}</div>
-      {a.whole ? null : <p class="warning">This is not all of it: <a href={address("run", a.run, { tab: "events" })}>the events of {a.run}</a> have the rest.</p>}
+      <div class={patch ? "ask-text mono" : "ask-text"} tabIndex={0} role="group" aria-label="What is asked">{a.text}</div>
+      {a.whole || (patch && !a.hash) ? null : <p class="warning">This is not all of it: <a href={address("run", a.run, { tab: patch ? "patch" : "events" })}>{patch ? "the changes" : "the events"} of {a.run}</a> have the rest.</p>}
       <div class="row actions">
         {a.choices.map((c) => quote || c.id === "stop" ? (
           <Sure key={c.id} letter={!quote ? undefined : c === yes ? "y" : c.id === "no" ? "x" : undefined} once={quote} class={c === yes && quote ? "primary" : ""} disabled={busy.value} name={c.label}
             sure={!quote ? `${c.label} for good` : c.id === "no" ? "Leave it? x again" : "Start it? y again"} act={() => answer({ choice: c.id })} />
-        ) : <button type="button" key={c.id} title={c.effect} disabled={busy.value} onClick={() => answer({ choice: c.id })}>{c.label}</button>)}
+        ) : <button type="button" key={c.id} title={c.effect} disabled={busy.value || (patch && !a.hash)} onClick={() => answer({ choice: c.id })}>{c.label}</button>)}
         {a.fields.length ? <button disabled={busy.value} aria-expanded={changing.value} onClick={() => (changing.value = !changing.value)}>Change</button> : null}
       </div>
       {changing.value ? <Change ask={a} close={() => (changing.value = false)} answer={answer} busy={busy.value} /> : null}
-      {quote ? null : <Words ask={a} answer={answer} busy={busy.value} />}
+      {quote || patch ? null : <Words ask={a} answer={answer} busy={busy.value} />}
       <Problem text={problem.value} />
-      {a.kind === "quote" || a.kind === "quota" ? null : <small>Without an answer by {day(a.until)} {a.default ? `it takes “${cut(a.default, 80)}”` : a.kind === "question" ? "it goes on without" : "that is a no"}.</small>}
+      {quote || patch || a.kind === "quota" ? null : <small>Without an answer by {day(a.until)} {a.default ? `it takes “${cut(a.default, 80)}”` : a.kind === "question" ? "it goes on without" : "that is a no"}.</small>}
     </div>
   );
 }

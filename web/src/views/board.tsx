@@ -70,7 +70,8 @@ function RunCard({ run, asked }: { run: Run; asked: boolean }) {
         {ended && run.status !== "success" ? <span class="tag red">{statusWords[run.status]}</span> : null}
       </small>
       {!ended ? <Budget run={run} /> : null}
-      {ask ? <AskCard key={ask.id} ask={ask} within /> : null}
+      {ask?.kind === "apply" ? <p><a href={address("run", run.subagent_id, { tab: "patch" })}>Changes to apply or leave</a></p>
+        : ask ? <AskCard key={ask.id} ask={ask} within /> : null}
       <div class="row actions">
         {run.status === "running" ? <button class="plain" data-letter="s" onClick={() => (steering.value = !steering.value)} aria-expanded={steering.value}>Steer</button> : null}
         {!ended ? <CancelButton run={run} class="plain" /> : null}

@@ -1,5 +1,5 @@
 // What a run proposes for the files of its folder: which, how much, what was left out and why, and the
-// lines themselves. Nothing is written from here: `ava apply` does that, as the person.
+// lines themselves. What writes them is the card of their Ask, above, or `ava apply`.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, type Patch } from "../api";
@@ -45,7 +45,7 @@ export function PatchPart({ id, patch }: { id: string; patch: Patch | undefined 
   return (
     <div class="charts">
       <section class="panel">
-        <p>Nothing of this is in your files yet. <code>ava apply {id}</code> in a terminal shows it and writes it.</p>
+        <p>Nothing of this is in your files yet. <code>ava apply {id}</code> in a terminal shows it and writes it, and so does Apply above, while it waits.</p>
         <table>
           <caption class="visually-hidden">Files that change</caption>
           <thead><tr><th scope="col">file</th><th scope="col">how</th><th scope="col" class="number">added</th><th scope="col" class="number">removed</th></tr></thead>

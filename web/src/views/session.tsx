@@ -58,19 +58,21 @@ function useItems(id: string) {
 
 type Row = { item: Item; ask: Ask | undefined } | { item?: undefined; ask: Ask };
 const hers = (i: Item) => i.kind === "said" && i.detail.by === "ava";
+const ends = (i: Item) => i.kind === "result" || i.kind === "failed"; // its Ask stands behind it
 const opens = (i: Item) => i.kind === "proposed" || i.kind === "asked" || (hers(i) && !!i.ask);
 
 // Items, and each open Ask once: with the Item that opened it, behind what Ava said about it at once, or by
 // its time where that Item was not read.
 function rowsOf(items: Item[], open: Ask[]): Row[] {
   const rows: Row[] = [], held: Row[] = [], of = new Map(open.map((a) => [a.id, a]));
-  const opening = new Map(items.filter(opens).map((i) => [i.ask, i.lsn])); // the newest: a row of the memory is asked about again
+  const opening = new Map(items.filter((i) => opens(i) || ends(i)).map((i) => [i.ask, i.lsn])); // the newest: a row of the memory is asked about again
   const alone = open.filter((a) => !opening.has(a.id)).sort((a, b) => a.since.localeCompare(b.since));
   for (const item of items) {
     const ask = opening.get(item.ask) === item.lsn ? of.get(item.ask) : undefined;
     while (alone.length && alone[0]!.since < item.at) rows.push({ ask: alone.shift()! });
     if (!ask && !hers(item)) rows.push(...held.splice(0));
-    (ask ? held : rows).push({ item, ask });
+    if (ask && ends(item)) rows.push({ item, ask: undefined }, { ask });
+    else (ask ? held : rows).push({ item, ask });
   }
   return [...rows, ...held, ...alone.map((ask) => ({ ask }))];
 }
