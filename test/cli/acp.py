@@ -772,6 +772,28 @@ def test_questions():
     check("and the one that was picked is the answer", '"answer":"yaml"' in log, log[-2000:])
 
 
+def test_patch():
+    """The patch of a run that has ended is a permission, with its lines; one that is not shown whole is for the command."""
+    e, s = begin("--model", script("patches", *[{"text": "Well."}] * 4), say="hello")
+    for content, whole in (("of the patch\n", True), ("a line\n" * 20000, False)):
+        write = {"tool_calls": [{"name": "write_file", "args": {"path": "patched.txt", "content": content}}]}
+        run = daemon("/runs", {"task": "mend it", "role": "code_reviewer", "session_id": s, "cwd": CWD, "grants": ["rw"],
+                               "model": script("patch", write, DONE), "confirmed": True})["subagent_id"]
+        until(lambda: daemon("/runs/" + run)["status"] == "success")
+        e.asked, e.updates = [], []
+        check("the turn ends", e.prompt(s, "go on")["stopReason"] == "end_turn")
+        if whole:
+            ask = e.asked[0]["params"]
+            check("a patch is a permission", "+of the patch" in ask["toolCall"]["content"][0]["content"]["text"]
+                  and [o["name"] for o in ask["options"]] == ["Apply", "Leave"], e.asked)
+            check("and its yes writes it", open(f"{CWD}/patched.txt", encoding="utf-8").read() == content)
+            os.remove(f"{CWD}/patched.txt")
+            check("its call completes", any(u["toolCallId"] == run + ":patch" and u["status"] == "completed"
+                                            for u in e.kinds("tool_call_update")), e.updates)
+        else:
+            check("one that is too long is not", e.asked == [] and f"`ava apply {run}`" in e.said(), e.said())
+
+
 def test_form_question():
     """A question for words: a form that is sent away, or is empty, is no answer to it, and the next session asks again."""
     s = daemon("/sessions", {"cwd": CWD, "model": script("form", *[{"text": "Well."}] * 9)})["session_id"]
