@@ -129,6 +129,21 @@ void core_event(struct core *c, struct draft *d, enum event_kind kind, const cha
 	buf_fini(content);
 }
 
+int core_tell(struct core *c, const struct core_telling *t, struct buf *content,
+	      struct ava_error *err)
+{
+	struct draft *d = draft_new(&c->book);
+	int rv = d ? buf_check(content) : AVA_ENOMEM;
+
+	if (rv == 0) {
+		core_event(c, d, t->kind, t->session, t->user, content);
+		return draft_commit(d, t->level, t->done, t->arg, err);
+	}
+	draft_free(d);
+	buf_fini(content);
+	return err_set(err, rv, "%s", ava_strerror(rv));
+}
+
 struct core_service *core_service(struct core *c)
 {
 	return &c->service;

@@ -90,7 +90,7 @@ static void patches_add(struct core *c, const char *run, const char *from, const
 		patches_forget(c, LIST_FIRST(&c->patches, struct patch_offer, node)->run);
 }
 
-static void patches_ended(struct run *r, size_t files, void *core)
+void patches_ended(struct run *r, size_t files, void *core)
 {
 	patches_add(core, r->id.text, r->spec->resumed_from, r->spec->session_id, (int64_t)files,
 		    r->end.wall_ms);
@@ -124,13 +124,6 @@ static void patches_take(struct core *c, const struct ava_log_event *e)
 			    json_str(event, "sessionId"), json_get_int(content, "files", 0),
 			    e->time_ms);
 	json_decref(event);
-}
-
-int patches_open(struct core *c, struct ava_error *err)
-{
-	(void)err;
-	c->sup.on_patch = patches_ended;
-	return 0;
 }
 
 void patches_restore(struct core *c)

@@ -830,6 +830,7 @@ int sessions_open(struct core *c, struct ava_error *err)
 	os_task_init(&c->rest, sessions_rest);
 	c->sup.session_file = file_of;
 	c->sup.on_chained = sessions_chained;
+	c->sup.on_patch = patches_ended;
 	c->sup.session_user = c;
 	c->sup.on_text = talk_text;
 	c->sup.on_ask = talk_asks_person;

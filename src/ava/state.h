@@ -108,6 +108,17 @@ int core_ready(struct core *c, struct ava_error *err);
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content);
 
+/* The same, in a commit of its own. 0: `done` (NULL: nobody asks) follows; else it does not. */
+struct core_telling {
+	enum event_kind kind;
+	const char *session, *user;
+	enum journal_level level;
+	void (*done)(int rv, void *arg);
+	void *arg;
+};
+int core_tell(struct core *c, const struct core_telling *t, struct buf *content,
+	      struct ava_error *err);
+
 /* ---- verbs_roles.c: reads the list of files that a person trusts. An unreadable list is logged
  * and trusts none. AVA_ENOMEM. */
 int core_load_trust(struct core *c, struct ava_error *err);
@@ -117,7 +128,7 @@ void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
 
 /* ---- patches.c */
-int patches_open(struct core *c, struct ava_error *err);
+void patches_ended(struct run *r, size_t files, void *core); /* supervisor.on_patch */
 void patches_restore(struct core *c);
 void patches_close(struct core *c);
 

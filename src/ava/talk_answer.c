@@ -56,30 +56,21 @@ static void talk_answer_end(struct op_answer *a)
 	os_defer(in->talk->run.sup->loop, &in->talk->pump);
 }
 
-static void told_rights(int rv, void *user)
-{
-	(void)rv; /* the line was for the person; Ava has a notice */
-	(void)user;
-}
-
-/* Tells the person why a plain yes does not suffice, whatever Ava makes of it. */
+/* Tells the person why a plain yes does not suffice, whatever Ava makes of it: she has a notice. */
 static void tell_rights(struct talk *t, const char *why)
 {
 	const struct session *s = t->session;
-	struct draft *d = draft_new(&s->core->book);
+	const struct core_telling told = {EVENT_Error, s->id, s->user, JOURNAL_RIDE};
 	struct buf b;
 	struct jw w;
 
-	if (!d)
-		return;
 	buf_init(&b, 65536);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_str(&w, "class", "answer");
 	jw_str(&w, "message", why);
 	jw_end(&w);
-	core_event(s->core, d, EVENT_Error, s->id, s->user, &b);
-	(void)draft_commit(d, JOURNAL_RIDE, told_rights, NULL, NULL);
+	(void)core_tell(s->core, &told, &b, NULL);
 }
 
 static void talk_answer_decided(int rv, struct proposal *p, bool repeated,

@@ -340,14 +340,11 @@ static void verb_recorded(int rv, void *user)
 void verb_record(struct verb_call *v, int rv, const char *session, struct buf *content,
 		 struct ava_error *err)
 {
-	struct draft *d = rv == 0 ? draft_new(&v->core->book) : NULL;
+	const struct core_telling t = {EVENT_Custom, session,       v->caller->user,
+				       JOURNAL_NOW,  verb_recorded, v->reply};
 
-	if (rv == 0 && !d)
-		rv = err_set(err, AVA_ENOMEM, "out of memory");
-	if (rv == 0) {
-		core_event(v->core, d, EVENT_Custom, session, v->caller->user, content);
-		rv = draft_commit(d, JOURNAL_NOW, verb_recorded, v->reply, err);
-	}
+	if (rv == 0)
+		rv = core_tell(v->core, &t, content, err);
 	buf_fini(content);
 	if (rv != 0)
 		verb_fail(v->reply, rv, err);

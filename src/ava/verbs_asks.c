@@ -441,29 +441,21 @@ static void verb_ask_noted(int rv, const struct ava_error *err, void *user)
 	free(n);
 }
 
-static void verb_ask_logged(int rv, void *user)
-{
-	(void)rv; /* the memory's own event tells what came of it */
-	(void)user;
-}
-
-/* The answer's words, in the log of the conversation: nothing else tells by which door it came. */
+/* The answer's words, in the log of the conversation: nothing else tells by which door it came.
+ * The memory's own event tells what came of it. */
 static void verb_ask_log(struct verb_call *v, const struct session *s, const char *words)
 {
-	struct draft *d = draft_new(&v->core->book);
+	const struct core_telling t = {EVENT_UserMessage, s->id, s->user, JOURNAL_RIDE};
 	struct buf b;
 	struct jw w;
 
-	if (!d)
-		return;
 	buf_init(&b, 65536);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_str(&w, "text", words);
 	jw_str(&w, "origin", v->caller->channel);
 	jw_end(&w);
-	core_event(v->core, d, EVENT_UserMessage, s->id, s->user, &b);
-	(void)draft_commit(d, JOURNAL_RIDE, verb_ask_logged, NULL, NULL);
+	(void)core_tell(v->core, &t, &b, NULL);
 }
 
 static void verb_ask_memory(struct verb_call *v, const struct ask *ask,
@@ -581,22 +573,17 @@ static void patching_written(int rv, void *user)
 static void patching_done(struct job *job)
 {
 	struct verb_patching *p = CONTAINER_OF(job, struct verb_patching, job);
-	struct core *c = job->core;
-	struct draft *d = p->err.code == 0 ? draft_new(&c->book) : NULL;
+	const struct core_telling t = {EVENT_Custom, p->offer.session, p->user,
+				       JOURNAL_NOW,  patching_written, p};
 	int rv = p->err.code;
 
 	jw_end(&p->w);
 	jw_end(&p->w);
-	p->told = buf_check(&p->content) == 0 ? json_parse(p->content.data, p->content.len, NULL)
-					      : NULL;
-	if (rv == 0 && (!d || !p->told))
-		rv = AVA_ENOMEM;
-	if (rv == 0) {
-		core_event(c, d, EVENT_Custom, p->offer.session, p->user, &p->content);
-		rv = draft_commit(d, JOURNAL_NOW, patching_written, p, NULL);
-	} else {
-		draft_free(d);
-	}
+	if (rv == 0 && (rv = buf_check(&p->content)) == 0)
+		p->told = json_parse(p->content.data, p->content.len, &p->err);
+	rv = rv != 0 ? rv : p->err.code;
+	if (rv == 0)
+		rv = core_tell(job->core, &t, &p->content, NULL);
 	if (rv != 0)
 		patching_written(rv, p);
 }
@@ -652,33 +639,32 @@ static bool verb_answer_patch(struct verb_call *v, const struct asks_said *said)
 	struct patch_offer *o = patches_named(v->core, v->id);
 	struct ava_error err = {0};
 	struct answer_line a;
-	bool yes;
+	int rv;
 
-	if (!o || core_check_request(v->core, said->request_id, &err) != 0) {
-		if (o)
-			verb_fail(v->reply, err.code, &err);
-		return o != NULL;
-	}
-	if (!answer_read(words, &a) || a.verb == ANSWER_NONE || !change_none(&a.change))
-		err_set(&err, AVA_EINVAL, "answer yes or no");
-	yes = a.verb == ANSWER_YES;
+	if (!o)
+		return false;
 	was = json_str(o->answer, "customType");
-	if (err.code == 0 && o->answer && yes == (strcmp(was, "applied") == 0))
+	rv = core_check_request(v->core, said->request_id, &err);
+	if (rv == 0 && (!answer_read(words, &a) || a.verb == ANSWER_NONE || a.pick[0] ||
+			!change_none(&a.change)))
+		rv = err_set(&err, AVA_EINVAL, "answer yes or no");
+	else if (rv == 0 && o->answer && (a.verb == ANSWER_YES) != (strcmp(was, "applied") == 0))
+		rv = err_set(&err, AVA_EEXIST,
+			     "%s is %s already; `ava apply %s` still can write it", v->id, was,
+			     o->run);
+	else if (rv == 0 && o->busy)
+		rv = err_set(&err, AVA_EBUSY, "%s is being answered", v->id);
+	else if (rv == 0 && !o->answer && a.verb == ANSWER_YES && !said->hash)
+		rv = err_set(&err, AVA_EINVAL,
+			     "a yes to a patch goes with the hash of what was shown: `ava apply "
+			     "%s` shows it and asks",
+			     o->run);
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+	else if (o->answer)
 		patching_say(v->reply, o->run, o->answer);
-	else if (err.code == 0 && o->answer)
-		err_set(&err, AVA_EEXIST, "%s is %s already; `ava apply %s` still can write it",
-			v->id, was, o->run);
-	else if (err.code == 0 && o->busy)
-		err_set(&err, AVA_EBUSY, "%s is being answered", v->id);
-	else if (err.code == 0 && yes && !said->hash)
-		err_set(&err, AVA_EINVAL,
-			"a yes to a patch goes with the hash of what was shown: `ava apply %s` "
-			"shows it and asks",
-			o->run);
-	else if (err.code == 0)
-		verb_ask_patch(v, o, said, yes);
-	if (err.code != 0)
-		verb_fail(v->reply, err.code, &err);
+	else
+		verb_ask_patch(v, o, said, a.verb == ANSWER_YES);
 	return true;
 }
 

@@ -690,7 +690,8 @@ static void draft_done(int rv, void *user)
 		unnumber(&alone);
 		list_del(&d->flight);
 	}
-	d->done(rv, d->user);
+	if (d->done)
+		d->done(rv, d->user);
 	draft_free(d);
 }
 

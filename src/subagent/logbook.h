@@ -146,7 +146,8 @@ int draft_catalog(struct draft *d, const struct catalog_row *row, struct run_log
 void draft_entry_id(struct draft *d, char out[20]);
 int draft_entry(struct draft *d, const char *path, const char *id, const struct buf *entry);
 
-/* The draft is *taken*. 0: done follows exactly once; negative: never, not committed. */
+/* The draft is *taken*. 0: done (NULL: nobody asks) follows exactly once; negative: never, not
+ * committed. */
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
 		 void *user, struct ava_error *err);
 
