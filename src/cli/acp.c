@@ -192,7 +192,7 @@ static void acp_put(struct acp_session *s, const json_t *ask)
 	json_t *full = NULL;
 
 	/* A list has no patch in it. One that is not shown whole is for `ava apply`. */
-	if (patch && api_get(s->a->c, &full, NULL, "/asks/%s", json_str(ask, "id")) == 0)
+	if (patch && api_request(NULL, &full, NULL, "/asks/%s", json_str(ask, "id")) == 0)
 		whole = json_get_bool(full, "whole", false);
 	acp_put_whole(s, patch && whole ? full : ask, whole);
 	json_decref(full);
