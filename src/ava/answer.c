@@ -22,7 +22,7 @@ enum answer_said {
 	SAID_POLITE = 0,
 	SAID_YES = 1,
 	SAID_NO = 2,
-	SAID_STOP = 4,     /* a no */
+	SAID_STOP = 4,     /* a no; beside another it may be "never stop", "non annulla" */
 	SAID_DONT = 16384, /* a no, but "do not cancel" is none */
 	SAID_JOINT = 8,    /* stands only beside a change, and not last */
 	SAID_LIMIT = 16,   /* stands only beside an amount */
@@ -60,7 +60,8 @@ static const struct {
 	 "n|no|nope|nah|no thanks|no thank you|no way|no need|not now|not today|not this "
 	 "time|never|"
 	 "never mind|nevermind|"
-	 "reject|rejected|decline|declined|deny|denied|refuse|forget it|leave it|drop it|skip it|"
+	 "reject|rejected|decline|declined|deny|denied|refuse|forget it|let it go|leave it|"
+	 "drop it|skip it|"
 	 "rather not|better not|later|maybe later|thumbsdown|"
 	 "nein|ne|nee|nein danke|lieber nicht|lass das|lass es|nicht jetzt|auf keinen fall|"
 	 "non|non merci|pas maintenant|surtout pas|laisse tomber|refuse|"
@@ -171,6 +172,8 @@ static size_t answer_read_id(const char *s, struct token *t)
 	n += strspn(s + n, "0123456789abcdefABCDEF");
 	call = s[n] == ':' && s[n + 1] && strchr("ci", s[n + 1]) ? 2 : 0;
 	call += call ? strspn(s + n + call, "0123456789.") : 0;
+	for (; call && s[n + call - 1] == '.'; call--)
+		; /* the sentence ends */
 	if (n < 8 || n + call >= 30 || answer_is_letter(s[n + call]) ||
 	    answer_is_digit(s[n + call]))
 		return 0;
@@ -257,7 +260,8 @@ static const char *answer_read_sign(const char *s, struct token *t)
 	return NULL;
 }
 
-/* Skips blanks, marks and the # of a number before the next token, but no minus sign. */
+/* Skips blanks, marks and the # of a number before the next token, but no minus sign and no mark
+ * that begins a number (".5 cents"). */
 static const char *answer_skip(const char *s)
 {
 	for (;;) {
@@ -266,7 +270,7 @@ static const char *answer_skip(const char *s)
 		if (*s == '#' && answer_is_digit(s[1]))
 			n = 1;
 		if (!n && !answer_begins(s, ":)|:-)|-1") && !(*s == '-' && s[1] == '$') &&
-		    !(*s == '-' && answer_is_digit(s[1])))
+		    !(*s && strchr("-.,", *s) && answer_is_digit(s[1])))
 			n = answer_begins(s, ",|.|!|;|:|–|—|…|-");
 		if (!n)
 			return s;
@@ -407,8 +411,9 @@ static int answer_amount(struct answer_walk *w, int at)
 			return answer_value(w, &c->iterations, t->millionths, of, n + 1);
 		}
 	}
-	if (!t->text[0] || t->text[0] == '0' || w->out->pick[0])
-		return 0;
+	if (!t->text[0] || t->text[0] == '0' || w->out->pick[0] ||
+	    (at > 0 && answer_longest(w, at - 1, "no|n|nope|nah|nein|nee|ne|non|nao|nr")))
+		return 0; /* "no. 2" may be number two, and "no, 2" wants the second */
 	snprintf(w->out->pick, sizeof(w->out->pick), "%.8s", t->text);
 	return 1;
 }
@@ -522,7 +527,8 @@ static bool answer_holds(struct answer_walk *w)
 	w->out->verb = yes ? ANSWER_YES : no ? ANSWER_NO : ANSWER_NONE;
 	w->out->stops = said & SAID_STOP;
 	w->out->change.all_three = said & SAID_ALL_THREE;
-	if ((no && (yes || change)) || ((said & SAID_DONT) && (said & (SAID_NO | SAID_STOP))))
+	if ((no && (yes || change)) || ((said & SAID_DONT) && (said & (SAID_NO | SAID_STOP))) ||
+	    ((said & SAID_NO) && (said & SAID_STOP)))
 		return false;
 	if ((said & SAID_ALL_THREE) && !yes)
 		return false;
@@ -546,6 +552,8 @@ static bool answer_reason(const char *line, struct answer_line *out)
 	if (strncasecmp(line, "no:", 3) != 0)
 		return false;
 	line += 3 + strspn(line + 3, " \t\r\n");
+	if (*line && !line[strspn(line, " \t\r\n.,;:#!0123456789")])
+		return false; /* "no: 2" */
 	*out = (struct answer_line){.verb = ANSWER_NO, .reason = line, .change = CHANGE_NONE};
 	memcpy(out->pick, t.text, sizeof(out->pick));
 	return *line != 0;

@@ -40,7 +40,7 @@ static const char no[] =
 	"|não, obrigado|non merci|nee|lieber nicht|lass das|nah leave "
 	"it|👎|👎🏿|❌|🛑|-1|no "
 	"🙂|no :)"
-	"|nope!|no, gracias|no grazie|lieber nicht, danke|pas maintenant|ahora no";
+	"|nope!|no, gracias|no grazie|lieber nicht, danke|pas maintenant|ahora no|let it go";
 
 /* None of these may start anything. */
 static const char none[] =
@@ -101,7 +101,10 @@ static const char none[] =
 	"|claude sonnet 4.5 please|the offline model|turn thinking off|use the researcher"
 	"|code_reviewer|data extractor please|crawler|2k|yes 2 3|P-19c0de P-20aaff"
 	"|yes to P-19c0de and P-20aaff|$5k|2, not 3|both|all of them|the second|yes, and"
-	"|use|role|role xyzzy|+15 minutes|-1 cents|yes, S-7f3a2bx|don't cancel it";
+	"|use|role|role xyzzy|+15 minutes|-1 cents|yes, S-7f3a2bx|don't cancel it|no. 2|No. 2 "
+	"please|no, 2|no #2|nein, 2|non 2|no: 2|no: #2."
+	"|never stop|never cancel|non annulla|não cancela|não pare|no para|non, arrête|no, cancel"
+	"|yes, max .5 cents|max ,5 cents|let it go ahead";
 
 struct wanted {
 	const char *texts;                      /* with bars between */
