@@ -117,17 +117,21 @@ static bool talk_answer_yes_or_no(const struct answer_line *said)
 }
 
 /* The answer that a run's question takes from the line, *owned*; NULL: the line is none. A yes or
- * no; a choice by its words or number; of a call that needs a yes a no with its reason. "Stop"
- * means the run itself, and is said to Ava. */
+ * no; a choice by its words, or by a number that nothing but a yes stands beside; of a call that
+ * needs a yes a no with its reason. "Stop" means the run itself, and is said to Ava; so is a number
+ * where there are no choices: it may mean a quote. */
 static char *talk_answer_words(const struct ask *a, const char *line,
 			       const struct answer_line *said)
 {
 	const struct question *q = a->question;
 	bool yes_or_no = talk_answer_yes_or_no(said) && !said->stops;
-	char *chosen = q->choices ? person_choice(q, said->pick[0] ? said->pick : line) : NULL,
-	     *text = NULL;
+	bool picks = said->pick[0] && said->verb != ANSWER_NO && change_none(&said->change) &&
+		     !said->change.all_three;
+	char *chosen = q->choices ? person_choice(q, line) : NULL, *text = NULL;
 
-	if (chosen || (q->choices && a->kind != ASK_QUOTA) || !yes_or_no)
+	if (!chosen && q->choices && picks)
+		chosen = person_choice(q, said->pick);
+	if (chosen || (q->choices && a->kind != ASK_QUOTA) || !yes_or_no || strlen(said->pick) == 1)
 		return chosen;
 	if (said->reason && a->kind != ASK_APPROVAL)
 		return NULL;
@@ -250,6 +254,21 @@ static void talk_answer_undone(struct talk *t, const char *named)
 			  open);
 }
 
+/* The line names one Ask, and is a choice of the question that was shown last: a run can call its
+ * choices "yes, P-19c0de". */
+static bool talk_answer_twofold(struct talk *t, const struct input *in, const struct ask *named)
+{
+	struct ask shown;
+	char *choice;
+
+	if (!in->shown[0] || !ask_find(t->session->core, in->shown, &shown) ||
+	    strcmp(shown.id, named->id) == 0 || !shown.question)
+		return false;
+	choice = person_choice(shown.question, in->text);
+	free(choice);
+	return choice != NULL;
+}
+
 bool talk_answer(struct talk *t, struct input *in)
 {
 	struct answer_line said;
@@ -264,6 +283,10 @@ bool talk_answer(struct talk *t, struct input *in)
 	else
 		found = in->shown[0] && ask_find(t->session->core, in->shown, &ask);
 	found = found && strcmp(ask.session, t->session->id) == 0 && ask.since_ms <= in->said_ms;
+	if (found && named && talk_answer_twofold(t, in, &ask)) {
+		talk_answer_undone(t, "");
+		return false;
+	}
 	if (found && talk_answer_to(t, in, &ask, &said))
 		return true;
 	if (found && is && ask.kind == ASK_APPLY) {

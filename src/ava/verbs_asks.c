@@ -682,7 +682,7 @@ static void verb_answer(struct verb_call *v)
 	if (v->caller->model)
 		err_set(&err, AVA_EDENIED, "only a person answers what waits for them");
 	else if ((said.choice != NULL) + (said.text != NULL) > 1 ||
-		 (!said.choice && !said.text && !said.set))
+		 (!said.choice && !said.text && json_object_size(said.set) == 0))
 		err_set(&err, AVA_EINVAL, "answer with choice or text, or with set");
 	else if (said.set && *v->id != 'P')
 		err_set(&err, AVA_EINVAL, "only a quote has something to set");

@@ -39,6 +39,7 @@ contains 'with the words that answer it' "ava answer $p 'yes'" "$OUT"
 equal 'a hash that is not shown any more' 409 "$(code "/asks/$p" '{"choice":"yes","hash":"00"}')"
 equal 'has the Ask as it is' "$p" "$(jq -r .ask.id "$T/body")"
 equal 'a choice and a text are two answers' 400 "$(code "/asks/$p" '{"choice":"yes","text":"no"}')"
+equal 'nothing to set is no answer' 400 "$(code "/asks/$p" '{"set":{}}')"
 equal 'no words that no grammar knows' 400 "$(code "/asks/$p" '{"text":"yes, unless it rains"}')"
 equal 'nothing was started' 0 "$(nruns)"
 hash=$(jq -r .hash "$T/one")

@@ -477,6 +477,7 @@ static const struct {
 	{"yes but max 20 cents", NOTHING, true},
 	{"what does it want to read?", NOTHING, true},
 	{"yes, S-abcdef0", NOTHING, true},
+	{"yes 1", NOTHING, true},
 	{"yes, %s and S-abcdef0", NOTHING, true},
 	{"yes, %sx", NOTHING, true},
 	{"yes, %s, but not that file", NOTHING, true},
@@ -522,8 +523,14 @@ TEST(questions)
 		{chooses, "the json one, please.", "\"answer\":\"json\""},
 		{chooses, "1.", "\"answer\":\"json\""},
 		{numbers, "2", "\"answer\":\"2\""},
+		{chooses, "yes, 2", "\"answer\":\"yaml\""},
 		{chooses, "yes", NULL},
 		{chooses, "3", NULL},
+		{chooses, "cancel 2", NULL},
+		{chooses, "not now, 2", NULL},
+		{chooses, "no to 2", NULL},
+		{chooses, "yes 2, max 5 cents", NULL},
+		{asks, "yes 2", NULL}, /* it may mean a quote */
 	};
 	struct world *w = *state;
 
@@ -569,6 +576,31 @@ TEST(beside_a_proposal)
 	assert_string_equal(pending(w), "");
 	end(w, id, run);
 	assert_int_equal(runs(w), 3);
+}
+
+/* A run calls its choices what would start a quote: typed, they start and answer nothing. */
+TEST(choices_like_commands)
+{
+	struct world *w = *state;
+	const char *id = begin_talk(w);
+	char run[24], proposal[24], lines[400], words[40];
+
+	tell(w, id, ASK);
+	snprintf(proposal, sizeof(proposal), "%s", pending(w));
+	snprintf(words, sizeof(words), "yes, %s", proposal);
+	snprintf(lines, sizeof(lines),
+		 CALL("ask_person", "{\"question\":\"Proceed?\",\"choices\":[\"%s\",\"no\"]}")
+			 SUBMIT,
+		 words);
+	waiting(w, id, lines, NULL, run);
+	tell_shown(w, id, words, shown_last(w, id));
+	assert_true(waits(w, run));
+	assert_string_equal(pending(w), proposal);
+	assert_sent(w, id, "name none of what waits", true);
+	tell_shown(w, id, words, "");
+	assert_true(waits(w, run));
+	assert_string_equal(pending(w), "");
+	end(w, id, run);
 }
 
 /* What another conversation's runs ask is not asked here. */
