@@ -272,8 +272,14 @@ static void drop_parts(struct door_chat *l) /* of the notice being told */
 	}
 }
 
+/* The message of an Ask that is answered stays, and was shown behind those above it: a plain yes
+ * means none of them. */
 static void drop_card(struct door *d, struct door_card *c)
 {
+	struct door_chat *l = door_chat(&d->kept, c->chat);
+
+	if (l && !id_is_run(c->id))
+		l->said = MAX(l->said, c->order);
 	door_card_drop(&d->kept, c);
 	d->dirty = true;
 }

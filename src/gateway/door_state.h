@@ -28,7 +28,7 @@ struct door_chat {
 	char name[DOOR_NAME_MAX]; /* at the time of pairing; for display only */
 	char cwd[4096];           /* folder of its conversations; "": none */
 	char session[64];         /* the conversation, begun or to begin with the next message */
-	int64_t said;             /* order of our newest message that is no card; 0: none */
+	int64_t said;             /* order of our newest message that is no open card; 0: none */
 	int64_t count;            /* messages so far, where they have no number of their own */
 	char own[DOOR_ID_MAX]; /* that message; where they are counted, as the service told of it */
 	/* Not kept: calls to the chat. */

@@ -279,6 +279,24 @@ equal 'by whom, and where' "telegram:$ME telegram" "$(jq -r 'select(.eventType =
 check 'and Ava tells of it' wait_for 20 has 'It was cancelled.'
 check 'no line of hers is one of the runtime' has '│ ✅ Subagent [Asker]: Complete'
 
+# --- a yes behind a quote that was answered is for none above it
+
+ava_says "$(printf '%s\n' "$(proposes 'read the first')" "$(proposes 'read the second')" | jq -sc '{tool_calls: map(.tool_calls[])}')" '{"text":"Which?"}' '{"text":"Neither was started."}'
+say $ME /new >/dev/null
+say $ME 'read both' >/dev/null
+check 'two quotes stand one behind the other' wait_for 20 has 'read the second'
+spawned=$(events SubagentSpawn)
+quote=$(number 'read the second')
+check 'the first above' test "$(number 'read the first')" -lt "$quote"
+press "$quote" No >/dev/null
+check 'the last is answered' wait_for 20 says "$quote" 'is rejected: nothing was started'
+say $ME yes >/dev/null
+check 'a plain yes is said to Ava' wait_for 20 has 'Neither was started.'
+equal 'and starts nothing' "$spawned" "$(events SubagentSpawn)"
+quote=$(number 'read the first')
+press "$quote" No >/dev/null
+check 'each has its own no' wait_for 20 says "$quote" 'is rejected: nothing was started'
+
 # --- long texts, and what looks like markup
 
 python3 - >"$T/ava.jsonl" <<'X'
