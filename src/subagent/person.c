@@ -680,18 +680,18 @@ int person_restore_question(struct run *r, const json_t *content, int64_t asked_
 	const char *id = json_get_str(content, "callId"), *hash = json_get_str(content, "callHash");
 	const char *until = json_get_str(content, "expiresAt");
 	struct person *p = person_of(r);
+	int64_t now_ms = clock_wall_ms();
 
 	if (!p)
 		return AVA_ENOMEM;
-	p->before = (struct question){.asked_ms = clock_wall_ms()};
+	p->before = (struct question){.asked_ms = MIN(asked_ms, now_ms)};
 	snprintf(p->before.call_id, sizeof(p->before.call_id), "%s", id ? id : "");
 	snprintf(p->before.call_hash, sizeof(p->before.call_hash), "%s", hash ? hash : "");
 	if (until) {
 		/* Never longer than its first time: the clock may have been far ahead then. */
 		int64_t until_ms = MAX(clock_parse_iso(until, strlen(until)), 0);
 
-		p->before.until_ms =
-			MIN(until_ms, p->before.asked_ms + MAX(until_ms - asked_ms, 0));
+		p->before.until_ms = MIN(until_ms, now_ms + MAX(until_ms - asked_ms, 0));
 	}
 	return 0;
 }

@@ -57,8 +57,8 @@ int person_steer(struct run *r, const struct person_words *w, person_fn done, vo
 
 /* ---- after a restart, from the record (restore.c) */
 /* The Waiting event of an open question: when the run asks again, it is the same
- * question with the time it had left, and no second event. `asked_ms`: when it was asked, wall.
- * AVA_ENOMEM.
+ * question, as old, with the time it had left, and no second event. `asked_ms`: when it was asked,
+ * wall. AVA_ENOMEM.
  */
 int person_restore_question(struct run *r, const json_t *content, int64_t asked_ms);
 void person_forget_question(struct run *r);

@@ -148,12 +148,14 @@ wait_for 30 status_is "$slow" running
 h=$(start works)
 run "$AVA" steer --no-wait "$h" 'only the parser'
 until=$("$AVA" status "$f" --json </dev/null | jq -r .waiting_for.expires_at)
+now=$(date -u +%FT%T.%3NZ)
 pid=$(daemon_pid)
 stop_pid KILL "$pid"
 start_daemon
 check 'a question waits on' wait_for 30 asks_of "$f" c1.1
 equal 'as long as it would have' "$until" "$("$AVA" status "$f" --json </dev/null |
 	jq -r .waiting_for.expires_at)"
+equal 'it is as old, so that what was said to it before the stop still answers it' true "$(ask "asks/$f" | jq --arg now "$now" '.since < $now')"
 equal 'and nothing is written while it waits on' 0 "$(logged "$f" '"carried_on"')"
 check 'a yes that was given counts, the next call still needs its own' wait_for 30 asks_of "$g" c1.2
 equal 'nothing was asked twice' 2 "$(logged "$g" '"state":"asked"')"
