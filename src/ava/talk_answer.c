@@ -254,15 +254,20 @@ static void talk_answer_undone(struct talk *t, const char *named)
 			  open);
 }
 
-/* The line names one Ask, and is a choice of the question that was shown last: a run can call its
- * choices "yes, P-19c0de". */
-static bool talk_answer_twofold(struct talk *t, const struct input *in, const struct ask *named)
+/* The line names an Ask, and may mean the one that was shown last: it is a choice of that ("yes,
+ * P-19c0de" as a run called it), or names a run that has asked something else since. */
+static bool talk_answer_twofold(struct talk *t, const struct input *in, const char *name,
+				const struct ask *named)
 {
 	struct ask shown;
 	char *choice;
 
-	if (!in->shown[0] || !ask_find(t->session->core, in->shown, &shown) ||
-	    strcmp(shown.id, named->id) == 0 || !shown.question)
+	if (strcmp(in->shown, named->id) == 0)
+		return false;
+	if (named->run && !strchr(name, ':') &&
+	    strncmp(in->shown, named->id, strlen(name) + 1) == 0)
+		return true;
+	if (!in->shown[0] || !ask_find(t->session->core, in->shown, &shown) || !shown.question)
 		return false;
 	choice = person_choice(shown.question, in->text);
 	free(choice);
@@ -283,7 +288,7 @@ bool talk_answer(struct talk *t, struct input *in)
 	else
 		found = in->shown[0] && ask_find(t->session->core, in->shown, &ask);
 	found = found && strcmp(ask.session, t->session->id) == 0 && ask.since_ms <= in->said_ms;
-	if (found && named && talk_answer_twofold(t, in, &ask)) {
+	if (found && named && talk_answer_twofold(t, in, said.pick, &ask)) {
 		talk_answer_undone(t, "");
 		return false;
 	}

@@ -578,6 +578,11 @@ TEST(beside_a_proposal)
 	assert_int_equal(runs(w), 3);
 }
 
+static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	assert_int_equal(rv, 0);
+}
+
 /* A run calls its choices what would start a quote: typed, they start and answer nothing. */
 TEST(choices_like_commands)
 {
@@ -600,6 +605,30 @@ TEST(choices_like_commands)
 	tell_shown(w, id, words, "");
 	assert_true(waits(w, run));
 	assert_string_equal(pending(w), "");
+	end(w, id, run);
+}
+
+/* The run has asked something else since its question was shown. */
+TEST(the_next_question_of_a_run)
+{
+	struct world *w = *state;
+	const char *id = begin_talk(w);
+	struct op_steer o = {.text = "yes", .by = "ben"};
+	char run[24], first[48], words[40];
+	struct run *r = waiting(w, id, READ READ SUBMIT, "read_file", run);
+
+	snprintf(first, sizeof(first), "%s", shown_last(w, id));
+	snprintf(words, sizeof(words), "yes, %s", run);
+	o.run = run;
+	ops_steer(w->core, &o, steered, NULL);
+	for (int i = 0; strcmp(shown_last(w, id), first) == 0 && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	asks_person(w, r);
+	tell_shown(w, id, words, first);
+	assert_true(waits(w, run));
+	assert_sent(w, id, "name none of what waits", true);
+	tell_shown(w, id, words, "");
+	assert_false(waits(w, run));
 	end(w, id, run);
 }
 
