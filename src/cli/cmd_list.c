@@ -183,8 +183,6 @@ static void list_show_ask(const json_t *a)
 	else
 		term_print(stdout, "%s: %s%s%s\n", json_str(a, "id"), json_str(a, "state"),
 			   *run ? ", " : "", run);
-	if (!json_get_bool(a, "whole", true))
-		term_line(stdout, WORDS_NOT_WHOLE);
 }
 
 static int asks_run(int argc, char **argv)

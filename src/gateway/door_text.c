@@ -221,8 +221,6 @@ static void text_ask(struct buf *out, const json_t *ask, const char *labels)
 		ask_outcome(out, ask);
 		return;
 	}
-	if (!json_get_bool(ask, "whole", true))
-		buf_adds(out, "\n" WORDS_NOT_WHOLE);
 	if (labels[0])
 		return;
 	json_array_foreach(json_object_get(ask, "choices"), i, choice)

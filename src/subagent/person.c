@@ -318,24 +318,23 @@ char *person_choice(const struct question *q, const char *text)
 	return copy;
 }
 
-/* The question about a call that needs a yes. */
+/* The question about a call that needs a yes. What is left out is said first, where no door cuts.
+ */
 static char *approval_text(const struct turn_call *c)
 {
 	size_t shown = utf8_prefix(c->args, c->args_len, ARGS_SHOWN);
+	bool cut = shown < c->args_len;
 	char *text = NULL;
 
-	if (asprintf(&text, "May it call %s with %.*s%s?", c->name, (int)shown, c->args,
-		     shown < c->args_len ? "…" : "") < 0)
+	if (asprintf(&text, "%sMay it call %s with %.*s%s?", cut ? WORDS_NOT_WHOLE " " : "",
+		     c->name, (int)shown, c->args, cut ? "…" : "") < 0)
 		return NULL;
 	return text;
 }
 
 bool person_cut(const struct question *q)
 {
-	static const char cut[] = "…?";
-	size_t len = strlen(q->text), n = sizeof(cut) - 1;
-
-	return q->approval && len > n && memcmp(q->text + len - n, cut, n) == 0;
+	return q->approval && strncmp(q->text, WORDS_NOT_WHOLE, strlen(WORDS_NOT_WHOLE)) == 0;
 }
 
 /* ---- on_limit: ask. A run that has used up its money, tokens or replies asks before it

@@ -101,6 +101,17 @@ check 'and it ends' wait_for 20 sh -c '"$0" status "$1" --json | grep -q ended_a
 equal 'nothing waits any more' '[]' "$("$AVA" asks --json)"
 contains 'the answer is in the log' 'not in this folder' "$AVA_DATA_ROOT/logs/subagents/$r.jsonl"
 
+# --- a call that is too long to be shown: its text says so first, in every door
+
+jq -nc '{tool_calls: [{name: "search_codebase", args: {pattern: ("\"" * 900)}}]}' >"$T/long.jsonl"
+r=$(ask /runs '{"task":"ask","confirmed":true,"cwd":"'"$T/src"'","model":"offline:'"$T"'/long.jsonl","ask_before":["search_codebase"]}' |
+	jq -r .subagent_id)
+check 'a long call waits' wait_for 20 waits approval
+equal 'it is not whole' 'false It is not shown whole' "$(jq -r '"\(.whole) \(.text[:21])"' "$T/one")"
+equal 'and its Item says so' 'It is not shown whole' "$(ask "/items?run=$r" | jq -r '.items[] | select(.kind == "asked").text[:21]')"
+run "$AVA" asks "$r"
+contains 'as the command does' 'It is not shown whole' "$OUT"
+
 # --- the patch of a run that has ended
 
 . "$LIB/scripted.sh"
