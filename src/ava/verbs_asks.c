@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ava/answer.h"
 #include "ava/ask.h"
@@ -23,6 +24,10 @@
 
 #define TEXT_MAX 8192 /* bytes of an answer */
 #define ID_MAX   200
+
+/* Labels of the choices about a patch. */
+#define PATCH_YES "Apply"
+#define PATCH_NO  "Leave"
 
 static const char *const ask_kinds[] = {
 	[ASK_QUOTE] = "quote",   [ASK_QUESTION] = "question", [ASK_APPROVAL] = "approval",
@@ -130,8 +135,8 @@ static void ask_write_choices(struct jw *w, const struct ask *a)
 	if (a->kind == ASK_QUOTE && a->proposal->step == STEP_PENDING) {
 		ask_write_quote_choices(w, a->proposal);
 	} else if (effects[a->kind].yes) {
-		ask_write_choice(w, "yes", a->offer ? "Apply" : WORDS_YES, effects[a->kind].yes);
-		ask_write_choice(w, "no", a->offer ? "Leave" : WORDS_NO, effects[a->kind].no);
+		ask_write_choice(w, "yes", a->offer ? PATCH_YES : WORDS_YES, effects[a->kind].yes);
+		ask_write_choice(w, "no", a->offer ? PATCH_NO : WORDS_NO, effects[a->kind].no);
 	}
 	jw_end(w);
 	json_decref(list);
@@ -631,6 +636,21 @@ static void verb_ask_patch(struct verb_call *v, struct patch_offer *o, const str
 		patching_done(&p->job);
 }
 
+/* The label of a choice, or a yes or no. */
+static bool patch_said(const char *words, bool *yes)
+{
+	struct answer_line a;
+
+	*yes = strcasecmp(words, PATCH_YES) == 0;
+	if (*yes || strcasecmp(words, PATCH_NO) == 0)
+		return true;
+	if (!answer_read(words, &a) || a.verb == ANSWER_NONE || a.pick[0] ||
+	    !change_none(&a.change))
+		return false;
+	*yes = a.verb == ANSWER_YES;
+	return true;
+}
+
 /* A yes goes with the hash of what was shown: no words stand for so much. false: `v` is about no
  * patch. */
 static bool verb_answer_patch(struct verb_call *v, const struct asks_said *said)
@@ -638,23 +658,22 @@ static bool verb_answer_patch(struct verb_call *v, const struct asks_said *said)
 	const char *words = said->text ? said->text : said->choice ? said->choice : "", *was;
 	struct patch_offer *o = patches_named(v->core, v->id);
 	struct ava_error err = {0};
-	struct answer_line a;
+	bool yes = false;
 	int rv;
 
 	if (!o)
 		return false;
 	was = json_str(o->answer, "customType");
 	rv = core_check_request(v->core, said->request_id, &err);
-	if (rv == 0 && (!answer_read(words, &a) || a.verb == ANSWER_NONE || a.pick[0] ||
-			!change_none(&a.change)))
+	if (rv == 0 && !patch_said(words, &yes))
 		rv = err_set(&err, AVA_EINVAL, "answer yes or no");
-	else if (rv == 0 && o->answer && (a.verb == ANSWER_YES) != (strcmp(was, "applied") == 0))
+	else if (rv == 0 && o->answer && yes != (strcmp(was, "applied") == 0))
 		rv = err_set(&err, AVA_EEXIST,
 			     "%s is %s already; `ava apply %s` still can write it", v->id, was,
 			     o->run);
 	else if (rv == 0 && o->busy)
 		rv = err_set(&err, AVA_EBUSY, "%s is being answered", v->id);
-	else if (rv == 0 && !o->answer && a.verb == ANSWER_YES && !said->hash)
+	else if (rv == 0 && !o->answer && yes && !said->hash)
 		rv = err_set(&err, AVA_EINVAL,
 			     "a yes to a patch goes with the hash of what was shown: `ava apply "
 			     "%s` shows it and asks",
@@ -664,7 +683,7 @@ static bool verb_answer_patch(struct verb_call *v, const struct asks_said *said)
 	else if (o->answer)
 		patching_say(v->reply, o->run, o->answer);
 	else
-		verb_ask_patch(v, o, said, a.verb == ANSWER_YES);
+		verb_ask_patch(v, o, said, yes);
 	return true;
 }
 

@@ -411,6 +411,10 @@ static void begin_notice(struct door *d, struct door_chat *l)
 			break;
 		/* fallthrough */
 	case ITEM_result:
+		if (it->item.ask[0]) { /* changes wait: the card has them, and Ava tells the rest */
+			tell_card(d, l, it->item.ask);
+			return;
+		}
 		a.then = told_result;
 		door_ask(d, &a, "GET", NULL, DOOR_API "/runs/%s/result", run);
 		return;

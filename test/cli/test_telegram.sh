@@ -279,6 +279,25 @@ equal 'by whom, and where' "telegram:$ME telegram" "$(jq -r 'select(.eventType =
 check 'and Ava tells of it' wait_for 20 has 'It was cancelled.'
 check 'no line of hers is one of the runtime' has '│ ✅ Subagent [Asker]: Complete'
 
+# --- changes that a run proposes
+
+stop_daemon
+asker '{"tool_calls":[{"name":"write_file","args":{"path":"two","content":"zwei\\n"}}]}' \
+	'{"tool_calls":[{"name":"submit_result","args":{"output":"two","summary":"Two is written.","confidence":1}}]}'
+sed -i 's/^tools: .*/tools: read_file, write_file/' "$XDG_CONFIG_HOME/ava/agents/asker.md"
+ava_says "$(proposes 'write two' 'grants: ["rw"]')" '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"Two is proposed."}'
+begin
+say $ME /new >/dev/null
+ask_for 'write two'
+say $ME yes >/dev/null
+check 'its changes are a message' wait_for 20 has 'proposes to change 1 file'
+patch=$(number 'proposes to change 1 file')
+equal 'with buttons' 'Apply Leave' "$(buttons "$patch")"
+press "$patch" Apply >/dev/null
+check 'Apply writes them' wait_for 20 grep -q zwei "$T/src/two"
+check 'and takes the buttons away' wait_for 20 bare "$patch"
+equal 'the record says by whom, and where' "telegram:$ME telegram" "$(grep -h '"customType":"applied"' "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r '.content.data | "\(.by) \(.origin)"')"
+
 # --- a yes behind a quote that was answered is for none above it
 
 ava_says "$(printf '%s\n' "$(proposes 'read the first')" "$(proposes 'read the second')" | jq -sc '{tool_calls: map(.tool_calls[])}')" '{"text":"Which?"}' '{"text":"Neither was started."}'
