@@ -38,10 +38,15 @@ struct talk_restore_memory {
 static int take_mark(struct talk_restore_memory *m, const json_t *mark)
 {
 	const char *told = json_get_str(mark, "told"), *note = json_get_str(mark, "note");
-	const char *text = json_get_str(mark, "text");
-	struct talk_note *n = told ? talk_note_find(&m->notes, told) : NULL;
+	const char *text = json_get_str(mark, "text"), *noted;
 	json_t *position = json_object_get(mark, "position");
+	struct talk_note *n;
 
+	/* Words of an earlier form: what was told once is not told again. */
+	told = told ? told : json_get_str(mark, "said");
+	told = told ? told : json_get_str(mark, "result");
+	noted = told ? told : json_get_str(mark, "noted");
+	n = noted ? talk_note_find(&m->notes, noted) : NULL;
 	if (m->talk)
 		m->talk->seen |= rights_read(json_object_get(mark, "seen")) & RIGHTS_SEEN;
 	if (n)
@@ -66,9 +71,10 @@ static int read_marks(struct talk_restore_memory *m, const struct core *c, const
 	int rv = logbook_read(c->root_fd, path, TALK_FILE_MAX, file, len, err);
 
 	while (rv == 0 && jsonl_next(*file, *len, &at, &line, &n) == 1) {
-		json_t *o = jscan_begins(line, n, "{\"mark\":") ? json_parse(line, n, NULL) : NULL;
+		struct ava_error why = {0};
+		json_t *o = jscan_begins(line, n, "{\"mark\":") ? json_parse(line, n, &why) : NULL;
 
-		rv = take_mark(m, json_object_get(o, "mark"));
+		rv = why.code == AVA_ENOMEM ? AVA_ENOMEM : take_mark(m, json_object_get(o, "mark"));
 		json_decref(o);
 		if (rv != 0)
 			err_set(err, rv, "a position cannot be read: %s", ava_strerror(rv));

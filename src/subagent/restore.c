@@ -435,8 +435,10 @@ static int restore_read_days(struct tail *c, const json_t *position, struct ava_
 	struct ava_log_event e;
 	struct event_view v;
 
-	if (rv == 0 && r->call.id[0] && restore_is_open(position))
-		(void)ava_log_open(&log, &q, NULL);
+	if (rv == 0 && r->call.id[0] && restore_is_open(position)) {
+		rv = ava_log_open(&log, &q, NULL);
+		rv = rv == AVA_ENOENT || rv == AVA_ECORRUPT ? 0 : rv; /* taken up without it */
+	}
 	while (log && rv == 0 &&
 	       ((more = ava_log_next(log, &e, NULL)) == 1 || more == AVA_ECORRUPT))
 		if (more == 1 && event_view(e.line, e.len, &v) == 0 &&
