@@ -160,6 +160,7 @@ static void verb_applied(struct verb_call *v)
 {
 	struct applied_args args = {0};
 	const struct patch_offer *o = patches_find(v->core, v->id);
+	char session[64];
 	struct ava_error err = {0};
 	json_t *content;
 	struct buf b;
@@ -184,10 +185,11 @@ static void verb_applied(struct verb_call *v)
 	jw_int(&w, "alreadyThere", args.there);
 	jw_end(&w);
 	jw_end(&w);
+	snprintf(session, sizeof(session), "%s", o ? o->session : ""); /* the offer goes */
 	content = rv == 0 && buf_check(&b) == 0 ? json_parse(b.data, b.len, NULL) : NULL;
 	patches_told(v->core, content);
 	json_decref(content);
-	verb_record(v, rv, o ? o->session : "", &b, &err);
+	verb_record(v, rv, session, &b, &err);
 }
 
 const struct verb verbs_about_changes[] = {

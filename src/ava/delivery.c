@@ -758,10 +758,12 @@ static void take_logged(struct delivery_reading *r, const struct ava_log_event *
 static void read_logs(struct delivery_reading *r)
 {
 	const json_t *open = json_object_get(r->state, "open"), *v;
+#define X(event, ...) #event ","
+	static const char types[] = ITEM_EVENTS(X);
+#undef X
 	struct ava_log_query q = {
 		.root = r->d->core->root,
-		.types = "AssistantMessage,SubagentComplete,SpawnProposed,SpawnConfirmed,"
-			 "SpawnRejected,SpawnExpired,Waiting,Error,SubagentSpawn",
+		.types = types,
 		.after = r->lsn,
 	};
 	struct ava_log_event e;

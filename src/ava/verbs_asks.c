@@ -599,12 +599,19 @@ static void patching_run(struct job *job)
 	const char *run = p->offer.run;
 	struct patch_file_text text;
 	int rv = patch_text_read(job->core->root_fd, run, &text, &p->err);
+	struct buf shown;
 
+	buf_init(&shown, 8u << 20);
 	if (rv == 0 && strcmp(p->hash, text.hash) != 0)
 		err_set(&p->err, AVA_EBUSY, "%s is no longer what was shown: look at it again",
 			run);
+	else if (rv == 0 && !patch_text_show(&shown, run, &text))
+		err_set(&p->err, AVA_EDENIED,
+			"the changes of %s are too long to be shown whole here: `ava apply %s`",
+			run, run);
 	else if (rv == 0)
 		(void)patch_text_apply(job->core->root, run, &text, &p->w, &p->err);
+	buf_fini(&shown);
 	patch_text_fini(&text);
 }
 

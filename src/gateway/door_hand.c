@@ -469,7 +469,8 @@ static bool begin_update(struct door *d, const struct door_said *said)
 	struct buf text;
 
 	free(h->text);
-	*h = (struct door_hand){.tries = tries};
+	/* An answer of another try is another call: its name goes on counting. */
+	*h = (struct door_hand){.tries = tries, .nsent = tries > 0 ? h->nsent : 0};
 	memcpy(h->update, said->id, sizeof(h->update));
 	memcpy(h->chat, said->person, sizeof(h->chat));
 	h->order = d->wire->numbers ? strtoll(said->message, NULL, 10) : chat->count + 1;
@@ -595,7 +596,8 @@ void door_take_updates(struct door *d)
 		if (ends) {
 			json_decref(d->updates);
 			d->updates = NULL;
-			if (d->wire->numbers || strcmp(d->since, d->kept.since) == 0)
+			if (d->wire->numbers || !d->since[0] ||
+			    strcmp(d->since, d->kept.since) == 0)
 				continue;
 			memcpy(d->kept.since, d->since, sizeof(d->since));
 			d->dirty = true;

@@ -32,17 +32,10 @@ const char door_text_help[] =
 	"/new - begin a new conversation\n\n"
 	"Answer to a question of a run, a quote or a run's line by replying to that message.";
 
-/* Add a model's text: each line behind the bar, with which no line of ava's begins. `begun`: the
- * first goes on a line of ours. */
-static void add_theirs(struct buf *out, const char *s, size_t chars, bool begun)
+/* Add a model's text with its blanks, such as the lines of a patch: each line behind the bar, with
+ * which no line of ava's begins. `begun`: the first goes on a line of ours. */
+static void add_lines(struct buf *out, const char *s, size_t len, bool begun)
 {
-	size_t len = utf8_prefix(s, strlen(s), chars);
-	struct buf text;
-
-	buf_init(&text, DOOR_TEXT_BYTES);
-	if (utf8_prose(&text, s, len) == 0)
-		len = text.len;
-	s = text.data ? text.data : "";
 	for (size_t n; len > 0; s += n, len -= n, begun = false) {
 		const char *nl = memchr(s, '\n', len);
 
@@ -51,6 +44,19 @@ static void add_theirs(struct buf *out, const char *s, size_t chars, bool begun)
 			buf_adds(out, WORDS_BAR);
 		(void)utf8_terminal(out, s, n, true);
 	}
+}
+
+/* Add a model's prose, as add_lines. */
+static void add_theirs(struct buf *out, const char *s, size_t chars, bool begun)
+{
+	size_t len = utf8_prefix(s, strlen(s), chars);
+	struct buf text;
+
+	buf_init(&text, DOOR_TEXT_BYTES);
+	if (utf8_prose(&text, s, len) == 0)
+		add_lines(out, text.data ? text.data : "", text.len, begun);
+	else
+		out->failed = true;
 	buf_fini(&text);
 }
 
@@ -215,7 +221,7 @@ static void text_ask(struct buf *out, const json_t *ask, const char *labels)
 		if (id[0] == 'S')
 			buf_addf(out, WORDS_ASKS(words_mark(WORDS_MARK_ASK, true),
 						 json_str(ask, "run"), ""));
-		add_theirs(out, text, SIZE_MAX, true);
+		add_lines(out, text, strlen(text), true);
 	}
 	if (strcmp(json_str(ask, "state"), "open") != 0) {
 		ask_outcome(out, ask);

@@ -213,7 +213,7 @@ static void ending_ended(int rv, void *user)
 
 	size_t files = r->end.job ? copying_files(r->end.job->changes) : 0;
 
-	if (files > 0 && r->sup->on_patch)
+	if (rv == 0 && files > 0 && r->sup->on_patch)
 		r->sup->on_patch(r, files, r->sup->session_user);
 	if (r->end.job)
 		copying_remove(r, r->end.job->changes);

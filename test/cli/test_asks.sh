@@ -230,6 +230,8 @@ code "/asks/$r:patch" '{"choice":"no"}' >/dev/null
 propose_patch
 equal 'a long one is not whole' false "$(jq -r .whole "$T/one")"
 contains 'and says where the rest is' "GET /api/v1/runs/$r/patch has all of it" "$T/one"
+equal 'so that no yes here writes it' '403 ' "$(yes) $(ls long 2>/dev/null)"
+equal 'and it waits on' "$r:patch" "$(patches)"
 code "/asks/$r:patch" '{"choice":"no"}' >/dev/null
 
 # A daemon that is killed between two files.
