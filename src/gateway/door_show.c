@@ -218,7 +218,7 @@ bool door_put_text(struct door *d, const char *chat, const struct buf *text, uin
 	if (!l || buf_check(text) != 0)
 		return false;
 	for (size_t i = 0; at < len; at += n, i++) {
-		struct door_task task = {.op = DOOR_SEND, .text = s + at};
+		struct door_task task = {.op = DOOR_SEND, .text = s + at, .literal = card != NULL};
 
 		if (parts > max && i == (card ? max - 1 : 0)) {
 			o = put_document(d, l, text, lsn);
@@ -487,6 +487,7 @@ static void edit_card(struct door *d, struct door_chat *l, struct door_card *c,
 {
 	size_t parts, at = last_part(d, text->data, text->len, &parts);
 	const struct door_task task = {.op = DOOR_EDIT,
+				       .literal = true,
 				       .message = c->message,
 				       .text = text->data + at,
 				       .len = text->len - at,

@@ -35,6 +35,7 @@ struct door_task {
 	const char *text;
 	size_t len;
 	const struct door_card *card; /* the message has its buttons; NULL: none */
+	bool literal; /* marks of Markdown are shown: what is confirmed is what is seen */
 	unsigned index;
 	/* The call's own name: one that is made again, after a crash too, has the same. */
 	const char *key;

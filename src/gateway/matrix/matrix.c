@@ -183,7 +183,7 @@ static json_t *matrix_words(const struct door_task *t)
 	add_words(&text, t);
 	content = json_pack("{s:s,s:o}", "msgtype", "m.text", "body",
 			    json_stringn_nocheck(text.data ? text.data : "", text.len));
-	if (text.len <= HTML_MAX && matrix_html(&html, text.data, text.len) &&
+	if (!t->literal && text.len <= HTML_MAX && matrix_html(&html, text.data, text.len) &&
 	    buf_check(&html) == 0) {
 		json_object_set_new(content, "format", json_string("org.matrix.custom.html"));
 		json_object_set_new(content, "formatted_body",
