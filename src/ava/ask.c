@@ -1,4 +1,4 @@
-/* What waits for a person, found at its owners: proposals (ava/proposals.c), questions of runs
+/* Asks, found at their owners: proposals (ava/proposals.c), questions of runs
  * (subagent/person.c), what conversations ask about the memory (ava/talk_memory.c), and patches of
  * runs that have ended (ava/patches.c).
  *

@@ -1,5 +1,5 @@
-/* What waits for a person (doc/ASKS.md), whoever owns it: a quote, the question of a run, a row of
- * the memory. A struct ask is a view of its owner, made at each look and good until the loop
+/* An Ask waits for a person (doc/ASKS.md), whoever owns it: a quote, the question of a run, a row
+ * of the memory. A struct ask is a view of its owner, made at each look and good until the loop
  * turns. */
 #ifndef AVA_ASK_H
 #define AVA_ASK_H

@@ -21,7 +21,7 @@ struct patch_offer {
 	json_t *answer; /* content of the event that tells the answer; owned; NULL: none yet */
 };
 
-/* Of a run: waits, or was answered. NULL: none. */
+/* The offer of a run, open or answered. NULL: none. */
 struct patch_offer *patches_find(struct core *c, const char *run);
 struct patch_offer *patches_named(struct core *c, const char *ask); /* "S-7f3a2b:patch" */
 /* An event was written: when it is the answer to an entry, that has its answer. */

@@ -1,6 +1,6 @@
-/* What a conversation has besides its run after a stop. Its messages file is the whole truth of
- * what Ava's model was told: marks in it name the inputs that were told. The session file has the
- * person's words and the ended subagents; entries without a mark are told now.
+/* The parts of a conversation besides its run, after a stop. Its messages file is the whole truth
+ * of what Ava's model was told: marks in it name the inputs that were told. The session file has
+ * the person's words and the ended subagents; entries without a mark are told now.
  *
  * The turn itself stands at its position, which is a mark as well, and is restored as any run is
  * (subagent/restore.c). A messages file that cannot be read is an error of the next request:

@@ -167,7 +167,7 @@ static void ask_write_word(struct jw *w, const char *name, const char *now)
 	jw_end(w);
 }
 
-/* What `set` may change. Of a group: money and time are those of all its runs. */
+/* The fields that `set` may change. A group's money and time are those of all its runs. */
 static void ask_write_fields(struct jw *w, const struct ask *a)
 {
 	const struct proposal *p = a->proposal;
@@ -536,7 +536,7 @@ struct verb_patching {
 	json_t *told; /* the same, parsed */
 };
 
-/* Whoever gives the answer again hears the same. */
+/* The same answer, given again, hears the same. */
 static void patching_say(struct verb_reply *reply, const char *run, const json_t *told)
 {
 	struct verb_answer a;

@@ -442,7 +442,7 @@ static void acp_fail(struct acp_session *s, const char *why)
 	s->turn.failed = strdup(why);
 }
 
-/* What a run does, or Ava herself: a call of hers begins or ends, or what holds her up. */
+/* The activity of a run or of Ava: a call of hers begins or ends, or what holds her up. */
 static void show_doing(struct acp_session *s, const json_t *item, const char *text)
 {
 	const json_t *detail = json_object_get(item, "detail");

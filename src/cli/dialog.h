@@ -75,7 +75,7 @@ int dialog_get(struct dialog *d, json_t **out, struct ava_error *err);
 /* Entries of the conversation's file (doc/SESSIONS.md) without those that come as events, each text
  * in a block. *out is a list, the caller's. */
 int dialog_past(struct dialog *d, json_t **out, struct ava_error *err);
-/* What waits for an answer in it (doc/ASKS.md), quotes first, each the oldest first; its runs, the
+/* The Asks of the conversation (doc/ASKS.md), quotes first, each the oldest first; its runs, the
  * newest first, `all` or only live ones. Lists as well. */
 int dialog_asks(struct dialog *d, json_t **out, struct ava_error *err);
 int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err);

@@ -532,7 +532,7 @@ static void take_own(struct door *d, const struct door_said *said)
 	hand_pass(d, said, true);
 }
 
-/* Where a room is no place to speak in: say why, and leave it. */
+/* Leave a room that is no place to speak in, and say why. */
 static void take_away(struct door *d, const struct door_said *said)
 {
 	if (strcmp(d->left, said->room) != 0) {

@@ -472,7 +472,7 @@ static void send_card(struct door *d, struct door_chat *l, struct door_card *c,
 	}
 	buf_init(&text, DOOR_TEXT_BYTES);
 	door_text_card(&text, c, a->answer);
-	/* Where the service may have had it before, in other words, the next look writes it anew.
+	/* The service may have had the text before, in other words: the next look writes it anew.
 	 */
 	show_tell(d, l, &text, open || d->wire->once ? c : NULL);
 	c->shown = d->wire->once ? 0 : hash_of(&text);
@@ -523,7 +523,7 @@ static void renew_card(struct door *d, struct door_chat *l, struct door_card *c,
 	}
 }
 
-/* What it shows is gone, or was answered: the message stays, its buttons go. */
+/* The Ask is gone or answered: its message stays, the buttons go. */
 static void end_card(struct door *d, struct door_chat *l, struct door_card *c)
 {
 	const struct door_task bare = {.op = DOOR_BARE, .message = c->message};
@@ -677,7 +677,7 @@ static bool fails_for_good(struct door *d, struct door_chat *l, struct show_out 
 	return o->tries >= FAILS_MAX + AGAIN_MAX;
 }
 
-/* Where a document takes two calls, the second one stands in the place of the first. */
+/* The second call of a document that takes two stands in the place of the first. */
 static bool goes_on(struct door *d, struct door_chat *l, struct show_out *o, const json_t *result)
 {
 	char message[DOOR_ID_MAX] = "", *words = o->words;

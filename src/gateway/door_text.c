@@ -190,7 +190,7 @@ static void ask_buttons(char out[DOOR_LABELS], const json_t *ask)
 	buf_fini(&b);
 }
 
-/* What became of a quote. */
+/* The outcome of a quote. */
 static void ask_outcome(struct buf *out, const json_t *ask)
 {
 	const char *state = json_str(ask, "state"), *id = json_str(ask, "id");
@@ -207,7 +207,7 @@ static void ask_outcome(struct buf *out, const json_t *ask)
 		buf_addf(out, WORDS_EXPIRED(id));
 }
 
-/* What waits for a person, and how to answer where there are no buttons. */
+/* An Ask, and how to answer it where there are no buttons. */
 static void text_ask(struct buf *out, const json_t *ask, const char *labels)
 {
 	const json_t *choice;

@@ -28,7 +28,7 @@ enum door_op {
 	DOOR_LEAVE,
 };
 
-/* What a call is to say; *borrowed* during `encode`. */
+/* A call to make; *borrowed* during `encode`. */
 struct door_task {
 	enum door_op op;
 	const char *room, *message; /* a toast: id of the press */
@@ -87,7 +87,7 @@ struct door_wire {
 	/* False: the service has nothing of the kind. A failed body is found later. */
 	bool (*encode)(const struct door_task *task, struct door_request *r);
 	door_judge_fn judge;
-	/* Who we are: our id and the name to show. */
+	/* Our own account: its id and the name to show. */
 	void (*who)(const json_t *result, char id[DOOR_ID_MAX], char name[64]);
 	/* Updates of a poll's answer, a new reference, NULL: no memory; `since` is where to go on
 	 * behind them, if ids are no numbers. */

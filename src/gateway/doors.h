@@ -22,7 +22,7 @@ int doors_open(struct doors *ds, struct core *core, const struct config *config,
 /* Whether one listens. */
 bool doors_serve(const struct doors *ds);
 void doors_close(struct doors *ds);
-/* What is wrong with the secrets, by name of the door, for who asks without a daemon. */
+/* Tells faults of the secrets, by name of the door, without a daemon. */
 void doors_check(const struct config *config,
 		 void (*wrong)(const char *door, const char *why, void *user), void *user);
 

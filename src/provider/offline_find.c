@@ -212,7 +212,7 @@ static void findings_best(struct offline_plan *p)
 	}
 }
 
-/* What the line has to do with the task: "defines pool_drain", "mentions "pool"". */
+/* The line's part in the task: "defines pool_drain", "mentions "pool"". */
 static void finding_why(const struct offline_plan *p, const struct found_line *l, char out[160])
 {
 	char name[TERM_LEN], names[120];

@@ -238,7 +238,7 @@ void find_names(const struct find *f, unsigned terms, char *out, size_t size)
 
 /* ---- a line of source */
 
-/* What a line of source does, by its look. */
+/* The purpose of a line of source, by its look. */
 static enum line_shape find_shape(const char *s)
 {
 	static const char comments[] = " // /* * */ # -- ;; <!-- ";

@@ -622,7 +622,7 @@ static void complete_number(char *rest, size_t len, void *user)
 	run_log_hex(&r->rec.log, (char *)memmem(rest, len, ",\"head\":\"", 9) + 9);
 }
 
-/* What a person reads at once of an end, and what stands whole in result.json. */
+/* The end as a person reads it at once; result.json has it whole. */
 static void complete_told(struct rec *c, const struct run *r, const struct record_end *e)
 {
 	const struct words_limit *l = words_limit(ava_status_name(e->status));

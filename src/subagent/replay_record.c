@@ -311,8 +311,8 @@ static bool record_same(struct record *r, const char *what, const char *recorded
 
 enum compared_as { AS_WORD, AS_TEXT, AS_HASH };
 
-/* What is compared of an event; the rest is numbers, times and words that only the service, the
- * clock or other runs know. */
+/* The members of an event that are compared; the rest is numbers, times and words that only the
+ * service, the clock or other runs know. */
 static const struct compared {
 	enum event_kind kind;
 	const char *key;

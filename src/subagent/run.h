@@ -585,7 +585,7 @@ int restore_run(struct run *r, const char *file, size_t len, const struct buf *b
  * AVA_ECORRUPT. */
 bool restore_is_open(const json_t *position);
 int restore_calls(struct run *r, const json_t *position);
-/* What a person decided about a call, by the Waiting event that ended the question, becomes the
+/* The decision of a person about a call, by the Waiting event that ended the question, becomes the
  * call's result, or leave to start it. 0 or AVA_ENOMEM. */
 int restore_decision(const json_t *waiting, struct turn *t, struct turn_call *to);
 

@@ -282,7 +282,7 @@ check 'no line of hers is one of the runtime' has '│ ✅ Subagent [Asker]: Com
 # --- changes that a run proposes
 
 stop_daemon
-asker '{"tool_calls":[{"name":"write_file","args":{"path":"two","content":"zwei\\n"}}]}' \
+asker '{"tool_calls":[{"name":"write_file","args":{"path":"two","content":"zwei\\n            drei\\n"}}]}' \
 	'{"tool_calls":[{"name":"submit_result","args":{"output":"two","summary":"Two is written.","confidence":1}}]}'
 sed -i 's/^tools: .*/tools: read_file, write_file/' "$XDG_CONFIG_HOME/ava/agents/asker.md"
 ava_says "$(proposes 'write two' 'grants: ["rw"]')" '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"Two is proposed."}'
@@ -292,6 +292,7 @@ ask_for 'write two'
 say $ME yes >/dev/null
 check 'its changes are a message' wait_for 20 has 'proposes to change 1 file'
 patch=$(number 'proposes to change 1 file')
+check 'its lines are as they stand' has '            drei'
 equal 'with buttons' 'Apply Leave' "$(buttons "$patch")"
 press "$patch" Apply >/dev/null
 check 'Apply writes them' wait_for 20 grep -q zwei "$T/src/two"

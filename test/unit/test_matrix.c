@@ -157,6 +157,28 @@ TEST(html)
 	}
 }
 
+/* Words are formatted; what waits for a person is seen as it is confirmed. */
+TEST(literal)
+{
+	static const char text[] = "run `id` on **all**";
+
+	for (int literal = 0; literal < 2; literal++) {
+		const struct door_task task = {.op = DOOR_SEND,
+					       .room = "!a:b",
+					       .text = text,
+					       .len = sizeof(text) - 1,
+					       .key = "k",
+					       .literal = literal};
+		struct door_request r = {0};
+
+		buf_init(&r.body, 1u << 16);
+		assert_true(door_wire_matrix.encode(&task, &r));
+		buf_addc(&r.body, '\0');
+		assert_int_equal(strstr(r.body.data, "formatted_body") == NULL, literal);
+		buf_fini(&r.body);
+	}
+}
+
 /* A key that is a path of another room, or ends the query, stays a part of its place. */
 TEST(paths)
 {

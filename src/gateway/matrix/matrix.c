@@ -359,7 +359,7 @@ static json_t *matrix_updates(const json_t *result, char since[DOOR_ID_MAX])
 	return out;
 }
 
-/* What a person wrote, without the words that a client repeats of the message it answers. */
+/* A person's words, without those that a client repeats of the message it answers. */
 static const char *own_words(const char *body, bool answers)
 {
 	const char *s = body;
