@@ -88,6 +88,9 @@ static void verb_status(struct jw *w, const char *key, const struct op_status *s
 	jw_str(w, "user_id", s->user_id);
 	jw_str(w, "origin", s->origin);
 	jw_str(w, "cwd", s->cwd);
+	jw_str(w, "group_id", s->group_id);
+	jw_int(w, "group_index", s->group_index);
+	jw_words(w, "tags", s->tags);
 	jw_end(w);
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
 #define CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
@@ -15,6 +16,21 @@
 static inline int order_of(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
+}
+
+/* Is `word` one of the list, whose words have one `between` between them? */
+static inline bool list_has(const char *list, char between, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (list) {
+		if (strncmp(list, word, len) == 0 && (list[len] == between || list[len] == '\0'))
+			return true;
+		list = strchr(list, between);
+		if (list)
+			list++;
+	}
+	return false;
 }
 
 /* Saturating sum, for figures from outside. */

@@ -37,6 +37,8 @@ static struct ava_spawn task_spawn(const struct task_options *o)
 	s.ngrants = o->grants.n;
 	s.ask_before = o->ask_before.n > 0 ? o->ask_before.items : NULL;
 	s.nask_before = o->ask_before.n;
+	s.tags = o->tags.n > 0 ? o->tags.items : NULL;
+	s.ntags = o->tags.n;
 	return s;
 }
 

@@ -18,7 +18,7 @@ struct ava_error;
 
 struct task_options {
 	struct ava_spawn spawn; /* output_schema: the name of a file; without its lists */
-	struct opt_list grants, ask_before;
+	struct opt_list grants, ask_before, tags;
 	const char *resume; /* instead of a task: an ended run that goes on */
 	const char *from;   /* the model call or checkpoint to go on before; NULL: the run's end */
 	const char *parallel;  /* instead of a task: a file with an object of a run in each line */

@@ -169,6 +169,16 @@ void jw_raw(struct jw *w, const char *key, const char *json, size_t len)
 	buf_add(w->out, json, len);
 }
 
+void jw_words(struct jw *w, const char *key, const char *words)
+{
+	jw_array(w, key);
+	for (size_t n; words && *words; words += n + (words[n] == ' ')) {
+		n = strcspn(words, " ");
+		jw_strn(w, NULL, words, n);
+	}
+	jw_end(w);
+}
+
 void jw_preview(struct jw *w, const char *key, const char *s, size_t len, size_t max_chars)
 {
 	size_t kept = utf8_prefix(s, len, max_chars);

@@ -36,6 +36,8 @@ void jw_null(struct jw *w, const char *key);
 void jw_fixed(struct jw *w, const char *key, int64_t n, int decimals);
 /* Write bytes that are JSON already. */
 void jw_raw(struct jw *w, const char *key, const char *json, size_t len);
+/* Write the words of a text, with a blank between two, as an array of strings. NULL is "". */
+void jw_words(struct jw *w, const char *key, const char *words);
 /* Write a string cut to `max_chars` code points, and "cut":true after it as a key of the same
  * object when something was left out. */
 void jw_preview(struct jw *w, const char *key, const char *s, size_t len, size_t max_chars);

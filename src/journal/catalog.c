@@ -63,6 +63,9 @@ static const struct catalog_field {
 	{",\"requestId\":", FIELD_TEXT, AT(request_id)},
 	{",\"origin\":", FIELD_TEXT, AT(origin)},
 	{",\"groupId\":", FIELD_GROUP, AT(group_id)},
+	{",\"groupIndex\":", FIELD_SOME, AT(group_index)},
+	{",\"tags\":", FIELD_GROUP, AT(tags)},
+	{",\"spawnLsn\":", FIELD_SOME, AT(spawn_lsn)},
 	{",\"startedAt\":", FIELD_TIME, AT(started_ms)},
 	{",\"endedAt\":", FIELD_TIME, AT(ended_ms)},
 	{",\"bytes\":", FIELD_COUNT, AT(bytes)},
@@ -144,11 +147,12 @@ static void put_value(struct buf *out, const struct catalog_field *f, const stru
 
 int catalog_encode(struct buf *out, const struct catalog_row *row)
 {
-	bool group = row->group_id != NULL && row->group_id[0] != '\0';
-
 	for (const struct catalog_field *f = fields;; f++) {
-		if ((f->type == FIELD_GROUP && !group) ||
-		    (f->type == FIELD_SOME && row->totals.estimated_calls == 0))
+		const void *at = (const char *)row + f->at;
+		const char *text = f->type == FIELD_GROUP ? *(const char *const *)at : NULL;
+
+		if ((f->type == FIELD_GROUP && (text == NULL || text[0] == '\0')) ||
+		    (f->type == FIELD_SOME && *(const int64_t *)at == 0))
 			continue;
 		buf_adds(out, f->key);
 		put_value(out, f, row);
@@ -330,7 +334,7 @@ static bool catalog_take_row(struct cursor *c, struct catalog_row *row)
 	for (const struct catalog_field *f = fields;; f++) {
 		if (!take_literal(c, f->key)) {
 			if (f->type == FIELD_GROUP)
-				row->group_id = "";
+				*(const char **)((char *)row + f->at) = "";
 			else if (f->type != FIELD_SOME)
 				return false;
 			continue;

@@ -34,9 +34,11 @@ struct catalog_shown {
 struct catalog_row {
 	enum catalog_kind kind;
 	enum ava_status status;
-	uint64_t lsn;
+	uint64_t lsn, spawn_lsn; /* of an end: that of the run's spawn row; 0: not written */
 	const char *id, *trace_id, *session_id, *user_id, *role, *model, *request_id, *origin;
 	const char *group_id;         /* the group of the run; "": none, and not written */
+	int64_t group_index;          /* number of the run in it, from 1; 0: not written */
+	const char *tags;             /* with a blank between two; "": none, and not written */
 	int64_t started_ms, ended_ms; /* wall clock; -1: not yet, written as "" */
 	uint64_t bytes;               /* size of the run's log */
 	uint64_t types;               /* a bit per enum event_kind that occurs in that log */

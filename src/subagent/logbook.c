@@ -511,6 +511,8 @@ static int number_line(struct draft *d, struct draft_line *l, uint64_t lsn, int6
 	if (l->catalog) {
 		b = &l->catalog->bytes;
 		number_row(b, l, rest, lsn);
+		if (l->log && l->log->row == 0)
+			l->log->row = lsn;
 		return buf_check(b);
 	}
 	if (l->number)

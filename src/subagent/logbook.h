@@ -116,6 +116,7 @@ struct run_log {
 	uint64_t seq;           /* seq of the file's last line */
 	int64_t bytes;          /* length of the lines */
 	unsigned char head[32]; /* SHA-256 chained over the lines */
+	uint64_t row;           /* lsn of the run's first row of the catalog; 0: it has none yet */
 };
 void run_log_add(struct run_log *log, uint64_t seq, const char *line, size_t len);
 void run_log_hex(const struct run_log *log, char *out); /* the head: 64 characters, no NUL */

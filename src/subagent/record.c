@@ -115,8 +115,12 @@ void record_spawn(struct draft *d, struct run *r)
 	jw_str(&c.w, "origin", s->origin);
 	jw_str(&c.w, "cwd", s->cwd);
 	jw_str(&c.w, "configHash", s->hash);
-	if (s->group.id[0])
+	if (s->group.id[0]) {
 		jw_str(&c.w, "groupId", s->group.id);
+		jw_int(&c.w, "groupIndex", s->group.index);
+	}
+	if (s->tags[0])
+		jw_str(&c.w, "tags", s->tags);
 	c.meta.model_id = s->model->id;
 	end_at(&c, true);
 	record_limits(d, r);
@@ -561,6 +565,8 @@ static void fill_row(struct catalog_row *row, struct run *r)
 	row->request_id = s->request_id;
 	row->origin = s->origin;
 	row->group_id = s->group.id;
+	row->group_index = s->group.id[0] ? s->group.index : 0;
+	row->tags = s->tags;
 	row->started_ms = r->spawned_wall_ms;
 	row->types = r->rec.types;
 }
@@ -588,6 +594,7 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 
 	fill_row(&row, r);
 	row.kind = CATALOG_END;
+	row.spawn_lsn = r->rec.log.row;
 	row.status = status;
 	row.ended_ms = r->end.wall_ms;
 	row.totals.input_tokens = t->input;

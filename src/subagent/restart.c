@@ -209,6 +209,8 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id, st
 		.model = json_str(o, "model"),
 		.origin = json_str(o, "origin"),
 		.group_id = json_str(o, "groupId"),
+		.group_index = json_get_int(o, "groupIndex", 0),
+		.tags = json_str(o, "tags"),
 		.started_ms = t->spawned_ms,
 		.ended_ms = -1,
 		.bytes = t->bytes,
@@ -464,6 +466,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		m.spec = NULL; /* taken */
 		r->durable = true;
 		r->spawned_wall_ms = row->started_ms;
+		r->rec.log.row = row->lsn;
 		rv = restart_go_on(r, &m, readable, hooks, &at, &err);
 		money_settle(r);
 		money_seen(sup, at.last_ms);

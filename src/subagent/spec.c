@@ -40,6 +40,7 @@ struct run_spec *spec_new(void)
 	r->operatings[1] = prompt_operating_text(true);
 	r->group.id = "";
 	r->resumed_from = "";
+	r->tags = "";
 	return r;
 }
 
@@ -147,7 +148,7 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 	if (!kept || !r->task || !r->context || !r->cwd || !r->session_id || !r->request_id ||
 	    !r->user_id || !r->origin || !r->preset || !r->resumed_from)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	return 0;
+	return spec_take_tags(r, s, err);
 }
 
 /* ---- the schema of the output */
@@ -380,6 +381,8 @@ static void spec_write_config(struct jw *w, const struct run_spec *r)
 		jw_str(w, key, r->field);
 	SPAWN_NOTES(X)
 #undef X
+	if (r->tags[0])
+		jw_words(w, "tags", r->tags);
 	if (g->id[0]) {
 		jw_object(w, "group");
 		jw_str(w, "id", g->id);
@@ -503,6 +506,8 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 	if (rv == 0)
 		rv = spec_texts_of(json_object_get(config, "askBefore"), &out->ask_before,
 				   &out->nask_before, mem);
+	if (rv == 0)
+		rv = spec_texts_of(json_object_get(config, "tags"), &out->tags, &out->ntags, mem);
 	return rv;
 }
 

@@ -93,6 +93,7 @@ struct run_spec {
 #define X(kind, field, ...) const char *field; /* "" when none */
 	SPAWN_NOTES(X)
 #undef X
+	const char *tags;                   /* with a blank between two; "" when none */
 	const char *resumed_from;           /* the run to go on from; "": none */
 	const struct model *model, *shared; /* the model now; the first one, a reference */
 	struct resumed *resumed; /* what a resuming run begins with, until the spawn; owned */
@@ -223,6 +224,7 @@ const struct tool *spec_own_tool(struct run_spec *r, const struct tool *t);
 int spec_defined_tool(struct run_spec *r, const json_t *definitions, size_t i,
 		      const struct tool **t);
 bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t);
+int spec_take_tags(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
 int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
 /* ask_before, once its tools stand. A name that no tool has is an error (a misspelt one
  * would let calls pass); a tool that this run does not have can never be called. */

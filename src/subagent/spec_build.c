@@ -127,6 +127,9 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 		if (rv != 0)
 			return rv;
 	}
+	for (size_t i = 0; i < s->ntags; i++)
+		if (spec_build_check_text("tag", s->tags[i], 4095, true, redact, err) != 0)
+			return err->code;
 	return spec_check_cwd(s->cwd, err);
 }
 
@@ -405,6 +408,33 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 			       r->role->name, s->tools[i]);
 	}
 	return 0;
+}
+
+#define TAGS_MAX 8
+#define TAG_MAX  40 /* bytes */
+
+int spec_take_tags(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "._-:/";
+	char tags[TAGS_MAX * (TAG_MAX + 1)] = "";
+
+	if (s->ntags > TAGS_MAX)
+		return err_set(err, AVA_EINVAL, "too many tags, %d at the most", TAGS_MAX);
+	for (size_t i = 0, at = 0; i < s->ntags; i++) {
+		const char *tag = s->tags[i];
+
+		if (!*tag || strlen(tag) > TAG_MAX || tag[strspn(tag, chars)])
+			return err_set(err, AVA_EINVAL,
+				       "the tag \"%.60s\" must be 1 to %d letters, digits, "
+				       ". _ - : or /",
+				       tag, TAG_MAX);
+		if (!list_has(tags, ' ', tag))
+			at += (size_t)snprintf(tags + at, sizeof(tags) - at, "%s%s", at ? " " : "",
+					       tag);
+	}
+	r->tags = spec_keep(r, tags);
+	return r->tags ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
 int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)

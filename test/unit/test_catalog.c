@@ -34,6 +34,7 @@ static const struct catalog_row rows[] = {
 	{
 		.kind = CATALOG_END,
 		.lsn = 90417,
+		.spawn_lsn = 12,
 		.id = "S-7f3a2b",
 		.trace_id = "brave-otter",
 		.session_id = "5c3e1a52-6b0f-4d7e-9a51-0f2b7c9d1e33",
@@ -96,6 +97,8 @@ static const struct catalog_row rows[] = {
 		.request_id = "r-2",
 		.origin = "cli",
 		.group_id = "G-1a2b3c",
+		.group_index = 2,
+		.tags = "ops/nightly v1.2",
 		.started_ms = -1,
 		.ended_ms = -1,
 	},
@@ -112,6 +115,7 @@ static void same_row(const struct catalog_row *want, const struct catalog_row *g
 	assert_int_equal(want->kind, got->kind);
 	assert_int_equal(want->status, got->status);
 	assert_int_equal(want->lsn, got->lsn);
+	assert_int_equal(want->spawn_lsn, got->spawn_lsn);
 	same_text(want->id, got->id);
 	same_text(want->trace_id, got->trace_id);
 	same_text(want->session_id, got->session_id);
@@ -121,6 +125,8 @@ static void same_row(const struct catalog_row *want, const struct catalog_row *g
 	same_text(want->request_id, got->request_id);
 	same_text(want->origin, got->origin);
 	same_text(want->group_id, got->group_id);
+	assert_int_equal(want->group_index, got->group_index);
+	same_text(want->tags, got->tags);
 	assert_int_equal(want->started_ms, got->started_ms);
 	assert_int_equal(want->ended_ms, got->ended_ms);
 	assert_int_equal(want->bytes, got->bytes);

@@ -12,7 +12,7 @@ static void ended_run(char id[64])
 
 	snprintf(body, sizeof(body),
 		 "{\"task\":\"Where is main defined?\",\"role\":\"code_reviewer\",\"cwd\":\"%s\","
-		 "\"confirmed\":true}",
+		 "\"tags\":[\"nightly\",\"ops/x\",\"nightly\"],\"confirmed\":true}",
 		 rig.src);
 	rig_ask_str("POST", RUNS, body, 201, "subagent_id", id);
 	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=300", id), NULL, 200));
@@ -31,6 +31,9 @@ TEST(listing_is_the_run)
 	row = json_array_get(json_object_get(list, "runs"), 0);
 	assert_string_equal(json_get_str(row, "subagent_id"), id);
 	assert_string_equal(json_get_str(row, "task"), "Where is main defined?");
+	assert_int_equal(json_array_size(json_object_get(row, "tags")), 2);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(row, "tags"), 1)),
+			    "ops/x");
 	for (int i = 0; i < 2; i++) {
 		json_t *v = i ? one : row;
 

@@ -364,14 +364,19 @@ TEST(role_selects_correct_tools)
 /* seeds/1 section 12 as the config round trip: what is stored is what runs. */
 TEST(config_round_trip)
 {
+	static const char *const tags[] = {"nightly", "ops/x:1", "nightly"};
 	struct op_spawn s = plain();
 	struct run_spec *a, *b;
 
 	s.timeout_ms = 1500;
 	s.max_cost_microusd = 123456;
 	s.rationale = "the release waits";
+	s.tags = tags;
+	s.ntags = ARRAY_LEN(tags);
 	a = build(&s);
 	b = spec_again(a);
+	assert_string_equal(b->tags, "nightly ops/x:1");
+	assert_non_null(strstr(a->config, "\"tags\":[\"nightly\",\"ops/x:1\"]"));
 	assert_string_equal(a->config, b->config);
 	assert_string_equal(a->hash, b->hash);
 	assert_int_equal(b->agent.limits.time_ms, 1500);
@@ -594,6 +599,40 @@ TEST(quote_reads_as_a_sentence)
 		r = build(&s);
 		assert_memory_equal(quoted(r, NULL), rows[i].begins, strlen(rows[i].begins));
 		spec_free(r);
+	}
+}
+
+static void tags_refused(const struct op_spawn *s, const char *says)
+{
+	struct ava_error err = {0};
+	struct run_spec *r;
+
+	assert_int_equal(spec_build(&r, s, &settings, NULL, NULL, &err), AVA_EINVAL);
+	if (!strstr(err.text, says))
+		fail_msg("%s, not %s", err.text, says);
+}
+
+TEST(tags_are_names)
+{
+	static const char long_one[] = "0123456789012345678901234567890123456789x";
+	static const char *const wrong[] = {"", "two words", "a,b", "\xc3\xa4", long_one};
+	const char *tags[9] = {"a", "b", "c", "d", "e", "f", "g", "h", "a"};
+	struct op_spawn s = plain();
+	struct run_spec *r = build(&s);
+
+	assert_null(strstr(r->config, "tags"));
+	spec_free(r);
+	s.tags = tags;
+	s.ntags = 9;
+	tags_refused(&s, "too many tags, 8 at the most");
+	s.ntags = 8;
+	tags[7] = long_one + 1;
+	r = build(&s);
+	assert_string_equal(r->tags, "a b c d e f g 123456789012345678901234567890123456789x");
+	spec_free(r);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		tags[3] = wrong[i];
+		tags_refused(&s, "must be 1 to 40 letters, digits, . _ - : or /");
 	}
 }
 
