@@ -268,8 +268,7 @@ int history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, v
 
 /* ---- one ended run */
 
-/* Fills the status from a row of the catalog: all that a listing shows. */
-static void ended_row(const struct catalog_row *row, struct op_status *s)
+void ended_row(const struct catalog_row *row, struct op_status *s)
 {
 	*s = (struct op_status){
 		.rights = -1,

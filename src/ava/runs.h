@@ -19,6 +19,9 @@ struct ended {
 /* AVA_ENOENT: no such run. The caller calls ended_fini. */
 int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error *err);
 void ended_fini(struct ended *e);
+/* Fills the status from a row of the catalog: all that a listing shows. Its strings are the row's.
+ */
+void ended_row(const struct catalog_row *row, struct op_status *s);
 
 /* Reads result.json unchanged; *json is the caller's (free), NULL when it is cut or missing. */
 int ended_result(int root_fd, const char *run, char **json, size_t *len, struct ava_error *err);

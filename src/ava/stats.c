@@ -1,14 +1,15 @@
 /* GET /api/v1/stats: what the calls of a span of time cost and how they went, for charts.
  *
  * Happy path: a thread of the pool reads the events InferEnd and ToolResult of all logs in the
- * span, adds them up by model and by tool, in total and by parts of the span, and the ended
- * runs of the catalog by role. Models, roles and tools beyond the first NAMES_MAX are one,
- * "others". What can fail: words for a time that are none (as `ava logs` takes them), memory;
+ * span, adds them up by model and by tool, in total and by parts of the span, and the ended runs of
+ * the catalog by role, folder, person and tag. Names beyond the first NAMES_MAX of their kind are
+ * one, "others". What can fail: words for a time that are none (as `ava logs` takes them), memory;
  * broken lines are left out, `ava logs verify` names them. */
 #include <ava.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ava/runs.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
 #include "base/clock.h"
@@ -23,11 +24,15 @@
 #define PARTS_MAX 400
 #define NAMES_MAX 40
 #define RUNS_MAX  100000
+#define TOP_RUNS  10
 #define SPAN_MS   (7ll * 86400 * 1000) /* default span */
 
-/* Sums of a model, a role or a tool. */
+/* What has sums, by its key in the answer. Tools cost nothing. */
+enum stats_kind { BY_MODEL, BY_ROLE, BY_TOOL, BY_FOLDER, BY_PERSON, BY_TAG, STATS_KINDS };
+static const char *const stats_kinds[] = {"models", "roles", "tools", "folders", "people", "tags"};
+
 struct sums {
-	char name[96];
+	char *name; /* owned */
 	int64_t calls, failed, microusd, input, output, cached;
 	int64_t *parts_microusd, *parts_tokens; /* sums for each part of the span */
 	int32_t *ms;                            /* duration of each call that has one */
@@ -47,38 +52,43 @@ struct stats_args {
 struct stats {
 	struct stats_args args;
 	int64_t from_ms, to_ms;
-	struct sums_list models, roles, tools;
+	struct sums_list by[STATS_KINDS];
 	int64_t statuses[AVA_NSTATUSES];
+	struct catalog_row top[TOP_RUNS]; /* the most expensive runs; they own their strings */
+	size_t ntop, nruns;
 	bool no_memory;
 };
 
-static struct sums *sums_of(struct stats *s, struct sums_list *g, const char *name, size_t len)
+static void stats_sums_fini(struct sums *x)
 {
+	free(x->name);
+	free(x->parts_microusd);
+	free(x->parts_tokens);
+	free(x->ms);
+	*x = (struct sums){0};
+}
+
+/* NULL: without memory. */
+static struct sums *sums_of(struct stats *s, enum stats_kind kind, const char *name, size_t len)
+{
+	struct sums_list *g = &s->by[kind];
 	struct sums *x;
 
 	for (size_t i = 0; i < g->n; i++)
 		if (strlen(g->v[i].name) == len && memcmp(g->v[i].name, name, len) == 0)
 			return &g->v[i];
-	if (g->n >= NAMES_MAX || len >= sizeof(x->name)) {
-		name = "others";
-		len = 6;
-		if (g->n > NAMES_MAX)
-			return &g->v[NAMES_MAX];
-	}
+	if (g->n > NAMES_MAX)
+		return &g->v[NAMES_MAX];
 	x = &g->v[g->n];
-	memcpy(x->name, name, len);
-	x->name[len] = 0;
+	x->name = g->n < NAMES_MAX ? strndup(name, len) : strdup("others");
 	x->parts_microusd = calloc((size_t)s->args.parts, sizeof(int64_t));
 	x->parts_tokens = calloc((size_t)s->args.parts, sizeof(int64_t));
-	if (!x->parts_microusd || !x->parts_tokens) {
-		free(x->parts_microusd);
-		free(x->parts_tokens);
-		memset(x, 0, sizeof(*x));
-		s->no_memory = true;
-		return NULL;
-	}
-	g->n++;
-	return x;
+	g->n += x->name && x->parts_microusd && x->parts_tokens;
+	if (x < &g->v[g->n])
+		return x;
+	stats_sums_fini(x);
+	s->no_memory = true;
+	return NULL;
 }
 
 static void stats_add_part(const struct stats *s, struct sums *x, int64_t at_ms, int64_t microusd,
@@ -109,7 +119,7 @@ static void stats_add_call(struct stats *s, const struct event_view *v)
 	json_t *meta = json_parse(v->metadata.s, v->metadata.len, NULL);
 	const char *model = json_str(meta, "modelId");
 	struct slice tokens = jscan_member(v->content.s, v->content.len, "tokens");
-	struct sums *x = sums_of(s, &s->models, *model ? model : "unknown",
+	struct sums *x = sums_of(s, BY_MODEL, *model ? model : "unknown",
 				 *model ? strlen(model) : strlen("unknown"));
 	int64_t input = MAX(json_get_int(meta, "inputTokens", 0), 0);
 	int64_t output = MAX(json_get_int(meta, "outputTokens", 0), 0);
@@ -133,7 +143,7 @@ static void stats_add_tool(struct stats *s, const struct event_view *v)
 	struct slice name = jscan_member(v->content.s, v->content.len, "name");
 	struct slice good = jscan_member(v->content.s, v->content.len, "success");
 	struct slice ms = jscan_member(v->metadata.s, v->metadata.len, "duration");
-	struct sums *x = name.len > 2 ? sums_of(s, &s->tools, name.s + 1, name.len - 2) : NULL;
+	struct sums *x = name.len > 2 ? sums_of(s, BY_TOOL, name.s + 1, name.len - 2) : NULL;
 
 	if (!x)
 		return;
@@ -176,14 +186,11 @@ static int add_events(struct stats *s, const struct verb_work *work, struct ava_
 
 /* ---- runs */
 
-static void stats_add_run(const struct op_status *r, void *user)
+static void stats_add_ended(struct stats *s, enum stats_kind kind, const char *name, size_t len,
+			    const struct op_status *r)
 {
-	struct stats *s = user;
-	struct sums *x;
+	struct sums *x = len > 0 ? sums_of(s, kind, name, len) : NULL;
 
-	if (r->ended_ms < s->from_ms || r->ended_ms >= s->to_ms)
-		return;
-	x = sums_of(s, &s->roles, r->role, strlen(r->role));
 	if (!x)
 		return;
 	x->calls++;
@@ -191,8 +198,46 @@ static void stats_add_run(const struct op_status *r, void *user)
 	x->input = sum_to_max(x->input, r->tokens);
 	stats_add_part(s, x, r->ended_ms, MAX(r->cost_microusd, 0), r->tokens);
 	add_duration(s, x, r->elapsed_ms);
-	if ((size_t)r->status < ARRAY_LEN(s->statuses))
-		s->statuses[r->status]++;
+}
+
+/* Takes the row when it is among the most expensive. */
+static void stats_add_top(struct stats *s, struct catalog_row *row)
+{
+	const int64_t cost = row->totals.cost_microusd;
+	size_t i = s->ntop;
+
+	if (cost == 0 || (i == TOP_RUNS && s->top[i - 1].totals.cost_microusd >= cost))
+		return;
+	if (i == TOP_RUNS)
+		catalog_row_fini(&s->top[--i]);
+	else
+		s->ntop++;
+	for (; i > 0 && s->top[i - 1].totals.cost_microusd < cost; i--)
+		s->top[i] = s->top[i - 1];
+	s->top[i] = *row;
+	row->owned = NULL;
+}
+
+static bool stats_add_run(struct catalog_row *row, void *user)
+{
+	struct stats *s = user;
+	struct op_status r;
+
+	if (row->kind != CATALOG_END)
+		return true;
+	ended_row(row, &r);
+	if (r.ended_ms >= s->from_ms && r.ended_ms < s->to_ms) {
+		stats_add_ended(s, BY_ROLE, r.role, strlen(r.role), &r);
+		stats_add_ended(s, BY_FOLDER, r.cwd, strlen(r.cwd), &r);
+		stats_add_ended(s, BY_PERSON, r.user_id, strlen(r.user_id), &r);
+		for (size_t n; *r.tags; r.tags += n + (r.tags[n] == ' ')) {
+			n = strcspn(r.tags, " ");
+			stats_add_ended(s, BY_TAG, r.tags, n, &r);
+		}
+		s->statuses[r.status]++;
+		stats_add_top(s, row);
+	}
+	return ++s->nruns < RUNS_MAX;
 }
 
 /* ---- the answer */
@@ -220,19 +265,20 @@ static void write_percentiles(struct jw *w, struct sums *x)
 	jw_end(w);
 }
 
-static void write_group(struct jw *w, const char *key, struct sums_list *g, const struct stats *s,
-			bool money)
+static void write_group(struct jw *w, enum stats_kind kind, struct stats *s)
 {
-	jw_array(w, key);
+	struct sums_list *g = &s->by[kind];
+
+	jw_array(w, stats_kinds[kind]);
 	for (size_t i = 0; i < g->n; i++) {
 		struct sums *x = &g->v[i];
 
 		jw_object(w, NULL);
-		jw_strn(w, "name", x->name, strlen(x->name));
+		jw_str(w, "name", x->name);
 		jw_int(w, "calls", x->calls);
 		jw_int(w, "failed", x->failed);
 		write_percentiles(w, x);
-		if (money) {
+		if (kind != BY_TOOL) {
 			jw_fixed(w, "cost_cents", x->microusd, 4);
 			jw_int(w, "tokens", sum_to_max(x->input, x->output));
 			jw_int(w, "input", x->input);
@@ -252,27 +298,34 @@ static void write_group(struct jw *w, const char *key, struct sums_list *g, cons
 	jw_end(w);
 }
 
-static void stats_group_fini(struct sums_list *g)
+static void write_top(struct jw *w, const struct stats *s)
 {
-	for (size_t i = 0; i < g->n; i++) {
-		free(g->v[i].parts_microusd);
-		free(g->v[i].parts_tokens);
-		free(g->v[i].ms);
+	jw_array(w, "top");
+	for (size_t i = 0; i < s->ntop; i++) {
+		struct op_status r;
+
+		ended_row(&s->top[i], &r);
+		jw_object(w, NULL);
+		jw_str(w, "id", r.id);
+		jw_str(w, "task", r.task);
+		jw_str(w, "role", r.role);
+		jw_str(w, "model", r.model);
+		jw_str(w, "status", ava_status_name(r.status));
+		verb_cost(w, "cost_cents", r.cost_microusd);
+		verb_time(w, "started_at", r.started_ms);
+		jw_end(w);
 	}
+	jw_end(w);
 }
 
 static int stats_job(struct verb_work *work, struct ava_error *err)
 {
 	struct stats *s = work->own;
 	struct jw *w = &work->answer.w;
-	struct buf live;
 	int rv = add_events(s, work, err);
 
-	buf_init(&live, 64);
 	if (rv == 0)
-		rv = ops_list_ended(work->job.core->root_fd, &live, RUNS_MAX, stats_add_run, s,
-				    err);
-	buf_fini(&live);
+		rv = history_each(work->job.core->root_fd, true, stats_add_run, s, err);
 	if (rv == 0 && s->no_memory)
 		rv = err_set(err, AVA_ENOMEM, "out of memory: ask for a shorter time");
 	if (rv == 0) {
@@ -280,9 +333,9 @@ static int stats_job(struct verb_work *work, struct ava_error *err)
 		verb_time(w, "since", s->from_ms);
 		verb_time(w, "until", s->to_ms);
 		jw_fixed(w, "part_seconds", (s->to_ms - s->from_ms) / s->args.parts, 3);
-		write_group(w, "models", &s->models, s, true);
-		write_group(w, "roles", &s->roles, s, true);
-		write_group(w, "tools", &s->tools, s, false);
+		for (enum stats_kind kind = 0; kind < STATS_KINDS; kind++)
+			write_group(w, kind, s);
+		write_top(w, s);
 		jw_object(w, "runs");
 		for (size_t i = 0; i < ARRAY_LEN(s->statuses); i++)
 			if (s->statuses[i] > 0)
@@ -290,9 +343,11 @@ static int stats_job(struct verb_work *work, struct ava_error *err)
 		jw_end(w);
 		jw_end(w);
 	}
-	stats_group_fini(&s->models);
-	stats_group_fini(&s->roles);
-	stats_group_fini(&s->tools);
+	for (size_t i = 0; i < STATS_KINDS; i++)
+		for (size_t k = 0; k < s->by[i].n; k++)
+			stats_sums_fini(&s->by[i].v[k]);
+	while (s->ntop > 0)
+		catalog_row_fini(&s->top[--s->ntop]);
 	return rv;
 }
 
