@@ -56,13 +56,6 @@ int ops_proposals(struct core *c, bool all, void (*each)(struct proposal *p, voi
 
 /* Status of a run: at once when it is at work, else when its files are read. */
 void ops_look(struct core *c, const char *run, op_status_fn done, void *user);
-/* Gives runs at work, newest first; returns how many. `ids` gets their ids for ops_list_ended,
- * which gives ended ones from the catalog, on any thread (AVA_ECORRUPT: the catalog is no file). */
-size_t ops_list_live(struct core *c, size_t limit, struct buf *ids,
-		     void (*each)(const struct op_status *s, void *user), void *user);
-int ops_list_ended(int root_fd, const struct buf *live, size_t limit,
-		   void (*each)(const struct op_status *s, void *user), void *user,
-		   struct ava_error *err);
 #define OPS_ABANDONED "ran out of memory: it does nothing more and ends at the next start"
 #define OPS_STOPS     "the runtime stops before the run has ended"
 /* For an ended run the same as ops_look. `by` and `origin` as in op_steer. */

@@ -1,4 +1,4 @@
-/* The verbs about runs: spawn, list, status, result, cancel, groups.
+/* The verbs about runs: spawn, status, result, cancel, groups.
  *
  * Live runs answer from memory, ended ones from their files. A spawn is told
  * to whoever asked for it, also twice with one request id, when it is on
@@ -548,64 +548,7 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 		tell_spawned(w, rv, NULL, &err);
 }
 
-/* ---- status and listing */
-
-struct runs_listing {
-	const struct buf *live; /* ids (struct run_id) of runs at work, sorted */
-	size_t left;
-	void (*each)(const struct op_status *s, void *user);
-	void *user;
-};
-
-static int by_id(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-static bool list_row(struct catalog_row *row, void *user)
-{
-	struct runs_listing *l = user;
-	struct op_status s;
-	struct run_id id;
-
-	snprintf(id.text, sizeof(id.text), "%s", row->id);
-	/* The run was at work when the listing began, or a full disk holds back its last commit. */
-	if (row->kind != CATALOG_END ||
-	    (l->live->len > 0 &&
-	     bsearch(&id, l->live->data, l->live->len / sizeof(id), sizeof(id), by_id)))
-		return true;
-	ended_row(row, &s);
-	l->each(&s, l->user);
-	return --l->left > 0;
-}
-
-size_t ops_list_live(struct core *c, size_t limit, struct buf *ids,
-		     void (*each)(const struct op_status *s, void *user), void *user)
-{
-	size_t n = 0;
-
-	for (struct list *at = c->sup.live.prev; at != &c->sup.live && n < limit; at = at->prev) {
-		struct run *r = LIST_ENTRY(at, struct run, node);
-		struct op_status s;
-
-		supervisor_status(r, &s);
-		each(&s, user);
-		buf_add(ids, &r->id, sizeof(r->id));
-		n++;
-	}
-	if (n > 0 && buf_check(ids) == 0)
-		qsort(ids->data, n, sizeof(struct run_id), by_id);
-	return n;
-}
-
-int ops_list_ended(int root_fd, const struct buf *live, size_t limit,
-		   void (*each)(const struct op_status *s, void *user), void *user,
-		   struct ava_error *err)
-{
-	struct runs_listing l = {.live = live, .left = limit, .each = each, .user = user};
-
-	return limit > 0 ? history_each(root_fd, true, list_row, &l, err) : 0;
-}
+/* ---- status */
 
 struct runs_looking {
 	struct job job;

@@ -180,7 +180,7 @@ int args_read(const struct arg *args, const json_t *o, void *out, struct arena *
 
 /* ---- arguments of a query */
 
-/* Reads digits; for seconds also a point: "2", "0.5", "7200". */
+/* Reads digits; for seconds and cents also a point: "2", "0.5", "7200". */
 static json_t *query_number(const struct arg *a, const char *value, struct ava_error *err)
 {
 	bool whole = a->kind == ARG_COUNT;
@@ -198,8 +198,8 @@ static json_t *query_number(const struct arg *a, const char *value, struct ava_e
 			"%s is \"%.40s\"; it must be a whole number from %lld to %lld", a->name,
 			value, (long long)a->least, (long long)a->most);
 	else
-		err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be a number of seconds", a->name,
-			value);
+		err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be a number of %s", a->name,
+			value, a->kind == ARG_CENTS ? "cents" : "seconds");
 	return NULL;
 }
 
@@ -224,7 +224,7 @@ int args_query(const struct arg *args, const char *name, const char *value, json
 	if (json_object_get(o, name))
 		return err_set(err, AVA_EINVAL, "%s is given twice", name);
 	err->code = 0;
-	if (a->kind == ARG_COUNT || a->kind == ARG_MS)
+	if (a->kind == ARG_COUNT || a->kind == ARG_MS || a->kind == ARG_CENTS)
 		v = query_number(a, value, err);
 	else if (a->kind == ARG_FLAG)
 		v = query_flag(a, value, err);
@@ -635,7 +635,7 @@ static const struct verb *const rooms[] = {
 	verbs_about_runs,  verbs_about_words,    verbs_about_results,  verbs_about_proposals,
 	verbs_about_asks,  verbs_about_sessions, verbs_about_delivery, verbs_about_claude,
 	verbs_about_roles, verbs_about_memories, verbs_about_changes,  verbs_about_us,
-	verbs_about_stats, verbs_about_models};
+	verbs_about_stats, verbs_about_models,   verbs_about_lists};
 
 const struct verb *verbs_row(size_t i)
 {

@@ -3,9 +3,8 @@
  * rows, an embedded runtime calls them, a connected one sends the same JSON.
  *
  * A new verb is a row and a function in the room of what it is about: verbs_runs.c (runs,
- * groups), verbs_roles.c, steer.c, propose.c, session.c, memories.c, delivery.c, changes.c or
- * verbs_us.c (health, logs, the audit log, the daemon). Loop
- * thread only. */
+ * groups), listing.c, verbs_roles.c, steer.c, propose.c, session.c, memories.c, delivery.c,
+ * changes.c or verbs_us.c (health, logs, the audit log, the daemon). Loop thread only. */
 #ifndef AVA_VERBS_H
 #define AVA_VERBS_H
 
@@ -187,11 +186,12 @@ void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: nul
 extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_results[],
 	verbs_about_proposals[], verbs_about_asks[], verbs_about_sessions[], verbs_about_delivery[],
 	verbs_about_claude[], verbs_about_roles[], verbs_about_memories[], verbs_about_changes[],
-	verbs_about_models[], verbs_about_stats[], verbs_about_us[];
+	verbs_about_models[], verbs_about_stats[], verbs_about_lists[], verbs_about_us[];
 
 /* Shared by rooms: answers with a run, or to `user`, a struct verb_reply, with a proposal. */
 struct proposal;
 struct op_status;
+void verb_write_status(struct jw *w, const char *key, const struct op_status *s);
 void verb_send_status(const struct op_status *s, struct verb_reply *r, int status);
 void verb_proposed(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
 		   void *user);

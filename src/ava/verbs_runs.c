@@ -1,4 +1,4 @@
-/* Verbs about runs and groups of them, over the calls of ava/ops.h: begin, list, look at,
+/* Verbs about runs and groups of them, over the calls of ava/ops.h: begin, look at,
  * wait for, stop, execute again.
  *
  * Happy path: the arguments become the struct of the call, its callback writes the
@@ -45,7 +45,7 @@ static void verbs_runs_write_question(struct jw *w, const struct question *q)
 	jw_end(w);
 }
 
-static void verb_status(struct jw *w, const char *key, const struct op_status *s)
+void verb_write_status(struct jw *w, const char *key, const struct op_status *s)
 {
 	jw_object(w, key);
 	jw_str(w, "subagent_id", s->id);
@@ -94,17 +94,12 @@ static void verb_status(struct jw *w, const char *key, const struct op_status *s
 	jw_end(w);
 }
 
-static void one_run(const struct op_status *s, void *user)
-{
-	verb_status(user, NULL, s);
-}
-
 void verb_send_status(const struct op_status *s, struct verb_reply *r, int status)
 {
 	struct verb_answer a;
 
 	verb_begin(&a, r, 0, NULL);
-	verb_status(&a.w, NULL, s);
+	verb_write_status(&a.w, NULL, s);
 	verb_send(&a, status);
 }
 
@@ -120,56 +115,6 @@ static void verb_run(struct verb_call *v)
 {
 	if (verb_args(v, NULL))
 		ops_look(v->core, v->id, looked_at, v->reply);
-}
-
-struct runs_args {
-	bool all;
-	int64_t limit;
-};
-static const struct arg runs_args[] = {
-	{"all", ARG_FLAG, offsetof(struct runs_args, all)},
-	{"limit", ARG_COUNT, offsetof(struct runs_args, limit), 1, 100000},
-	{NULL},
-};
-
-struct list_own {
-	struct buf live;
-	size_t left;
-};
-
-/* Pool thread: lists ended runs behind those at work. */
-static int list_ended(struct verb_work *w, struct ava_error *err)
-{
-	struct list_own *own = w->own;
-
-	return ops_list_ended(w->job.core->root_fd, &own->live, own->left, one_run, &w->answer.w,
-			      err);
-}
-
-static void list_fini(struct verb_work *w)
-{
-	buf_fini(&((struct list_own *)w->own)->live);
-}
-
-static void verb_runs(struct verb_call *v)
-{
-	struct runs_args args = {.limit = 100};
-	struct list_own own;
-	struct verb_work w = {.work = list_ended, .fini = list_fini, .own = &own};
-
-	if (!verb_begin_args(&w.answer, v, &args))
-		return;
-	buf_init(&own.live, (size_t)1 << 30);
-	jw_object(&w.answer.w, NULL);
-	jw_array(&w.answer.w, "runs");
-	own.left = (size_t)args.limit -
-		   ops_list_live(v->core, (size_t)args.limit, &own.live, one_run, &w.answer.w);
-	if (args.all && own.left > 0) {
-		verb_work(v, &w, sizeof(own), true);
-		return;
-	}
-	verb_send(&w.answer, 200);
-	buf_fini(&own.live);
 }
 
 /* ---- begin: POST /runs, /runs/{id}/resume, /groups */
@@ -386,7 +331,7 @@ static void verbs_runs_group_add(struct group_own *g, struct jw *w, const struct
 	g->tokens += s->tokens;
 	g->ended += s->status >= AVA_SUCCESS;
 	g->succeeded += s->status == AVA_SUCCESS;
-	verb_status(w, NULL, s);
+	verb_write_status(w, NULL, s);
 }
 
 /* Rows come newest first: fill `ids` from its end. */
@@ -547,7 +492,7 @@ static void write_cancelled(struct jw *w, const struct op_status *s, bool had_en
 			    bool model_call, const char *tools, unsigned left)
 {
 	jw_object(w, NULL);
-	verb_status(w, "run", s);
+	verb_write_status(w, "run", s);
 	jw_bool(w, "had_ended", had_ended);
 	jw_object(w, "stopped");
 	jw_bool(w, "model_call", model_call);
@@ -829,7 +774,6 @@ static void verb_replay(struct verb_call *v)
 
 const struct verb verbs_about_runs[] = {
 	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true},
-	{"GET", "/api/v1/runs", verb_runs, runs_args, false},
 	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false},
 	{"GET", "/api/v1/runs/{id}", verb_run, NULL, false},
 	{"POST", "/api/v1/runs/{id}/cancel", verb_cancel, NULL, false},

@@ -20,6 +20,7 @@
 #include "cli/face.h"
 #include "cli/show.h"
 #include "cli/term.h"
+#include "client/client.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "event/item.h"
@@ -27,9 +28,22 @@
 #define TASK_CHARS 300
 #define LOOK_MS    60000 /* after so long without an end all runs are asked again */
 
+/* Which runs, as the daemon takes it: key, letter, value, help. */
+#define PS_FILTERS(X)                                                                              \
+	X(status, 0, "WORDS", "these: live, ended, failed, success, error … (failed,cancelled)")   \
+	X(role, 'r', "ROLE", "of this role")                                                       \
+	X(tag, 0, "NAME", "with this tag")                                                         \
+	X(group, 0, "G-id", "of this group")                                                       \
+	X(since, 0, "TIME", "begun then or later: 1h, yesterday, 2026-11-21")                      \
+	X(q, 'q', "TEXT", "with all these words in task, id, role, folder or tags")                \
+	X(sort, 0, "WORD", "by started, cost, time or tokens, the most first")
+
 static struct {
 	bool all, json;
 	int64_t limit, timeout_ms;
+#define X(key, ...) const char *key;
+	PS_FILTERS(X)
+#undef X
 } o;
 
 #define LIMIT      OPT("limit", 'n', COUNT, "N", limit, "at most N of them, the newest (1000)")
@@ -37,7 +51,10 @@ static struct {
 
 static const struct opt ps_opts[] = {
 	OPT("all", 'a', FLAG, NULL, all, "ended runs too"),
-	LIMIT,
+#define X(key, letter, value, help) OPT(#key, letter, STR, value, key, help),
+	PS_FILTERS(X)
+#undef X
+		LIMIT,
 	JSON("as a JSON array"),
 };
 static const struct opt asks_opts[] = {
@@ -81,14 +98,25 @@ static int list(const char *key, const char *query, const char *none, const stru
 	return code;
 }
 
-/* "?limit=1000&all=1" */
+/* "?limit=1000&all=1" and what the options say. */
 static const char *newest(void)
 {
-	static char query[64];
+	static struct buf query;
+	const char *const said[][2] = {
+#define X(key, ...) {#key, o.key},
+		PS_FILTERS(X)
+#undef X
+	};
 
-	snprintf(query, sizeof(query), "?limit=%" PRId64 "%s", o.limit > 0 ? o.limit : 1000,
+	buf_init(&query, 64u << 10);
+	buf_addf(&query, "?limit=%" PRId64 "%s", o.limit > 0 ? o.limit : 1000,
 		 o.all ? "&all=1" : "");
-	return query;
+	for (size_t i = 0; i < ARRAY_LEN(said); i++)
+		if (said[i][1]) {
+			buf_addf(&query, "&%s=", said[i][0]);
+			client_escape(&query, said[i][1]);
+		}
+	return buf_check(&query) == 0 ? query.data : "";
 }
 
 static void doing(const json_t *run, char *out, size_t size)
@@ -112,8 +140,9 @@ static int ps_run(int argc, char **argv)
 	};
 
 	return list("runs", newest(),
-		    o.all ? "There are no runs." : "No run is live; -a shows ended ones.", columns,
-		    ARRAY_LEN(columns));
+		    o.all || o.status ? "There are no runs."
+				      : "No run is live; -a shows ended ones.",
+		    columns, ARRAY_LEN(columns));
 }
 
 /* "540s" until it expires, "" when it has been answered. */

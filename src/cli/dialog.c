@@ -185,16 +185,11 @@ int dialog_asks(struct dialog *d, json_t **out, struct ava_error *err)
 
 int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err)
 {
-	json_t *theirs = NULL, *found = json_array(), *one;
-	size_t i;
-	int rv = api_request(NULL, &theirs, err, "%s",
-			     all ? "/runs?all=1&limit=10000" : "/runs?limit=1000");
+	json_t *theirs = NULL, *found;
+	int rv = api_request(NULL, &theirs, err, "/runs?limit=10000&session=%s%s", d->id,
+			     all ? "&all=1" : "");
 
-	json_array_foreach(json_object_get(theirs, "runs"), i, one)
-	{
-		if (strcmp(json_str(one, "session_id"), d->id) == 0)
-			json_array_append(found, one);
-	}
+	found = json_incref(json_object_get(theirs, "runs"));
 	json_decref(theirs);
 	return dialog_give(rv, found, out);
 }
