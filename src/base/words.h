@@ -212,6 +212,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_MODEL(model, think) "\n• Model: %s%s", model, (think) ? ", " WORDS_THINKING : ""
 #define WORDS_QUOTE_OVERLOADED          "; where it does not answer "
 #define WORDS_QUOTE_WHY                 "\n• Why: "
+#define WORDS_QUOTE_TAGS                "\n• Tags: "
 #define WORDS_QUOTE_ASKS                "\n• Asks you before: "
 #define WORDS_QUOTE_LIMITS              "\n• Limits: "
 #define WORDS_QUOTE_SMALL(why)          "\n• TOO SMALL A WINDOW: %s", why

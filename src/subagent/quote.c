@@ -395,7 +395,8 @@ bool quote_hides(const struct op_spawn *s, size_t n)
 {
 	return (s->context && *s->context) || s->output_schema ||
 	       chars_hidden(s->task, quote_room(n)) > 0 ||
-	       chars_hidden(s->rationale, n > 0 ? 0 : SENTENCE_CHARS) > 0;
+	       chars_hidden(s->rationale, n > 0 ? 0 : SENTENCE_CHARS) > 0 ||
+	       (n > 0 && s->ntags > 0);
 }
 
 bool quote_hides_task(const struct run_spec *s)
@@ -594,6 +595,8 @@ static void alone_text(struct buf *out, const struct run_spec *s, const char *id
 		buf_adds(out, WORDS_QUOTE_WHY);
 		add_more(out, " ", render_cut(out, s->rationale, SENTENCE_CHARS, false), id);
 	}
+	if (s->tags[0])
+		buf_addf(out, WORDS_QUOTE_TAGS "%s", s->tags);
 	for (unsigned i = 0; i < s->agent.nask_before; i++)
 		buf_addf(out, "%s%s", i ? ", " : WORDS_QUOTE_ASKS, s->ask_before[i]->name);
 }
@@ -823,6 +826,7 @@ int quote_rest(struct buf *out, struct run_spec *const *specs, unsigned n)
 			add_whole(out, "Task", number, s->task);
 		if (chars_hidden(s->rationale, s->group.id[0] ? 0 : SENTENCE_CHARS) > 0)
 			add_whole(out, "Why", number, s->rationale);
+		add_whole(out, "Tags", number, s->group.id[0] ? s->tags : "");
 		add_whole(out, "Context", number, s->context);
 		if (schema_chars(s) > 0)
 			add_whole(out, "Output schema", number, s->agent.output_schema);

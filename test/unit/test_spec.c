@@ -639,14 +639,18 @@ TEST(tags_are_names)
 /* Why it is needed, in the words of who asked. */
 TEST(quote_says_why)
 {
+	static const char *const tags[] = {"nightly", "ops/x"};
 	struct op_spawn s = plain();
 	struct quotes q = {0};
 	struct run_spec *r;
 	TEST_BUF(b, 65536);
 
 	s.rationale = "the release\nwaits";
+	s.tags = tags;
+	s.ntags = ARRAY_LEN(tags);
 	r = build(&s);
 	assert_non_null(strstr(quoted(r, NULL), "\n• Why: the release"));
+	assert_non_null(strstr(quoted(r, NULL), "\n• Tags: nightly ops/x\n"));
 	assert_int_equal(quote_encode(&b, &q, &r, 1), 0);
 	assert_non_null(strstr(b.data, "\"rationale\":\"the release\\nwaits\""));
 	spec_free(r);

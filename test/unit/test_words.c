@@ -217,6 +217,7 @@ TEST(quote)
 	shows(", trying again in 12 s", WORDS_TRYING_IN(12));
 	shows("; where it does not answer ", WORDS_QUOTE_OVERLOADED);
 	shows("\n• Why: ", WORDS_QUOTE_WHY);
+	shows("\n• Tags: ", WORDS_QUOTE_TAGS);
 	shows("\n• Asks you before: ", WORDS_QUOTE_ASKS);
 	shows("\n• TOO SMALL A WINDOW: why", WORDS_QUOTE_SMALL("why"));
 	shows("\n• NO TOOLS REACH m: `ava doctor` says why", WORDS_QUOTE_NO_TOOLS("m"));
