@@ -1,7 +1,7 @@
 /* GET /api/v1/runs: the runs that fit, in order, a page at a time.
  *
- * Happy path: the loop takes the runs at work that fit; a thread of the pool adds ended ones from
- * the catalog, which it reads from its end, and writes the first of all as the page.
+ * Happy path: the loop takes the runs at work that fit; where ended ones can fit, too, a thread of
+ * the pool adds them from the catalog, which it reads from its end.
  *
  * Each run has a place that never changes while somebody pages, and the cursor is the place of the
  * last run given: so none is given twice or left out, though runs begin and end meanwhile. By start
@@ -44,11 +44,17 @@ static const struct listing_class {
 enum listing_sort { BY_STARTED, BY_COST, BY_TIME, BY_TOKENS, LISTING_SORTS };
 static const char *const listing_sorts[] = {"started", "cost", "time", "tokens"};
 
+#define LISTING_TEXTS(X)                                                                           \
+	X(status)                                                                                  \
+	X(role)                                                                                    \
+	X(model)                                                                                   \
+	X(user) X(session) X(group) X(tag) X(cwd) X(q) X(since) X(until) X(ids) X(sort) X(before)
 struct listing_args {
 	bool all, counts;
-	int64_t limit, min_microusd;
-	const char *status, *role, *model, *cwd, *user, *q, *since, *until, *group, *tag, *ids,
-		*session, *sort, *before;
+	int64_t limit, min_cents; /* micro-USD */
+#define X(field) const char *field;
+	LISTING_TEXTS(X)
+#undef X
 };
 
 #define LISTING_AT(field) offsetof(struct listing_args, field)
@@ -56,22 +62,11 @@ static const struct arg listing_args[] = {
 	{"all", ARG_FLAG, LISTING_AT(all)},
 	{"counts", ARG_FLAG, LISTING_AT(counts)},
 	{"limit", ARG_COUNT, LISTING_AT(limit), 1, 100000},
-	{"min_cents", ARG_CENTS, LISTING_AT(min_microusd)},
-	{"status", ARG_TEXT, LISTING_AT(status)},
-	{"role", ARG_TEXT, LISTING_AT(role)},
-	{"model", ARG_TEXT, LISTING_AT(model)},
-	{"cwd", ARG_TEXT, LISTING_AT(cwd)},
-	{"user", ARG_TEXT, LISTING_AT(user)},
-	{"q", ARG_TEXT, LISTING_AT(q)},
-	{"since", ARG_TEXT, LISTING_AT(since)},
-	{"until", ARG_TEXT, LISTING_AT(until)},
-	{"group", ARG_TEXT, LISTING_AT(group)},
-	{"tag", ARG_TEXT, LISTING_AT(tag)},
-	{"ids", ARG_TEXT, LISTING_AT(ids)},
-	{"session", ARG_TEXT, LISTING_AT(session)},
-	{"sort", ARG_TEXT, LISTING_AT(sort)},
-	{"before", ARG_TEXT, LISTING_AT(before)},
-	{NULL},
+	{"min_cents", ARG_CENTS, LISTING_AT(min_cents)},
+#define X(field) {#field, ARG_TEXT, LISTING_AT(field)},
+	LISTING_TEXTS(X)
+#undef X
+		{NULL},
 };
 
 /* The first place is that of a run at work (not by start), then the highest figure, then the
@@ -215,7 +210,7 @@ static bool listing_fits(const struct listing *l, const struct op_status *s)
 			return false;
 	return (l->statuses >> s->status & 1) && s->spawned_ms >= l->since_ms &&
 	       s->spawned_ms < l->until_ms &&
-	       (a->min_microusd <= 0 || s->cost_microusd >= a->min_microusd) &&
+	       (a->min_cents <= 0 || s->cost_microusd >= a->min_cents) &&
 	       (!a->cwd || (*s->cwd && strncmp(s->cwd, a->cwd, l->cwd_len) == 0 &&
 			    strchr("/", s->cwd[l->cwd_len]))) &&
 	       (!a->tag || list_has(s->tags, ' ', a->tag)) && (!a->q || listing_says(a->q, s));
@@ -306,7 +301,8 @@ static void listing_live(struct listing *l, struct core *c)
 {
 	for (struct list *at = c->sup.live.prev; at != &c->sup.live; at = at->prev) {
 		struct run *r = LIST_ENTRY(at, struct run, node);
-		struct listing_place place = {.at_work = l->first > 0, .lsn = r->rec.log.row};
+		struct listing_place place = {.at_work = l->first > 0,
+					      .lsn = MAX(r->rec.log.row, 1)};
 		struct op_status s;
 
 		buf_add(&l->live_ids, &r->id, sizeof(r->id));
@@ -380,12 +376,18 @@ static void listing_write(struct listing *l, struct jw *w)
 	jw_end(w);
 }
 
+/* Can ended runs be among them? */
+static bool listing_reads(const struct listing *l)
+{
+	return (l->statuses & ENDED_BITS) && (!l->args.ids || l->ids > 0);
+}
+
 static int listing_work(struct verb_work *work, struct ava_error *err)
 {
 	struct listing *l = work->own;
 	int rv = buf_check(&l->live) == 0 && buf_check(&l->live_ids) == 0 ? 0 : AVA_ENOMEM;
 
-	if (rv == 0 && (l->statuses & ENDED_BITS) && (!l->args.ids || l->ids > 0))
+	if (rv == 0 && listing_reads(l))
 		rv = history_each(work->job.core->root_fd, true, listing_row, l, err);
 	if (rv == AVA_ENOMEM || l->no_memory)
 		return err_set(err, AVA_ENOMEM, "out of memory: ask for fewer runs");
@@ -412,6 +414,7 @@ static void listing_fini(struct verb_work *work)
 static void verb_listing(struct verb_call *v)
 {
 	struct listing l = {.args = {.limit = 100}, .since_ms = INT64_MIN, .until_ms = INT64_MAX};
+	struct verb_work w = {.work = listing_work, .fini = listing_fini, .own = &l};
 	struct ava_error err = {0};
 
 	if (!verb_args(v, &l.args))
@@ -424,8 +427,16 @@ static void verb_listing(struct verb_call *v)
 	buf_init(&l.live, (size_t)1 << 30);
 	buf_init(&l.live_ids, (size_t)1 << 30);
 	listing_live(&l, v->core);
-	verb_work(v, &(struct verb_work){.work = listing_work, .fini = listing_fini, .own = &l},
-		  sizeof(l), true);
+	if (listing_reads(&l)) {
+		verb_work(v, &w, sizeof(l), true);
+		return;
+	}
+	verb_begin(&w.answer, v->reply, 0, NULL);
+	if (listing_work(&w, &err) == 0)
+		verb_send(&w.answer, 200);
+	else
+		verb_drop(&w.answer, &err);
+	listing_fini(&w);
 }
 
 const struct verb verbs_about_lists[] = {
