@@ -17,7 +17,7 @@ static void listing_fill(struct catalog_row *row, char text[4][64], unsigned i)
 	*row = (struct catalog_row){
 		.kind = CATALOG_END,
 		.status = ends[i % 4],
-		.lsn = 4 * (i + 2 * i % 5) + 3, /* the order of the ends is another one */
+		.lsn = 4 * (i + 3 * i % 11) + 3, /* the order of the ends is another one */
 		.spawn_lsn = 4 * i + 1,
 		.id = text[0],
 		.trace_id = "brave-otter",
