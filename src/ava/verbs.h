@@ -186,7 +186,8 @@ void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: nul
 extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_results[],
 	verbs_about_proposals[], verbs_about_asks[], verbs_about_sessions[], verbs_about_delivery[],
 	verbs_about_claude[], verbs_about_roles[], verbs_about_memories[], verbs_about_changes[],
-	verbs_about_models[], verbs_about_stats[], verbs_about_lists[], verbs_about_us[];
+	verbs_about_models[], verbs_about_stats[], verbs_about_lists[], verbs_about_us[],
+	verbs_about_messages[];
 
 /* Shared by rooms: answers with a run, or to `user`, a struct verb_reply, with a proposal. */
 struct proposal;

@@ -62,6 +62,7 @@ struct command {
 	X(reject)                                                                                  \
 	X(logs)                                                                                    \
 	X(trace)                                                                                   \
+	X(messages)                                                                                \
 	X(replay)                                                                                  \
 	X(sessions)                                                                                \
 	X(roles)                                                                                   \

@@ -40,7 +40,7 @@
 
 static struct {
 	bool all, json;
-	int64_t limit, timeout_ms;
+	int64_t limit, timeout_ms, turn;
 #define X(key, ...) const char *key;
 	PS_FILTERS(X)
 #undef X
@@ -69,6 +69,10 @@ static const struct opt sessions_opts[] = {
 	JSON("as a JSON array"),
 };
 static const struct opt result_opts[] = {
+	JSON("as one JSON object"),
+};
+static const struct opt messages_opts[] = {
+	OPT("turn", 0, COUNT, "N", turn, "only the N-th call of the model and what was new in it"),
 	JSON("as one JSON object"),
 };
 static const struct opt wait_opts[] = {
@@ -319,6 +323,38 @@ static int list_result_run(int argc, char **argv)
 	return code;
 }
 
+/* ---- messages */
+
+static int messages_run(int argc, char **argv)
+{
+	json_t *reply = NULL, *m, *p;
+	size_t i, k;
+	int code = o.turn > 0 ? api_ask(&reply, NULL, "/runs/%s/messages?limit=1000&turn=%" PRId64,
+					argv[0], o.turn)
+			      : api_ask(&reply, NULL, "/runs/%s/messages?limit=1000", argv[0]);
+
+	if (code == CLI_DONE && o.json)
+		show_json(stdout, reply);
+	json_array_foreach(o.json ? NULL : json_object_get(reply, "messages"), i, m)
+		json_array_foreach(json_object_get(m, "parts"), k, p)
+	{
+		char *args = json_dumps(json_object_get(p, "args"), 0);
+		const char *text;
+
+		term_print(stdout, "%" PRId64 " %s: %s %s %s\n", json_get_int(m, "turn", 0),
+			   json_str(m, "role"), json_str(p, "kind"), json_str(p, "call_id"),
+			   json_str(p, "name"));
+		text = args ? args : json_str(p, "text");
+		term_theirs(stdout, term_width(stdout), text, strlen(text), 0);
+		puts("");
+		free(args);
+	}
+	if (json_get_bool(reply, "more", false) && !o.json)
+		cli_note("more follows: --turn N shows one call");
+	json_decref(reply);
+	return code;
+}
+
 /* ---- wait */
 
 struct list_waiting {
@@ -437,6 +473,9 @@ const struct command cmd_proposals = COMMAND(
 	NULL, OPTIONS(proposals_opts), proposals_run);
 const struct command cmd_sessions = COMMAND("sessions", "", 0, 0, "list conversations", NULL,
 					    OPTIONS(sessions_opts), sessions_run);
+const struct command cmd_messages =
+	COMMAND("messages", "S-id", 1, 1, "show what a run's model was asked and what it said",
+		NULL, OPTIONS(messages_opts), messages_run);
 const struct command cmd_wait = COMMAND("wait", "S-id...", 1, -1, "wait until runs have ended",
 					NULL, OPTIONS(wait_opts), wait_run);
 const struct command cmd_result =

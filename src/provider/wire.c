@@ -337,6 +337,8 @@ static bool wire_read_members(struct wire_reader *r, struct slice key, bool more
 			jscan_string(w, &b->name);
 		else if (string && slice_is(key, "arguments"))
 			b->input_string = jscan_string(w, &b->input);
+		else if (jscan_begins(key.s, key.len, "reasoning") || slice_is(key, "summary"))
+			jscan_skip(w, &b->thought);
 		else if (list && slice_is(key, r->item ? "content" : "tool_calls"))
 			jscan_skip(w, &parts);
 		else if (list && slice_is(key, "content")) /* text parts with a mark */
@@ -374,6 +376,7 @@ static bool wire_read_item(struct wire_reader *r)
 	r->item = r->chat = true;
 	r->role = items[i].role;
 	r->whole.type = items[i].block;
+	r->whole.name = type; /* unless it has a name */
 	more = jscan_key(&r->w, &key);
 	if (!wire_read_members(r, key, more))
 		return false;
@@ -475,6 +478,8 @@ static bool wire_read_member(struct jscan *w, struct slice key, struct wire_bloc
 		jscan_string(w, &b->name);
 	else if (slice_is(key, "input"))
 		jscan_skip(w, &b->input);
+	else if (slice_is(key, "thinking"))
+		jscan_skip(w, &b->thought);
 	else if (slice_is(key, "content"))
 		read_content(w, &b->text);
 	else if (slice_is(key, "is_error") && jscan_skip(w, &flag))
@@ -566,6 +571,7 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 	for (int i = 0; i < WIRE_OTHER; i++)
 		if (slice_is(type, types[i]))
 			b->type = (enum wire_block_type)i;
+	b->name = b->type == WIRE_OTHER ? type : b->name;
 	if (odd && b->type != WIRE_OTHER)
 		r->w.failed = true;
 	return r->w.failed ? AVA_EINVAL : 1;

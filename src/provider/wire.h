@@ -78,10 +78,13 @@ enum wire_block_type { WIRE_TEXT, WIRE_TOOL_USE, WIRE_TOOL_RESULT, WIRE_OTHER };
 struct wire_block {
 	enum wire_block_type type;
 	struct slice id;    /* id of a tool_use, or of the one that a tool_result answers; raw */
-	struct slice name;  /* name of a tool_use; raw */
+	struct slice name;  /* name of a tool_use; type of a WIRE_OTHER; raw */
 	struct slice input; /* arguments of a tool_use; JSON, or a raw string that holds it: */
 	bool input_string;
 	struct slice text; /* a text, a tool_result's content, or the first text in that; raw */
+	/* Thinking: JSON, a string or a list of objects that hold texts. In chat completions it
+	 * stands in `whole` of the reader alone, since it may be without a text. */
+	struct slice thought;
 	bool is_error;
 };
 

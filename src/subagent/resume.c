@@ -179,6 +179,11 @@ static int make_lines(struct run_spec *s, const char *file, size_t len, struct r
 		buf_add(&r->lines, line, n);
 		buf_addc(&r->lines, '\n');
 	}
+	if (rv == 0) {
+		spec_line_begin(&w, &r->lines, "mark");
+		jw_str(&w, "resumed", s->resumed_from);
+		rv = spec_line_end(&w);
+	}
 	if (rv == 0)
 		rv = resume_add_notice(s, &r->lines);
 	if (rv == 0)
