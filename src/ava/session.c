@@ -808,14 +808,30 @@ struct op_watch *ops_watch(struct core *c, void (*frame)(const struct op_frame *
 
 	if (!w)
 		return NULL;
+	w->core = c;
 	w->frame = frame;
 	w->user = user;
 	list_add(&c->watches, &w->node);
 	return w;
 }
 
+void ops_watch_run(struct op_watch *w, const char *run)
+{
+	struct run *r = supervisor_find(&w->core->sup, run);
+
+	if (!r)
+		return;
+	snprintf(w->run, sizeof(w->run), "%s", run);
+	r->watched++;
+	infer_watched(r);
+}
+
 void ops_unwatch(struct op_watch *w)
 {
+	struct run *r = w->run[0] ? supervisor_find(&w->core->sup, w->run) : NULL;
+
+	if (r)
+		r->watched--;
 	list_del(&w->node);
 	free(w);
 }

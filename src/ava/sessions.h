@@ -84,9 +84,10 @@ void sessions_quiesce(struct core *c);
 bool sessions_written(const struct core *c);
 void sessions_close(struct core *c);
 
-/* Ava's text while it comes, and the begin and end of turns, for watchers; never stored. */
+/* Text of Ava or of a run's model while it comes, and the begin and end of her turns, for watchers;
+ * never stored. An empty text: it begins anew. */
 struct op_frame {
-	const char *session;
+	const char *session, *run; /* run NULL: of Ava */
 	/* FRAME_AGENTS: an agent of a session of Claude Code changed */
 	enum { FRAME_TEXT, FRAME_THINKING, FRAME_TURN, FRAME_AGENTS } kind;
 	const char *text; /* of FRAME_TURN: "busy" or "idle" */
@@ -95,6 +96,8 @@ struct op_frame {
 struct op_watch;
 struct op_watch *ops_watch(struct core *c, void (*frame)(const struct op_frame *f, void *user),
 			   void *user);
+/* Frames of a live run, too: what the reply under way has said so far comes at once. */
+void ops_watch_run(struct op_watch *w, const char *run);
 void ops_unwatch(struct op_watch *w);
 
 #endif

@@ -72,6 +72,8 @@ struct core {
 
 struct op_watch {
 	struct list node;
+	struct core *core;
+	char run[24]; /* the run whose frames are wanted, too; "": none */
 	void (*frame)(const struct op_frame *f, void *user);
 	void *user;
 };

@@ -65,10 +65,19 @@ static void talk_frame(struct talk *t, int kind, const char *text, size_t len)
 
 void talk_text(struct run *r, const char *s, size_t n, bool thinking)
 {
+	struct op_frame f = {.session = "", .run = r->id.text, .text = s, .len = n};
+	struct core *c = r->sup->session_user;
 	struct talk *t = talk_of(r);
 
+	f.kind = thinking ? FRAME_THINKING : FRAME_TEXT;
 	if (t)
-		talk_frame(t, thinking ? FRAME_THINKING : FRAME_TEXT, s, n);
+		talk_frame(t, f.kind, s, n);
+	LIST_EACH (&c->watches, node, tmp) {
+		struct op_watch *w = LIST_ENTRY(node, struct op_watch, node);
+
+		if (!t && strcmp(w->run, f.run) == 0)
+			w->frame(&f, w->user);
+	}
 }
 
 /* ---- inputs */

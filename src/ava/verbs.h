@@ -108,6 +108,7 @@ struct verbs_events {
 	int64_t after; /* an lsn; -1: not given */
 	const char *session;
 	bool agents;            /* also frames about agents of Claude Code */
+	bool text;              /* also frames with the text of the run's model */
 	const char *items_said; /* "1", "only", "0"; NULL: beside the events of one conversation */
 	enum verbs_items items;
 };

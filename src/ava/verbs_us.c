@@ -673,6 +673,7 @@ static const struct arg events_args[] = {
 static const struct arg run_events_args[] = {
 	{"after", ARG_COUNT, offsetof(struct verbs_events, after), 0, INT64_MAX - 1},
 	{"items", ARG_TEXT, offsetof(struct verbs_events, items_said)},
+	{"text", ARG_FLAG, offsetof(struct verbs_events, text)},
 	{NULL},
 };
 

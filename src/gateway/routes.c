@@ -221,12 +221,13 @@ struct event_stream {
 	struct os_task pump;
 	struct os_timer *again; /* pumps in the next turn of the loop */
 	bool full;              /* the stream waits for `drained` */
-	struct op_watch *watch; /* frames of a conversation, or of agents; NULL: none */
+	struct op_watch *watch; /* frames of a conversation, a run, or agents; NULL: none */
 	bool agents;            /* send frames of agents, too */
 	bool missed;            /* frames of agents were not sent for want of room */
 	enum verbs_items items; /* Items beside the events, or alone */
 	const char *turn;       /* a turn's state that waits for room, or for events; NULL: none */
 	char session[64];
+	char run[24]; /* frames of this run are wanted, behind the events until now; "": none */
 };
 
 static void event_stream_free(struct event_stream *s)
@@ -305,7 +306,7 @@ static void stream_send_frame(struct event_stream *s, const struct op_frame *f)
 	buf_addf(&b, "event: %s\ndata: ", names[f->kind]);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
-	jw_str(&w, "sessionId", f->session);
+	jw_str(&w, f->run ? "runId" : "sessionId", f->run ? f->run : f->session);
 	jw_strn(&w, f->kind == FRAME_TURN ? "state" : "text", f->text, f->len);
 	jw_end(&w);
 	s->full = stream_put(s, &b) == 1;
@@ -340,7 +341,7 @@ static void stream_frame(const struct op_frame *f, void *user)
 
 	if (s->http && f->kind == FRAME_AGENTS && s->agents)
 		stream_send_agents(s, f->session);
-	if (!s->http || f->kind == FRAME_AGENTS || strcmp(f->session, s->session) != 0)
+	if (!s->http || f->kind == FRAME_AGENTS || (!f->run && strcmp(f->session, s->session) != 0))
 		return;
 	if (f->kind == FRAME_TURN && (idle || s->turn || s->full)) {
 		s->turn = idle ? "idle" : "busy";
@@ -372,6 +373,10 @@ static void stream_pump(struct os_task *t)
 							.text = s->turn,
 							.len = strlen(s->turn)});
 		s->turn = NULL;
+	}
+	if (rv == 0 && s->run[0] && !s->full && !ops_events_opening(s->cursor)) {
+		ops_watch_run(s->watch, s->run);
+		s->run[0] = '\0';
 	}
 	if (rv == 0 && s->missed && !s->full) {
 		s->missed = false;
@@ -418,7 +423,8 @@ static void routes_stream_gone(struct http_stream *st, void *user)
 /* Answers `req` with a stream of the events of `run` (NULL: all) with a
  * greater lsn than `after` (UINT64_MAX: from now on). `session` not "": only
  * events of that conversation with their Items, and frames without an id beside them: "text"
- * and "thinking" as Ava speaks, "turn" when she begins and ends. On error the
+ * and "thinking" as Ava speaks, "turn" when she begins and ends. e->text: those of the run's
+ * model. On error the
  * request is still the caller's to answer. */
 static int events_start(struct routes *r, struct http_request *req, unsigned door, const char *run,
 			const struct verbs_events *e, uint64_t after, struct ava_error *err)
@@ -442,9 +448,11 @@ static int events_start(struct routes *r, struct http_request *req, unsigned doo
 	snprintf(s->session, sizeof(s->session), "%s", e->session);
 	s->agents = e->agents;
 	s->items = e->items;
-	if (e->session[0] || e->agents)
+	if (run && e->text)
+		snprintf(s->run, sizeof(s->run), "%.23s", run);
+	if (e->session[0] || e->agents || s->run[0])
 		s->watch = ops_watch(r->core, stream_frame, s);
-	if (s->again && (s->watch || (!e->session[0] && !e->agents)))
+	if (s->again && (s->watch || (!e->session[0] && !e->agents && !s->run[0])))
 		s->cursor = ops_events_open(r->core, run, after, routes_stream_wake, s, err);
 	else
 		err_set(err, AVA_ENOMEM, "out of memory");

@@ -109,7 +109,7 @@ enum body_end {
 	BODY_WHOLE,  /* it is whole, as HTTP tells */
 };
 void stream_body_end(struct stream *s, enum body_end how);
-/* Report text as it comes, for people; set before feeding. */
+/* Report text as it comes, for people; what has come so far at once. */
 void stream_on_text(struct stream *s,
 		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user);
 

@@ -149,6 +149,15 @@ void stream_on_text(struct stream *s,
 {
 	s->text = text;
 	s->text_user = user;
+	for (unsigned i = 0; s->reply && i < s->reply->nparts; i++) {
+		const struct part *p = &s->reply->parts[i];
+
+		if (p->kind == PART_TEXT)
+			stream_tell(s, p->text.data, p->told, false);
+		else if (p->kind == PART_THINKING || p->kind == PART_THOUGHT ||
+			 (p->kind == PART_OTHER && p->of == DELTA_THINKING))
+			stream_tell(s, p->text.data, p->text.len, true);
+	}
 }
 
 int stream_fault(struct stream *s, enum reply_class cls, const char *text)

@@ -520,7 +520,31 @@ static void infer_show(struct infer_job *j, const char *s, size_t n, bool thinki
 
 static void infer_text(const char *s, size_t n, bool thinking, void *user)
 {
-	infer_show(user, s, n, thinking, false);
+	struct infer_job *j = user;
+
+	if (j->run->place || j->run->watched > 0)
+		infer_show(j, s, n, thinking, false);
+}
+
+/* Show the reply from its beginning; `anew`: watchers drop what they have. */
+static void infer_show_anew(struct infer_job *j, bool anew)
+{
+	redact_live_fini(&j->text);
+	redact_live_fini(&j->thinking);
+	redact_live_init(&j->text);
+	redact_live_init(&j->thinking);
+	if (anew)
+		j->run->sup->on_text(j->run, "", 0, false);
+	j->wire.on_text = infer_text;
+	j->wire.text_user = j;
+	if (j->wire.stream)
+		stream_on_text(j->wire.stream, infer_text, j);
+}
+
+void infer_watched(struct run *r)
+{
+	if (r->call.state == CALL_WIRE && r->sup->on_text)
+		infer_show_anew(r->call.job, true);
 }
 
 static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
@@ -635,16 +659,8 @@ static void infer_send(struct infer_job *j)
 	j->wire.prefix = wire_line_prefix(j->ticket.line);
 	j->wire.tools = r->spec->agent.tools;
 	j->wire.ntools = r->spec->agent.ntools;
-	if (r->place && r->sup->on_text) {
-		redact_live_fini(&j->text); /* drop the texts of the attempt before */
-		redact_live_fini(&j->thinking);
-		redact_live_init(&j->text);
-		redact_live_init(&j->thinking);
-		if (r->call.attempts > 1)
-			r->sup->on_text(r, "", 0, false);
-		j->wire.on_text = infer_text;
-		j->wire.text_user = j;
-	}
+	if (r->sup->on_text && (r->place || r->watched > 0))
+		infer_show_anew(j, !r->place || r->call.attempts > 1);
 	snprintf(tag, sizeof(tag), "%s_%d", r->id.text + 2, j->call.iteration);
 	rv = provider_require(m->provider, m->id, &j->err);
 	if (rv == 0)

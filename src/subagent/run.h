@@ -187,6 +187,7 @@ struct run {
 	void (*unused)(struct run *r); /* called when the end is done and nothing points to it */
 	struct os_timer *timer;        /* wakes the machine, as agent_io.wake_at asks */
 	unsigned busy;                 /* jobs and tool calls that still point here */
+	unsigned watched;              /* who wants the text of a subagent's model as it comes */
 	int64_t spawned_wall_ms, started_wall_ms;
 	char activity[160];
 	/* The spawn is on disk; a cancel came before that, or during the end: then the chain does
@@ -428,6 +429,8 @@ int infer_start(struct agent *a, const struct agent_infer *call);
 void infer_stop(struct agent *a);
 /* Bytes of the reply that the model has written so far; -1: no service has a call. */
 int64_t infer_written(const struct run *r);
+/* Somebody watches from now on: tell the text of the reply under way from its beginning. */
+void infer_watched(struct run *r);
 /* Replaces a count that cannot be true (no more for a request that has grown): the service
  * does not count, or has cut the conversation. Then r->call.doubt may tell the person. */
 void infer_doubt(struct run *r, struct usage *u);
