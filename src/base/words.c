@@ -128,8 +128,51 @@ static void end_at_limit(struct words_end *e, const struct words_limit *l, const
 		snprintf(e->next, sizeof(e->next), WORDS_GOES_ON(run, by));
 }
 
+/* What to do about an error, by its class or the reason to stop. */
+static const struct {
+	const char *words; /* apart by blanks */
+	const char *first; /* in front of WORDS_GOES_ON */
+	const char *by;    /* option of `ava resume` */
+} remedies[] = {
+	{"auth", "set a valid key (`ava doctor` says which), then ", ""},
+	{"billing", "add credit at the service, then ", ""},
+	{"network timeout server_error overloaded rate_limit truncated other",
+	 "when its service answers again (`ava doctor` asks it), ", ""},
+	{"wrong_address protocol wall",
+	 "set the address of its service (`ava doctor` asks there), then ", ""},
+	{"not_found", "name a model that its service has: ", " --model MODEL"},
+	{"context_overflow request_too_large",
+	 "name a model with a larger window: ", " --model MODEL"},
+	{"bad_request refused refusal empty_replies pause_turn",
+	 "name another model: ", " --model MODEL"},
+	{"folder_gone", "put its folder back, then ", ""},
+};
+
+static void end_by_error(struct words_end *e, const char *run, const char *reason,
+			 const char *error_class)
+{
+	const char *whys[] = {error_class, reason}, *first = "", *by = "";
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(remedies) && !*first; i++) {
+		const char *why = whys[i / ARRAY_LEN(remedies)];
+		size_t row = i % ARRAY_LEN(remedies), n = strlen(why);
+		const char *at = n > 0 ? strstr(remedies[row].words, why) : NULL;
+
+		if (at && (at == remedies[row].words || at[-1] == ' ') &&
+		    (!at[n] || at[n] == ' ')) {
+			first = remedies[row].first;
+			by = remedies[row].by;
+		}
+	}
+	snprintf(e->what, sizeof(e->what), WORDS_FAILED(reason));
+	for (char *c = e->what; *c; c++)
+		*c = *c == '_' ? ' ' : *c;
+	if (*run)
+		snprintf(e->next, sizeof(e->next), "%s" WORDS_GOES_ON_AS, first, run, by);
+}
+
 struct words_end words_end(const char *run, const char *status, const char *reason,
-			   const char *error, int64_t limit, int64_t needs)
+			   const char *error_class, const char *error, int64_t limit, int64_t needs)
 {
 	const struct words_limit *l = words_limit(status);
 	struct words_end e = {.mark = l ? WORDS_MARK_LIMIT : WORDS_MARK_BAD};
@@ -141,9 +184,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 		e.mark = WORDS_MARK_STOP;
 		snprintf(e.what, sizeof(e.what), WORDS_CANCELLED);
 	} else if (strcmp(status, "error") == 0) {
-		snprintf(e.what, sizeof(e.what), WORDS_FAILED(reason));
-		for (char *c = e.what; *c; c++)
-			*c = *c == '_' ? ' ' : *c;
+		end_by_error(&e, run, reason, error_class);
 	} else if (strcmp(status, "no_result") == 0) {
 		e.mark = WORDS_MARK_LIMIT;
 		snprintf(e.what, sizeof(e.what), WORDS_NO_RESULT);
@@ -151,6 +192,9 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 			snprintf(e.next, sizeof(e.next), WORDS_GOES_ON(run, ""));
 	} else if (l && *error) { /* the limit was not the run's own */
 		snprintf(e.what, sizeof(e.what), WORDS_STOPPED(error));
+		if (*run)
+			snprintf(e.next, sizeof(e.next),
+				 "when there is budget again, " WORDS_GOES_ON(run, ""));
 	} else if (l) {
 		end_at_limit(&e, l, run, limit, needs);
 	}

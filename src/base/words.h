@@ -144,10 +144,12 @@ struct words_end {
 	char what[240]; /* "Complete", "Stopped at its limit of 20 replies"; "": still running */
 	char next[160]; /* "`ava resume S-7f3a2b --max-iterations 40` goes on", or "" */
 };
-/* `limit`: the limit that ended the run; 0: unknown. `needs`: what the run's first call needs of
+/* `error_class`: of the error that ended the run; "": unknown. `limit`: the limit that ended it; 0:
+ * unknown. `needs`: what the run's first call needs of
  * it, when that is more. `run` may be "". */
 struct words_end words_end(const char *run, const char *status, const char *reason,
-			   const char *error, int64_t limit, int64_t needs);
+			   const char *error_class, const char *error, int64_t limit,
+			   int64_t needs);
 
 #define WORDS_COMPLETE         "Complete"
 #define WORDS_NO_RESULT        "Ended without a result"
@@ -155,7 +157,8 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_STOPPED(why)     "Stopped, %.200s", why
 #define WORDS_STOPPED_AT       "Stopped at its limit of "
 #define WORDS_FAILED(why)      "Failed%s%.200s", *(why) ? ", " : "", why
-#define WORDS_GOES_ON(run, by) "`ava resume %.30s%s` goes on", run, by
+#define WORDS_GOES_ON_AS       "`ava resume %.30s%s` goes on"
+#define WORDS_GOES_ON(run, by) WORDS_GOES_ON_AS, run, by
 #define WORDS_BEHIND(end)      (end)->next[0] ? "; " : "", (end)->next
 #define WORDS_ENDED(mark, role, end, time, cost)                                                   \
 	"%sSubagent [%s]: %s (%s, %s)%s%s", mark, role, (end)->what, time, cost, WORDS_BEHIND(end)

@@ -130,7 +130,7 @@ static void face_end(FILE *f, const char *who, const struct words_end *end, cons
 static void face_ended(FILE *f, const json_t *item, const char *who)
 {
 	const json_t *detail = json_object_get(item, "detail");
-	struct words_end end = words_end("", json_str(detail, "status"), "", "", 0, 0);
+	struct words_end end = words_end("", json_str(detail, "status"), "", "", "", 0, 0);
 
 	snprintf(end.what, sizeof(end.what), "%s", json_str(detail, "end"));
 	snprintf(end.next, sizeof(end.next), "%s", json_str(detail, "next"));

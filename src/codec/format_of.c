@@ -63,7 +63,8 @@ struct words_end format_end_of(const json_t *end, const json_t *run)
 	const json_t *limits = json_object_get(run, "limits");
 
 	return words_end(json_str(end, "subagent_id"), json_str(end, "status"),
-			 json_str(end, "stop_reason"), json_str(end, "error"),
+			 json_str(end, "stop_reason"), json_str(end, "error_class"),
+			 json_str(end, "error"),
 			 l ? json_get_fixed(limits, l->key, l->decimals, 0) : 0,
 			 l ? json_get_fixed(end, "needs", l->decimals, 0) : 0);
 }

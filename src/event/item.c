@@ -297,8 +297,8 @@ static bool item_ended(struct item_draft *d)
 	const json_t *totals = json_object_get(d->content, "totals");
 	const char *status = item_str(d, "status");
 	struct words_end end =
-		words_end(d->it->run, status, item_str(d, "stopReason"), item_str(d, "error"),
-			  item_limit(d, "limit"), item_limit(d, "needs"));
+		words_end(d->it->run, status, item_str(d, "stopReason"), item_str(d, "errorClass"),
+			  item_str(d, "error"), item_limit(d, "limit"), item_limit(d, "needs"));
 	int64_t ms = json_get_int(totals, "durationMs", 0);
 	char who[100];
 

@@ -272,6 +272,7 @@ static void ending_commit(void *user)
 						     .summary = j->end.summary,
 						     .result_hash = hash,
 						     .error = j->end.error,
+						     .error_class = j->end.error_class,
 						     .needs = j->needs,
 						     .files = copying_files(j->changes),
 						     .citations = j->evidence.checked,

@@ -645,6 +645,8 @@ static void complete_told(struct rec *c, const struct run *r, const struct recor
 		jw_fixed(&c->w, "needs", e->needs, l->decimals);
 	if (l && e->error)
 		preview(c, "error", e->error, strlen(e->error));
+	if (e->status == AVA_ERROR && e->error_class)
+		jw_str(&c->w, "errorClass", e->error_class);
 	if (e->files > 0)
 		jw_int(&c->w, "files", (int64_t)e->files);
 	if (e->files > 0 && r->spec->resumed_from[0]) /* whose changes are among them */

@@ -84,9 +84,9 @@ void record_error(struct draft *d, struct run *r, const char *error_class, const
 struct record_end {
 	enum ava_status status;
 	const char *stop_reason, *summary, *result_hash;
-	const char *error; /* NULL: none */
-	int64_t needs;     /* what the first call needs of the limit that ended it; 0: unknown */
-	size_t files;      /* that it proposes to change */
+	const char *error, *error_class; /* NULL: none */
+	int64_t needs; /* what the first call needs of the limit that ended it; 0: unknown */
+	size_t files;  /* that it proposes to change */
 	unsigned citations, not_found;
 };
 void record_complete(struct draft *d, struct run *r, const struct record_end *e);

@@ -122,4 +122,16 @@ check 'every line of the log is an event' \
 
 all_replay 'every run replays identically'
 
+# --- a person is told what to do about it
+# next_of NAME: what its Item says to do.
+next_of() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/items?run=$(id "$1")" |
+	jq -r '[.items[] | select(.kind == "failed")][0].detail.next'; }
+start refused_key "$A" 'fault=401'
+equal 'a refused key ends it' 'error model_error' "$(of refused_key "$ENDED_AS")"
+equal 'which says so' "set a valid key (\`ava doctor\` says which), then \`ava resume $(id refused_key)\` goes on" \
+	"$(next_of refused_key)"
+start no_model anthropic/no-such-model 'turns=1'
+equal 'a model that there is not, too' 'error model_error' "$(of no_model "$ENDED_AS")"
+equal 'and says to name another' \
+	"name a model that its service has: \`ava resume $(id no_model) --model MODEL\` goes on" "$(next_of no_model)"
 finish

@@ -66,7 +66,8 @@ TEST(ended_words)
 		{"{\"status\":\"cost_exceeded\",\"subagent_id\":\"S-7f3a2b\",\"error\":\"the "
 		 "budget "
 		 "of the day is used up\"}",
-		 "Stopped, the budget of the day is used up", ""},
+		 "Stopped, the budget of the day is used up",
+		 "when there is budget again, `ava resume S-7f3a2b` goes on"},
 		{"{\"status\":\"error\",\"stop_reason\":\"repeated_calls\"}",
 		 "Failed, repeated calls", ""},
 		{"{\"status\":\"running\"}", "", ""},

@@ -104,6 +104,7 @@ TEST(end)
 		const char *line;
 		enum words_mark mark;
 		int64_t needs;
+		const char *class;
 	} rows[] = {
 		{"running", "", "", 0, "[R]:  (9s, $0.24)", WORDS_MARK_BAD},
 		{"success", "submitted", "", 0, "[R]: Complete (9s, $0.24)", WORDS_MARK_DONE},
@@ -111,8 +112,27 @@ TEST(end)
 		 "[R]: Ended without a result (9s, $0.24); `ava resume S-1` goes on",
 		 WORDS_MARK_LIMIT},
 		{"cancelled", "", "", 0, "[R]: Cancelled (9s, $0.24)", WORDS_MARK_STOP},
-		{"error", "bad_key", "", 0, "[R]: Failed, bad key (9s, $0.24)", WORDS_MARK_BAD},
-		{"error", "", "", 0, "[R]: Failed (9s, $0.24)", WORDS_MARK_BAD},
+		{"error", "bad_key", "", 0,
+		 "[R]: Failed, bad key (9s, $0.24); `ava resume S-1` goes on", WORDS_MARK_BAD},
+		{"error", "", "", 0, "[R]: Failed (9s, $0.24); `ava resume S-1` goes on",
+		 WORDS_MARK_BAD},
+		{"error", "model_error", "", 0,
+		 "[R]: Failed, model error (9s, $0.24); set a valid key (`ava doctor` says which), "
+		 "then `ava resume S-1` goes on",
+		 WORDS_MARK_BAD, 0, "auth"},
+		{"error", "model_error", "", 0,
+		 "[R]: Failed, model error (9s, $0.24); when its service answers again (`ava "
+		 "doctor` "
+		 "asks it), `ava resume S-1` goes on",
+		 WORDS_MARK_BAD, 0, "network"},
+		{"error", "model_error", "", 0,
+		 "[R]: Failed, model error (9s, $0.24); name a model that its service has: `ava "
+		 "resume "
+		 "S-1 --model MODEL` goes on",
+		 WORDS_MARK_BAD, 0, "not_found"},
+		{"error", "interrupted", "", 0,
+		 "[R]: Failed, interrupted (9s, $0.24); `ava resume S-1` goes on", WORDS_MARK_BAD,
+		 0, "interrupted"},
 		{"timeout", "", "", 600000,
 		 "[R]: Stopped at its limit of 10 min (9s, $0.24); `ava resume S-1 --timeout 1200` "
 		 "goes on",
@@ -137,12 +157,16 @@ TEST(end)
 		 "[R]: Stopped at its limit of replies (9s, $0.24); `ava resume S-1` goes on",
 		 WORDS_MARK_LIMIT},
 		{"cost_exceeded", "", "the day's budget is spent", 0,
-		 "[R]: Stopped, the day's budget is spent (9s, $0.24)", WORDS_MARK_LIMIT},
+		 "[R]: Stopped, the day's budget is spent (9s, $0.24); when there is budget again, "
+		 "`ava "
+		 "resume S-1` goes on",
+		 WORDS_MARK_LIMIT},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct words_end end = words_end("S-1", rows[i].status, rows[i].reason,
-						 rows[i].error, rows[i].limit, rows[i].needs);
+						 rows[i].class ? rows[i].class : "", rows[i].error,
+						 rows[i].limit, rows[i].needs);
 		char line[256];
 
 		snprintf(line, sizeof(line), "Subagent %s", rows[i].line);
