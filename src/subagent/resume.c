@@ -76,9 +76,12 @@ static bool same_head(const struct run_spec *s, const json_t *was)
 	return same && json_get_str(was, "head");
 }
 
-static int resume_add_notice(const struct run_spec *s, struct buf *out)
+/* Another task or context than the ended run's stands behind the notice, as in a first message. */
+static int resume_add_notice(const struct run_spec *s, const json_t *was, struct buf *out)
 {
 	const struct agent_limits *l = &s->agent.limits;
+	bool other = strcmp(s->task, json_str(was, "task")) != 0 ||
+		     strcmp(s->context, json_str(was, "context")) != 0;
 	struct buf text;
 	char says[600];
 	int rv;
@@ -90,8 +93,12 @@ static int resume_add_notice(const struct run_spec *s, struct buf *out)
 		 "call submit_result with all of it.",
 		 l->time_ms / 1000, l->cost_microusd / 1000000, l->cost_microusd / 10000 % 100,
 		 l->tokens, (int)l->iterations);
-	buf_init(&text, 4096);
+	buf_init(&text, 4u << 20);
 	rv = notice_format(&text, says);
+	if (rv == 0 && other) {
+		buf_adds(&text, "\n\n");
+		rv = prompt_task(&text, &(struct prompt){.task = s->task, .context = s->context});
+	}
 	if (rv == 0)
 		rv = s->model->dialect->encode_user(out, text.data, text.len);
 	buf_fini(&text);
@@ -185,7 +192,7 @@ static int make_lines(struct run_spec *s, const char *file, size_t len, struct r
 		rv = spec_line_end(&w);
 	}
 	if (rv == 0)
-		rv = resume_add_notice(s, &r->lines);
+		rv = resume_add_notice(s, was, &r->lines);
 	if (rv == 0)
 		rv = buf_check(&r->lines);
 	json_decref(was);

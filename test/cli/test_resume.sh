@@ -47,6 +47,20 @@ done
 none_refused 'no request was refused'
 equal 'each extends the last' 0 "$(stat .prefixBroken)"
 
+# --- one that succeeded, with words about what it did: its model reads them, once
+
+words="in a.txt:2 it should be three"
+run curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/runs/$TWO/resume" -d '{"confirmed":true,"context":"'"$words"'"}'
+THREE=$(jq -r .subagent_id "$OUT")
+run "$AVA" result "$THREE" --wait
+equal 'another context stands behind the notice that it goes on' 1 \
+	"$(grep -c "goes on from here.*$words" "$AVA_DATA_ROOT/runs/$THREE/messages.jsonl")"
+run curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/runs/$THREE/resume" -d '{"confirmed":true}'
+THREE=$(jq -r .subagent_id "$OUT")
+run "$AVA" result "$THREE" --wait
+equal 'and is not said again' 1 "$(grep -c "goes on from here.*$words" "$AVA_DATA_ROOT/runs/$THREE/messages.jsonl")"
+none_refused 'no such request was refused'
+
 # --- asked first, with the limits that it had
 
 run sh -c "echo no | '$AVA' resume $ONE"
