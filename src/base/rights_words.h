@@ -6,10 +6,10 @@
 #define RIGHTS(X)                                                                                  \
 	/* flag of a tool, key, words where a run has it, where it has not */                      \
 	X(PRIVATE, "private", "reads your data", "reads none of your data")                        \
-	X(UNTRUSTED, "untrusted", "reads what strangers wrote", "nothing that strangers wrote")    \
-	X(OUT, "out", "can send data over the network", "cannot send data out")
+	X(UNTRUSTED, "untrusted", "reads the web", "does not read the web")                        \
+	X(OUT, "out", "can send data out", "can't send data out")
 
-/* In place of the words for no OUT where a run has no UNTRUSTED either: no tool of it fetches
+/* In place of the words for no UNTRUSTED and no OUT where a run has neither: no tool of it fetches
  * anything. */
 #define RIGHTS_NO_NETWORK "no network"
 

@@ -530,7 +530,7 @@ static int run_job(struct run_job *j, const char *text)
 		return run_failed(j, &err);
 	if (!j->run[0] && o.yes && j->all_three)
 		rv = reject(j,
-			    "it would read your data, read what strangers wrote and send data "
+			    "it would read your data, read the web and send data "
 			    "out, which --yes alone does not allow (add --grant all_three if you "
 			    "want that)",
 			    &err);
@@ -659,7 +659,7 @@ const struct command cmd_run = COMMAND(
 	"The quote is shown and one line is read as the answer, in plain words: yes, no, \"yes,\n"
 	"but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted again).\n"
 	"Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
-	"A run that can read your data, reads what strangers wrote and can send data out needs "
+	"A run that can read your data, reads the web and can send data out needs "
 	"a\nyes that says so (\"yes, all three\"); with --yes, --grant all_three says it.\n"
 	"With --parallel each line is an object as {\"task\":\"…\",\"role\":\"researcher\"}, and "
 	"--timeout and\n"

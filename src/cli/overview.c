@@ -264,7 +264,7 @@ static void overview_print_question(const json_t *run)
 	      strcmp(json_str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
 }
 
-/* "reads your data, nothing that strangers wrote, no network" */
+/* "reads your data, no network" */
 static void print_rights(const json_t *run)
 {
 	const json_t *all = json_object_get(run, "rights");
@@ -272,10 +272,12 @@ static void print_rights(const json_t *run)
 	char text[200] = "";
 
 #define X(flag, key, has, lacks)                                                                   \
-	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", text[0] ? ", " : "",    \
-		 json_get_bool(all, key, false)    ? has                                           \
-		 : !net && strcmp(key, "out") == 0 ? RIGHTS_NO_NETWORK                             \
-						   : lacks);
+	if (net || strcmp(key, "untrusted") != 0)                                                  \
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",                 \
+			 text[0] ? ", " : "",                                                      \
+			 json_get_bool(all, key, false)    ? has                                   \
+			 : !net && strcmp(key, "out") == 0 ? RIGHTS_NO_NETWORK                     \
+							   : lacks);
 	RIGHTS(X)
 #undef X
 	if (all != NULL)

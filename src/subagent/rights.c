@@ -82,8 +82,9 @@ void rights_words(struct buf *out, unsigned set, unsigned reads)
 
 		if (rights[i].bit == TOOL_PRIVATE && (set & TOOL_PRIVATE))
 			words = yours[reads];
-		if (rights[i].bit == TOOL_OUT && !(set & (TOOL_OUT | TOOL_UNTRUSTED)))
-			words = RIGHTS_NO_NETWORK;
-		buf_addf(out, "%s%s", i ? ", " : "", words);
+		if (rights[i].bit != TOOL_PRIVATE && !(set & (TOOL_OUT | TOOL_UNTRUSTED)))
+			words = rights[i].bit == TOOL_OUT ? RIGHTS_NO_NETWORK : NULL;
+		if (words != NULL)
+			buf_addf(out, "%s%s", i ? ", " : "", words);
 	}
 }

@@ -34,16 +34,15 @@ static inline bool rights_all_three(unsigned rights)
 /* {"private":…,"untrusted":…,"out":…}, as `key`, and back. */
 void rights_write(struct jw *w, const char *key, unsigned rights);
 unsigned rights_read(const json_t *o);
-/* "reads your files and memories, nothing that strangers wrote, no network"; `reads` is a set of
- * RIGHTS_FILES and its like (base/rights_words.h). */
+/* "reads your files and memories, no network"; `reads` is a set of RIGHTS_FILES and its like
+ * (base/rights_words.h). */
 void rights_words(struct buf *out, unsigned rights, unsigned reads);
 /* The person's things that the tools read, as a set of RIGHTS_FILES and its like. */
 unsigned rights_reads(const struct tool *const *tools, unsigned n, bool folder);
 
 /* Why all three are asked about, and what to say; follows the word "This ". */
 #define RIGHTS_SENTENCE                                                                            \
-	"run could read your data, read what strangers wrote and send data out: say \"yes, "       \
-	"all "                                                                                     \
-	"three\" if you want that, or leave a tool out (\"yes, without …\")"
+	"run could read your data, read the web and send data out: say \"yes, all three\" if "     \
+	"you want that, or leave a tool out (\"yes, without …\")"
 
 #endif

@@ -107,8 +107,8 @@ TEST(a_yes_that_says_so)
 	snprintf(id, sizeof(id), "%s", json_get_str(v, "proposal_id"));
 	assert_int_equal(rights_in(quote), RIGHTS_ALL);
 	assert_true(json_get_bool(quote, "allThree", false));
-	assert_non_null(strstr(message, "• Rights: reads your files and memories, reads what "
-					"strangers wrote, can send data over the network\n"));
+	assert_non_null(strstr(message, "• Rights: reads your files and memories, reads the web, "
+					"can send data out\n"));
 	assert_non_null(strstr(message, SAYS));
 	/* The prompt has the answers that count, the one that needs no more than a yes first. */
 	assert_non_null(strstr(message, "\nProceed? [Yes, without web_search/Yes, all three/No]"));

@@ -556,8 +556,7 @@ TEST(quote_from_limits)
 			    "• Tools: read_file, search_codebase, search_and_read, "
 			    "list_files, run_bash, read_result, "
 			    "memory_search, ask_person, submit_result\n"
-			    "• Rights: reads your files and memories, nothing that "
-			    "strangers wrote, no network\n"
+			    "• Rights: reads your files and memories, no network\n"
 			    "• Model: offline\n"
 			    "• Limits: stops at 5 min, $1.00, 100k tokens, 20 replies\n"
 			    "Proceed? [Yes/No]");

@@ -6,14 +6,20 @@ export const statusWords: Record<Status, string> = {
   starting: "starting", queued: "queued", running: "running", waiting: "waits for you", parked: "parked", success: "complete", cancelled: "cancelled",
   error: "failed", no_result: "no result", timeout: "time limit", cost_exceeded: "cost limit", tokens_exceeded: "token limit", iterations_exceeded: "reply limit",
 };
-// As src/base/rights_words.h.
+const capital = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);
+// As src/base/rights_words.h: "Reads your data · No network".
 const rights: [key: keyof Rights, has: string, lacks: string][] = [
-  ["private", "reads your data", "reads none of your data"], ["untrusted", "reads what strangers wrote", "nothing that strangers wrote"], ["out", "can send data over the network", "cannot send data out"],
+  ["private", "reads your data", "reads none of your data"], ["untrusted", "reads the web", "does not read the web"], ["out", "can send data out", "can't send data out"],
 ];
-export const rightsWords = (r: Rights) =>
-  rights.map(([key, has, lacks]) => (r[key] ? has : key === "out" && !r.untrusted ? "no network" : lacks)).join(", ");
+const noNetwork = "no network"; // for the last two, where both are lacking
+export const rightsWords = (r: Rights) => {
+  const net = r.untrusted || r.out, words = rights.slice(0, net ? 3 : 1).map(([key, has, lacks]) => (r[key] ? has : lacks));
+  return (net ? words : [...words, noNetwork]).map(capital).join(" · ");
+};
 export const sourceWords: Record<Source, string> = { "built-in": "built in", project: "the project's", user: "yours", claude: "yours, of Claude Code" };
-export const roleName = (role: string) => role.split(/[_-]/).map((w) => w.charAt(0).toUpperCase() + w.slice(1)).join("");
+export const roleName = (role: string) => role.split(/[_-]/).map(capital).join("");
+// The short name of a model: without who sells it, a script by its file. The whole name belongs in a title.
+export const modelName = (model: string) => model.replace(/^offline:/, "").replace(/.*\/(?=.)/, "");
 
 export function money(cents: number | null | undefined): string {
   if (cents == null) return "cost unknown";

@@ -191,7 +191,7 @@ async function allThree() {
   ok(said.length === 1, "its yes is the one that says all three", JSON.stringify(said));
   await soon(async () => JSON.parse(ava("status", run, "--json")).status === "success", "its end");
   await goTo(`#/run/${run}`);
-  await seen(async () => /reads your data, reads what strangers wrote, can send data over the network/.test(await text("main")), "a run's place says what it may");
+  await seen(async () => /Reads your data · Reads the web · Can send data out/.test(await text("main")), "a run's place says what it may");
 }
 
 async function custom() {
