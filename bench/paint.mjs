@@ -1,4 +1,4 @@
-// How soon the page shows what stands on its board, in Chromium; run by paint.py with the address of a sign-in.
+// The time until the page shows its first cards, in Chromium; run by paint.py with the address of a sign-in.
 // Prints a line of JSON: medians of first paint and of the first card over fresh loads, in ms, and how many cards.
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -16,7 +16,7 @@ await page.addInitScript(() => {
   see.observe(document, { childList: true, subtree: true });
 });
 await page.goto(url);
-await page.waitForSelector("header.top");
+await page.waitForSelector("nav");
 const all = [];
 for (let i = 0; i < Number(rounds); i++) {
   await page.reload();

@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// One script and one style sheet, no inline parts: the content policy of avad allows nothing else.
+// One script, one style sheet, and the reader of Markdown behind them; nothing inline: avad's content policy forbids it.
 export default defineConfig({
   esbuild: { jsx: "automatic", jsxImportSource: "preact", legalComments: "none" },
   build: {
@@ -8,6 +8,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: true,
-    rollupOptions: { output: { manualChunks: undefined, entryFileNames: "assets/ava.js", assetFileNames: "assets/ava[extname]" } },
+    rollupOptions: { output: { entryFileNames: "assets/ava.js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/ava[extname]" } },
   },
 });

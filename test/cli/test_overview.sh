@@ -44,6 +44,7 @@ equal 'as JSON: all of it' 'health proposals runs sessions 2 1 3' "$("$AVA" stat
 	jq -r '"\(keys | join(" ")) \(.runs | length) \(.proposals | length) \(.health.today.runs)"')"
 run "$AVA" status "$one"
 check 'its times are local' grep -Eq '^started +[0-9-]{10} [0-9:]{8}$' "$OUT"
+check 'its rights are said in words' grep -Eq "^rights +reads your data, reads the web, can't send data out$" "$OUT"
 run "$AVA" sessions
 exits 'sessions' 0
 contains 'there is none' 'There is no conversation yet' "$OUT"

@@ -4,6 +4,8 @@
 #include "gateway_rig.h"
 
 #include "agent/tool.h"
+#include "base/rights_words.h"
+#include "base/util.h"
 #include "subagent/rights.h"
 
 #define RUNS "/api/v1/runs"
@@ -94,6 +96,32 @@ static bool in_log(const char *text)
 	snprintf(command, sizeof(command), "grep -rqF '%s' %s/logs/ava %s/logs/subagents", text,
 		 rig.root, rig.root);
 	return system(command) == 0;
+}
+
+/* ---- the words */
+
+TEST(words_of_each_set)
+{
+	static const struct {
+		unsigned set, reads;
+		const char *words;
+	} all[] = {
+		{0, 0, "reads none of your data, no network"},
+		{TOOL_PRIVATE, RIGHTS_FILES, "reads your files, no network"},
+		{TOOL_UNTRUSTED, 0, "reads none of your data, reads the web, can't send data out"},
+		{TOOL_PRIVATE | TOOL_OUT, RIGHTS_MEMORIES,
+		 "reads your memories, does not read the web, can send data out"},
+		{RIGHTS_ALL, RIGHTS_FILES | RIGHTS_OTHER,
+		 "reads your files and other data, reads the web, can send data out"},
+	};
+	struct buf out;
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		buf_init(&out, 100);
+		rights_words(&out, all[i].set, all[i].reads);
+		assert_string_equal(out.data, all[i].words);
+		buf_fini(&out);
+	}
 }
 
 /* ---- one run */

@@ -1,4 +1,4 @@
-// What is shown of Claude Code's agents: its shutdown handshake makes more of them than there are,
+// Agents of Claude Code as they are shown: its shutdown handshake makes more of them than there are,
 // which the daemon knows. The numbers and the names are those of the Agent Log's specification.
 import type { Agent, ClaudeSettings } from "./api";
 import { duration } from "./words";
@@ -19,7 +19,7 @@ export function shown(agents: Agent[], s: ClaudeSettings, now: number): Agent[] 
     .slice(0, s.AGENT_LOG_MAX);
 }
 
-// Who spawned whom; "": those whose parent is not shown, and those that say to be below themselves.
+// Agents by the one that spawned them; "" has those whose parent is not shown, and those that say to be below themselves.
 export function treeOf(agents: Agent[]): Map<string, Agent[]> {
   const byId = new Map(agents.map((a) => [a.agentId, a])), tree = new Map<string, Agent[]>();
   const parent = (a: Agent) => byId.get(a.parentAgentId ?? "");
@@ -34,12 +34,13 @@ export function treeOf(agents: Agent[]): Map<string, Agent[]> {
   return tree;
 }
 
-// How long it worked; of one that nobody saw stop only since when nothing is known of it.
+// Time since it was last heard of.
+export const quiet = (a: Agent, now: number) => duration(now - at(a.stoppedAt ?? a.updatedAt));
+// Time that it worked; unknown where nobody saw it stop, or start.
 export function lasted(a: Agent, now: number): string {
-  const stopped = at(a.stoppedAt ?? a.updatedAt);
-  if (a.reason) return `quiet for ${duration(now - stopped)}`;
-  return duration((a.status === "stopped" ? stopped : now) - at(a.startedAt));
+  const until = a.status === "stopped" ? at(a.stoppedAt ?? a.updatedAt) : now;
+  return a.reason ? `quiet for ${quiet(a, now)}` : until > at(a.startedAt) ? duration(until - at(a.startedAt)) : "";
 }
 
-// It stopped a while ago.
+// Agents that stopped a while ago.
 export const isCold = (a: Agent, s: ClaudeSettings, now: number) => a.status === "stopped" && now - at(a.stoppedAt ?? a.updatedAt) > s.AGENT_COOLDOWN_MS;

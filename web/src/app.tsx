@@ -1,26 +1,32 @@
-// The frame: sessions at the left, the place in the middle, Claude Code's agents below.
-import { signal } from "@preact/signals";
+// The frame: the views at the left (on a phone below), the place in the middle.
+import { effect, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { signedIn, signOut } from "./api";
-import { keep } from "./kept";
-import { keys, lettersAct, setLettersAct, useKeys } from "./keys";
-import { address, go, place } from "./router";
-import { asks, claudeSessions, health, problem, sessions } from "./store";
+import { signedIn } from "./api";
+import { Icon, type IconName } from "./icons";
+import { looks, setLook } from "./kept";
+import { keys, useKeys } from "./keys";
+import { address, go, HOME, place } from "./router";
+import { claudeSessions, health, problem, runs, working } from "./store";
 import { link } from "./stream";
-import { attempt, Empty, Guard, Modal, Sure, Toasts } from "./ui";
+import { attention, needed } from "./attention";
+import { Empty, Guard, Heard, Modal, Toasts, undoing } from "./ui";
 import { AgentLog } from "./views/agentlog";
-import { Board } from "./views/board";
+import { Chat } from "./views/chat";
 import { ClaudeView } from "./views/claude";
+import { Compare } from "./views/compare";
 import { Costs } from "./views/costs";
-import { Logs, Seal } from "./views/logs";
+import { GroupView } from "./views/group";
+import { Inbox } from "./views/inbox";
+import { Logs } from "./views/logs";
 import { MemoryView } from "./views/memory";
 import { NewTask, newTask } from "./views/newtask";
+import { Palette, palette } from "./views/palette";
 import { RunView } from "./views/run";
-import { SessionView } from "./views/session";
-import { cut, day, money } from "./words";
+import { Runs } from "./views/runs";
+import { Settings } from "./views/settings";
+import { cut, money } from "./words";
 
 const help = signal(false);
-const sideOpen = signal(false);
 
 function SignIn() {
   return (
@@ -32,108 +38,87 @@ function SignIn() {
 }
 
 function toggleTheme() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  keep("theme", root.dataset.theme);
+  const dark = looks.theme.value ? looks.theme.value === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  setLook("theme", dark ? "light" : "dark");
 }
 
-const views: [view: string, name: string, key: string][] = [
-  ["board", "Board", "g b"], ["logs", "Logs", "g l"], ["costs", "Costs", "g c"], ["memory", "Memory", "g m"],
+interface Room {
+  view: string;
+  name: string;
+  key: string;
+  icon: IconName;
+  small?: boolean; // among "More" on a phone
+  Part: (at: { id: string }) => preact.JSX.Element | null;
+}
+const rooms: Room[] = [
+  { view: "inbox", name: "Inbox", key: "g i", icon: "inbox", Part: Inbox },
+  { view: "runs", name: "Runs", key: "g r", icon: "runs", Part: Runs },
+  { view: "chat", name: "Chat", key: "g h", icon: "chat", Part: Chat },
+  { view: "claude", name: "Claude Code", key: "g a", icon: "claude", small: true, Part: ClaudeView },
+  { view: "costs", name: "Costs", key: "g c", icon: "costs", Part: Costs },
+  { view: "logs", name: "Logs", key: "g l", icon: "logs", small: true, Part: Logs },
+  { view: "memory", name: "Memory", key: "g m", icon: "memory", small: true, Part: MemoryView },
+  { view: "settings", name: "Settings", key: "g s", icon: "settings", small: true, Part: Settings },
 ];
+const inner: Record<string, Room["Part"]> = { run: RunView, compare: Compare, group: GroupView }; // reached from Runs
+const roomOf = (view: string) => (Object.hasOwn(inner, view) ? "runs" : view);
 
-function Top() {
-  const h = health.value;
+const linkWords = { live: "Live", away: "No daemon, trying again", connecting: "Connecting" };
+function Rail() {
+  const h = health.value, at = roomOf(place.value.view), active = claudeSessions.value.reduce((n, s) => n + s.agents.active, 0);
+  const count = (view: string) => (view === "inbox" ? needed.value : view === "runs" ? working.value.length : view === "claude" ? active : 0);
   return (
-    <header class="top">
-      <button class="plain narrow-only" aria-label="Sessions" aria-expanded={sideOpen.value} onClick={() => (sideOpen.value = !sideOpen.value)}>☰</button>
-      <a class="name" href={address("board")}>ava</a>
+    <header class="rail">
+      <a class="name" href={address(HOME)} aria-label="ava, inbox">ava</a>
+      <button class="primary new" aria-label="New task" onClick={() => (newTask.value = true)}><Icon name="plus" /><span>New task</span></button>
       <nav aria-label="Views">
-        {views.map(([view, name]) => (
-          <a key={view} href={address(view)} aria-current={place.value.view === view ? "page" : undefined}>{name}</a>
+        {rooms.map((r) => (
+          <a key={r.view} class={r.small ? "small" : ""} href={address(r.view)} title={r.name} aria-current={at === r.view ? "page" : undefined}>
+            <Icon name={r.icon} /><span>{r.name}</span>{count(r.view) ? <b class={r.view === "inbox" ? "count needs" : "count"}>{count(r.view)}</b> : null}
+          </a>
         ))}
+        <button class="plain more" aria-label="More" onClick={() => (palette.value = true)}><Icon name="more" /><span>More</span></button>
       </nav>
-      <span class="grow soft ellipsis wide-only">
-        {h ? `${h.runs.running} at work · ${money(h.today.cost_cents)} today${h.today.budget_cents ? ` of ${money(h.today.budget_cents)}` : ""} · ${h.model}` : ""}
-      </span>
-      <span class={`link ${link.value}`} role="status">{link.value === "live" ? "live" : link.value === "away" ? "no daemon, trying again" : "connecting"}</span>
-      <a class="seal wide-only" href={address("logs")} title="Are the logs as they were sealed?"><Seal /></a>
-      <button class="primary" onClick={() => (newTask.value = true)}>New task</button>
-      <button class="plain" aria-label="Light or dark" title="Light or dark (t)" onClick={toggleTheme}>◐</button>
-      <button class="plain" aria-label="Keys" title="Keys (?)" onClick={() => (help.value = true)}>?</button>
+      <div class="foot">
+        <span class={`link ${link.value}`} role="status">{linkWords[link.value]}</span>
+        {h ? <a class="today" href={address("costs")} title="Spent today">{money(h.today.cost_cents)}{h.today.budget_cents ? ` of ${money(h.today.budget_cents)}` : ""}</a> : null}
+        <span class="row">
+          <button class="plain" aria-label="Search and commands" title="Search and commands (Ctrl K)" onClick={() => (palette.value = true)}><Icon name="search" /></button>
+          <button class="plain" aria-label="Light or dark" title="Light or dark (t)" onClick={toggleTheme}><Icon name="theme" /></button>
+          <button class="plain" aria-label="Keys" title="Keys (?)" onClick={() => (help.value = true)}><Icon name="help" /></button>
+        </span>
+      </div>
     </header>
   );
 }
 
-function Side() {
-  const at = place.value;
-  return (
-    <aside class={sideOpen.value ? "side open" : "side"} aria-label="Sessions" onClick={() => (sideOpen.value = false)}>
-      <ul>
-        <li><a href={address("board")} aria-current={at.view === "board" && !at.id ? "page" : undefined}>All runs {asks.value.size ? <span class="tag yellow">{asks.value.size} to answer</span> : null}</a></li>
-      </ul>
-      <h2>Conversations</h2>
-      {sessions.value.length === 0 ? <p class="soft" style="padding: 0 8px">None yet. <code>ava</code> in a terminal begins one.</p> : null}
-      <ul>
-        {sessions.value.slice(0, 100).map((s) => (
-          <li key={s.session_id}>
-            <a href={address("session", s.session_id)} aria-current={at.view === "session" && at.id === s.session_id ? "page" : undefined}>
-              <div class="ellipsis">{s.title || "Untitled"}</div>
-              <small>{day(s.updated_at)}{s.live_runs ? ` · ${s.live_runs} at work` : ""}{s.waiting ? ` · ${s.waiting} waiting` : ""}</small>
-            </a>
-          </li>
-        ))}
-      </ul>
-      {claudeSessions.value.length ? <h2>Claude Code</h2> : null}
-      <ul>
-        {claudeSessions.value.slice(0, 100).map((s) => (
-          <li key={s.sessionId}>
-            <a href={address("claude", s.sessionId)} aria-current={at.view === "claude" && at.id === s.sessionId ? "page" : undefined}>
-              <div class="ellipsis">{s.team || s.cwd.split("/").pop() || cut(s.sessionId, 12)}</div>
-              <small>{day(s.updatedAt)}{s.agents.active ? ` · ${s.agents.active} active` : ""}</small>
-            </a>
-          </li>
-        ))}
-      </ul>
-      <p style="padding: 12px 8px"><Sure class="plain soft" name="Sign out every browser" sure="Sign out every browser? Press again" act={() => attempt(signOut)} /></p>
-    </aside>
-  );
-}
-
 function Help() {
-  const shown = new Map(keys.value.map((k) => [k.key, k.does]));
+  const shown = new Map(keys.value.filter((k) => k.key).map((k) => [k.key, k.does]));
   return (
     <Modal title="Keys" close={() => (help.value = false)}>
       <dl class="facts">
-        {[...shown].map(([key, does]) => [
-          <dt key={key}>{key.split(" ").map((k) => <kbd key={k}>{k}</kbd>)}</dt>, <dd key={`${key}.`}>{does}</dd>,
-        ])}
+        {[...shown].map(([key, does]) => [<dt key={key}>{key.split(" ").map((k) => <kbd key={k}>{k}</kbd>)}</dt>, <dd key={`${key}.`}>{does}</dd>])}
       </dl>
-      <label class="row"><input type="checkbox" checked={lettersAct} onChange={(e) => setLettersAct(e.currentTarget.checked)} /> single letters are keys</label>
+      <p class="soft">On a card that has the focus: <kbd>Enter</kbd> opens it; <kbd>y</kbd> and <kbd>x</kbd> answer a quote, each pressed twice; <kbd>x</kbd> cancels a run, <kbd>s</kbd> messages it, <kbd>r</kbd> resumes it. <a href={address("settings")} onClick={() => (help.value = false)}>Settings</a> turn single letters off.</p>
     </Modal>
   );
 }
 
 function View() {
   const { view, id } = place.value;
-  if (view === "run") return <RunView key={id} id={id} />;
-  if (view === "session") return <SessionView key={id} id={id} />;
-  if (view === "claude") return <ClaudeView key={id} id={id} />;
-  if (view === "logs") return <Logs />;
-  if (view === "costs") return <Costs />;
-  if (view === "memory") return <MemoryView />;
-  if (view === "board") return <Board />;
-  return <Empty title={`There is no page “${cut(view, 40)}”`}><p><a href={address("board")}>All runs</a></p></Empty>;
+  const Part = (Object.hasOwn(inner, view) && inner[view]) || rooms.find((r) => r.view === view)?.Part;
+  if (Part) return <Part key={Object.hasOwn(inner, view) ? id : view} id={id} />;
+  return <Empty title={`There is no page “${cut(view, 40)}”`}><p><a href={address("runs")}>All runs</a></p></Empty>;
 }
 
-// The name of a view stands in the title, and who came by a key stands in it.
+// The name of a view is said when it is another one, and a person who came by a key stands in it.
+const nameHere = () => rooms.find((r) => r.view === place.value.view)?.name ?? cut(runs.value.get(place.value.id)?.task ?? (place.value.id || place.value.view), 60);
 function useArrival() {
   const { view, id } = place.value, main = useRef<HTMLElement>(null);
   useEffect(() => {
-    const name = views.find(([v]) => v === view)?.[1] ?? (id || view);
-    document.title = `${name} · ava`;
     if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
   }, [view, id]);
+  useEffect(() => effect(() => attention(nameHere())), []);
   return main;
 }
 
@@ -143,17 +128,23 @@ function Frame() {
     { key: "?", does: "show the keys", run: () => (help.value = true) },
     { key: "n", does: "new task", run: () => (newTask.value = true) },
     { key: "t", does: "light or dark", run: toggleTheme },
-    ...views.map(([view, name, key]) => ({ key, does: `go to ${name.toLowerCase()}`, run: () => go(view) })),
+    { key: "z", does: "undo, while it can be", run: () => [...undoing.value.values()].at(-1)?.() },
+    ...rooms.map((r) => ({ key: r.key, does: `go to ${r.name}`, run: () => go(r.view) })),
   ]);
+  const { view, id } = place.value;
   return (
     <>
-      <Top />
-      <Side />
-      <main id="main" ref={main} tabIndex={-1}>{problem.value ? <Empty title="The daemon gave no answer"><p>{problem.value}</p></Empty> : <Guard key={`${place.value.view}/${place.value.id}`}><View /></Guard>}</main>
-      <Guard><AgentLog /></Guard>
+      <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), main.current?.focus())}>Skip to the page</a>
+      <Rail />
+      <main id="main" ref={main} tabIndex={-1} aria-label={nameHere()}>
+        {problem.value ? <Empty title="The daemon gave no answer"><p>{problem.value}</p></Empty> : <Guard key={`${view}/${id}`}><View /></Guard>}
+      </main>
+      {view === "claude" ? <Guard><AgentLog /></Guard> : null}
       {help.value ? <Help /> : null}
       {newTask.value ? <NewTask /> : null}
+      {palette.value ? <Palette rooms={rooms} /> : null}
       <Toasts page />
+      <Heard />
     </>
   );
 }

@@ -1,19 +1,20 @@
-// Keys of the page. A view adds its own while it is shown; the list of `?` is made of them. Nothing
-// is taken while somebody types, nor with Ctrl, Alt or Meta. Letters close behind one that is no key
-// are words that missed their field.
+// Keys of the page, by function. A view adds its own while it is shown; a card has the letters of its
+// actions while it has the focus itself. The list of `?` and the palette are made of them. Nothing is
+// taken while somebody types, nor with Ctrl, Alt or Meta. Letters close behind one that is no key are
+// words that missed their field.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { keep, kept } from "./kept";
 
 export interface Key {
-  key: string; // as KeyboardEvent.key; "g b": one after the other
+  key: string; // KeyboardEvent.key; "g b" is one after the other; "" is in the palette alone
   does: string;
   acts?: boolean; // starts or ends something: never within a word
   run: () => void;
 }
 export const keys = signal<Key[]>([]);
 
-// Whether letters are keys at all: who speaks to the computer, or types by accident, turns them off.
+// Letters are keys, or not: people who speak to the computer, or type by accident, turn them off.
 export const lettersAct = signal(kept("keys") !== "off");
 export function setLettersAct(on: boolean) {
   lettersAct.value = on;
@@ -29,23 +30,37 @@ export function useKeys(mine: Key[], on: unknown[] = []) {
   }, on);
 }
 
-const WORD_MS = 500; // between two letters of a word, at the most
-let first = ""; // of two keys
+// The keys of a card, by its element: the newest that it was drawn with.
+const cardKeys = new WeakMap<Element, Key[]>();
+export const setCardKeys = (card: Element, of: Key[]) => void cardKeys.set(card, of);
+const here = () => (document.activeElement && cardKeys.get(document.activeElement)) ?? [];
+
+const WORD_MS = 500; // the longest pause between two letters of a word
+let first = ""; // the first key of two
 let firstAt = 0;
 let last = ""; // pressed, and when
 let lastAt = 0;
 let strayAt = 0; // a letter that was no key
 export const typing = () => Date.now() - strayAt < WORD_MS;
+let movedAt = 0;
+export const moved = () => void (movedAt = Date.now()); // the focus, by itself: acts that follow were for another card
+export const inField = (e: Event) => {
+  const t = e.target as HTMLElement;
+  return t.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(t.tagName);
+};
 
-addEventListener("pointerdown", () => (lastAt = strayAt = 0)); // what is typed behind it is something new
+addEventListener("pointerdown", () => (lastAt = strayAt = 0)); // letters typed behind a click are something new
 addEventListener("keydown", (e) => {
-  const t = e.target as HTMLElement, now = Date.now();
-  if (e.ctrlKey || e.altKey || e.metaKey || e.isComposing || e.key === "Shift" || t.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(t.tagName)) return;
-  if (!lettersAct.value || document.querySelector("dialog[open]")) return; // it has the keys
+  const now = Date.now();
+  if (e.ctrlKey || e.altKey || e.metaKey || e.isComposing || e.key === "Shift" || e.defaultPrevented || inField(e)) return;
+  if (!lettersAct.value || document.querySelector("dialog[open]")) return; // an open dialog has the keys
+  const all = [...keys.value, ...here()];
   const both = first && now - firstAt < 1000 ? `${first} ${e.key}` : "";
-  const hit = keys.value.findLast((k) => k.key === both) ?? keys.value.findLast((k) => k.key === e.key);
-  const begins = !hit && keys.value.some((k) => k.key.startsWith(`${e.key} `));
-  const within = typing() || (hit?.acts && e.key !== last && now - lastAt < WORD_MS);
+  const hit = all.findLast((k) => k.key === both) ?? all.findLast((k) => k.key === e.key);
+  const begins = !hit && all.some((k) => k.key.startsWith(`${e.key} `));
+  const stray = !!hit?.acts && now - movedAt < WORD_MS;
+  const within = typing() || stray || (hit?.acts && e.key !== last && now - lastAt < WORD_MS);
+  if (stray) moved();
   first = "";
   last = e.key;
   lastAt = now;

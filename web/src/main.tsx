@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { signedIn, signIn } from "./api";
 import { App } from "./app";
-import { kept } from "./kept";
+import { beginAttention } from "./attention";
 import { problem, start } from "./store";
 import "./style.css";
 
@@ -11,13 +11,12 @@ async function begin() {
   if (!signedIn.value) return;
   try {
     await start();
+    beginAttention();
   } catch (e) {
     problem.value = (e as Error).message;
   }
 }
 
-// Shown only: which theme the person chose, before the first paint.
-if (kept("theme")) document.documentElement.dataset.theme = kept("theme");
 // The address of `ava dashboard` in a tab that has the page already: only what is behind the # changes,
 // and nothing would be read anew.
 addEventListener("hashchange", () => location.hash.startsWith("#code=") && location.reload());

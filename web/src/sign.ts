@@ -1,11 +1,11 @@
-// How this tab signs in and signs (doc/SECURITY.md, "The page"): both sides show that they know a key, and
-// none is ever sent. A key of the browser, not extractable, stands in IndexedDB, where the next tab and a
-// reload find it; it ends with the daemon. The tab's own key stands in memory alone, where no page finds
-// it that somebody else serves at this address while the daemon is away: with it this tab goes on later.
+// Signing in and signing of this tab (doc/SECURITY.md, "The page"): both sides show that they know a key, and none is ever
+// sent. A key of the browser, not extractable, stands in IndexedDB, where the next tab and a reload find it; it ends with
+// the daemon. The tab's own key stands in memory alone, where no page finds it that somebody else serves at this address
+// while the daemon is away: with it this tab goes on later.
 
-// The daemon does not know our key: this is over.
+// The daemon does not know our key, and the session is over.
 export class Refused extends Error {}
-// Somebody else answers, or stands between. The daemon may come back.
+// Another program answers, or stands between. The daemon may come back.
 export class Stranger extends Error {}
 
 const text = new TextEncoder();
@@ -20,7 +20,7 @@ function alone() {
   if (navigator.serviceWorker?.controller) throw new Stranger("Another program has left a worker at this address: close this tab and run `ava dashboard`.");
 }
 
-// What `act` does to the one key that is kept.
+// A request to the database of the one key that is kept.
 function kept<T>(mode: IDBTransactionMode, act: (keys: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   return new Promise((done, failed) => {
     const opening = indexedDB.open("ava", 1);
@@ -73,7 +73,7 @@ export class Signer {
     if (!this.trusted) await (this.asking ??= this.hello(tab).finally(() => (this.asking = null)));
     const n = String(++this.number);
     const made = await mac(tab, "ava request", location.host, this.challenge, n, method, await sha256(url.pathname + url.search), await sha256(body));
-    alone(); // behind all that is waited for: one may come while the stream is open, too
+    alone(); // last of all, behind every wait: a worker may come while the stream is open, too
     return { url, authorization: `Ava id=${this.id}, n=${n}, mac=${hex(made)}` };
   }
 

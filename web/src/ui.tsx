@@ -1,14 +1,69 @@
 // Small parts that every view uses.
-import { signal, useSignal, type Signal } from "@preact/signals";
+import { batch, signal, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef } from "preact/hooks";
-import type { Status } from "./api";
-import { typing } from "./keys";
-import { statusWords } from "./words";
+import { get, type Item, type Run, type Status } from "./api";
+import { Icon, type IconName } from "./icons";
+import { live, now, stream } from "./store";
+import { ago, date, duration, elapsed, exactly, statusWords } from "./words";
 
-export function StatusDot({ status }: { status: Status }) {
-  return <span class={`dot ${status}`} role="img" aria-label={statusWords[status]} title={statusWords[status]} />;
+const looks: Partial<Record<Status, IconName>> = { starting: "queued", queued: "queued", running: "running", waiting: "waiting", parked: "parked", success: "done", cancelled: "cancelled" };
+export const lookOf = (status: Status): IconName => looks[status] ?? "failed"; // the name is its class too, for colour
+export const StatusTag = ({ status, word = true }: { status: Status; word?: boolean }) => (
+  <span class={`status ${lookOf(status)}`} title={statusWords[status]}>
+    <Icon name={lookOf(status)} /><span class={word ? "" : "visually-hidden"}>{statusWords[status]}</span>
+  </span>
+);
+
+// ---- clocks: the part that changes each second is a leaf, so that nothing around it is drawn again
+
+export const Elapsed = ({ run }: { run: Run }) => <span class="number">{duration(elapsed(run, live(run) ? now.value : 0))}</span>;
+export const Ago = ({ at }: { at: string }) => <time class="number" dateTime={at} title={exactly(at)}>{ago(at, now.value)}</time>;
+export const Left = ({ until }: { until: string }) => <time class="number" dateTime={until} title={`until ${exactly(until)}`}>{leftWords(until, Date.parse(until) - now.value)}</time>;
+const leftWords = (until: string, ms: number) => (ms <= 0 ? "expired" : ms > 86400000 ? `until ${date(until)}` : duration(ms));
+
+// ---- reading
+
+// The answer to a GET, asked for again when the connection was lost and when `on` says of an Item that it
+// is another one by now. Of another path the last answer stays until there is a new one.
+const AGAIN_MS = 500;
+export function useGet<T>(path: string, on?: (i: Item) => boolean): { data: T | null; error: string; busy: boolean; reload: () => void } {
+  const data = useSignal<T | null>(null), error = useSignal(""), busy = useSignal(!!path), tries = useSignal(0), changed = useRef(false), timer = useRef(0);
+  const again = () => {
+    if (busy.peek()) changed.current = true;
+    else
+      timer.current ||= window.setTimeout(() => {
+        timer.current = 0;
+        tries.value++;
+      }, AGAIN_MS);
+  };
+  useEffect(() => {
+    const stop = new AbortController();
+    if (!path) return;
+    const done = (answer: T | null, why: string) =>
+      batch(() => {
+        if (stop.signal.aborted) return;
+        if (answer) data.value = answer;
+        error.value = why;
+        busy.value = false;
+        if (changed.current) again();
+      });
+    busy.value = true;
+    changed.current = false;
+    get<T>(path, stop.signal).then((answer) => done(answer, ""), (e) => done(null, (e as Error).message));
+    return () => stop.abort();
+  }, [path, tries.value]);
+  useEffect(() => {
+    const offs = [stream.onAgain(again), stream.onItem((i) => on?.(i) && again())];
+    return () => {
+      clearTimeout(timer.current);
+      timer.current = 0;
+      offs.forEach((off) => off());
+    };
+  }, [path]);
+  return { data: data.value, error: error.value, busy: busy.value, reload: () => void tries.value++ };
 }
+export const Reading = ({ error }: { error: string }) => (error ? <p role="alert" class="problem">{error}</p> : <p class="soft">Loading…</p>);
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
@@ -19,7 +74,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-// What is shown comes from elsewhere: where a part cannot show it, the rest of the page stays.
+// Content that is shown comes from elsewhere: where a part cannot show it, the rest of the page stays.
 export function Guard({ children }: { children: ComponentChildren }) {
   const [error, again] = useErrorBoundary();
   if (!error) return <>{children}</>;
@@ -31,19 +86,19 @@ export function Guard({ children }: { children: ComponentChildren }) {
   );
 }
 
-// ---- what somebody writes
+// ---- writing
 
-// As a `ref`: the focus goes to what appears because it was asked for. (The browser heeds autofocus only
-// in what a dialog opens with.) One function, so that it is called once, and within the key or click.
+// A `ref` that gives the focus to a field that appears because it was asked for. (The browser heeds autofocus only in what
+// a dialog opens with.) One function, so that it is called once, and within the key or click.
 export const focused = (el: HTMLElement | null) => el?.focus();
 
 // A form of a card is done with: the card has the keyboard again.
 export function leave(form: HTMLElement, close: () => void) {
-  form.closest<HTMLElement>(".card")?.focus({ preventScroll: true });
+  form.closest<HTMLElement>("[data-card]")?.focus({ preventScroll: true });
   close();
 }
 
-// What was written and not sent, by what it is for: closing a form, or leaving the view, keeps it.
+// Drafts not sent yet, by their purpose: closing a form, or leaving the view, keeps them.
 const drafts = new Map<string, Signal<string>>();
 export function draft(name: string, text = ""): Signal<string> {
   if (!drafts.has(name)) drafts.set(name, signal(text));
@@ -69,42 +124,10 @@ export function useSend() {
   };
   return { problem, busy, send };
 }
-const inView = (el: HTMLElement | null) => el?.scrollIntoView({ block: "nearest" }); // in a list that scrolls, too
+const inView = (el: HTMLElement | null) => el?.scrollIntoView({ block: "nearest" }); // also in a list that scrolls
 export const Problem = ({ text }: { text: string }) => (text ? <p role="alert" class="problem" ref={inView}>{text}</p> : null);
 
-// A button of what cannot be taken back: it asks once more, for three seconds, and any other key is a no.
-// `once`: a click is enough, a key is not (it spends, and what it spends stands above it).
-const SURE_MS = 3000;
-export function Sure({ letter, name, sure, act, once, class: kind = "", disabled }: {
-  letter?: string; name: string; sure: string; act: () => unknown; once?: boolean; class?: string; disabled?: boolean;
-}) {
-  const asked = useSignal(false);
-  useEffect(() => {
-    if (!asked.value) return;
-    const no = () => (asked.value = false), timer = setTimeout(no, SURE_MS);
-    const other = (e: KeyboardEvent) => e.key !== letter && e.key !== "Shift" && e.key !== "Enter" && e.key !== " " && no();
-    addEventListener("keydown", other, true);
-    return () => {
-      clearTimeout(timer);
-      removeEventListener("keydown", other, true);
-    };
-  }, [asked.value]);
-  const press = (e: MouseEvent) => {
-    if (e.detail > 1 || (e.detail === 0 && typing())) return; // the second of a double click; a blank within words
-    if (!asked.value && !(once && e.isTrusted)) asked.value = true;
-    else {
-      asked.value = false;
-      void act();
-    }
-  };
-  return (
-    <button type="button" class={asked.value ? `${kind} sure` : kind} data-letter={letter} disabled={disabled} onClick={press} onKeyDown={(e) => e.repeat && e.preventDefault()}>
-      {asked.value ? sure : name}
-    </button>
-  );
-}
-
-// ---- over the page
+// ---- dialogs and notes over the page
 
 const dialogs = signal(0);
 
@@ -114,7 +137,11 @@ export function Modal({ title, close, children, wide }: { title: string; close: 
   useLayoutEffect(() => {
     at.current?.showModal();
     dialogs.value++;
-    return () => void dialogs.value--;
+    const dialog = at.current;
+    return () => {
+      dialog?.close(); // gives the focus back, also where it ends by what was done in it
+      dialogs.value--;
+    };
   }, []);
   return (
     <dialog ref={at} class={wide ? "wide" : ""} aria-label={title} onClose={close} onMouseDown={(e) => (beside.current = e.target === e.currentTarget)}
@@ -129,29 +156,76 @@ export function Modal({ title, close, children, wide }: { title: string; close: 
   );
 }
 
-// A line at the edge for what was done or went wrong. A dialog is above everything, and what is not in
-// it cannot be read: then they stand there.
-const toasts = signal<{ id: number; text: string; bad: boolean }[]>([]);
-let toastId = 0;
-export function toast(text: string, bad = false) {
-  const id = ++toastId;
-  toasts.value = [...toasts.value, { id, text, bad }].slice(-4);
-  setTimeout(() => (toasts.value = toasts.value.filter((t) => t.id !== id)), bad ? 12000 : 5000);
+// A line at the edge for what was done or went wrong. A dialog is above everything, and lines outside of
+// it cannot be read: while one is open they stand in it.
+interface Line {
+  id: number;
+  text: string;
+  bad: boolean;
+  undo?: () => void;
 }
+const toasts = signal<Line[]>([]);
+let toastId = 0;
+export function toast(text: string, bad = false, undo?: () => void, ms = bad ? 12000 : 5000) {
+  const id = ++toastId;
+  toasts.value = [...toasts.value, { id, text, bad, undo }].slice(-4);
+  setTimeout(() => drop(id), ms);
+  return id;
+}
+const drop = (id: number) => (toasts.value = toasts.value.filter((t) => t.id !== id));
+
+// Acts that cannot be taken back begin UNDO_MS later, and not at all where somebody takes them back: by
+// their line, by "z", or by asking for them a second time. What has a way `back` instead of an `act` is done already.
+const UNDO_MS = 3000;
+let waiting = 0; // acts that are not done yet
+export const undoing = signal<ReadonlyMap<string, () => void>>(new Map()); // the key is the thing that it is done to
+export function undoable(name: string, text: string, act?: () => void, back?: () => void) {
+  const undo = undoing.value.get(name), one = act ? 1 : 0;
+  if (undo) return undo();
+  waiting += one;
+  const end = (f?: () => void) => {
+    clearTimeout(timer);
+    drop(line);
+    waiting -= one;
+    undoing.value = new Map([...undoing.value].filter(([n]) => n !== name));
+    f?.();
+  };
+  const timer = setTimeout(() => end(act), UNDO_MS), line = toast(text, false, () => end(back), UNDO_MS);
+  undoing.value = new Map([...undoing.value, [name, () => end(back)]]);
+}
+
+// A tab that closes meanwhile asks first: behind it nothing would be done.
+addEventListener("beforeunload", (e) => waiting && e.preventDefault());
+
 export function Toasts({ page }: { page?: boolean }) {
   const at = useRef<HTMLDivElement>(null);
   const open = dialogs.value;
   useLayoutEffect(() => {
-    at.current?.togglePopover(false); // what is shown last is above
+    at.current?.togglePopover(false); // the popover that is shown last is above
     at.current?.togglePopover(true);
   }, [open]);
   return page && open ? null : (
     <div class="toasts" ref={at} popover="manual" role="status" aria-live="polite">
-      {toasts.value.map((t) => <div key={t.id} class={t.bad ? "toast bad" : "toast"}>{t.text}</div>)}
+      {toasts.value.map((t) => (
+        <div key={t.id} class={t.bad ? "toast bad" : "toast"}>{t.text}{t.undo ? <> <button class="plain" onClick={t.undo}>Undo <kbd>z</kbd></button></> : null}</div>
+      ))}
     </div>
   );
 }
-// Do it, and say what went wrong in the words of the daemon.
+// News, said to people who hear the page and do not see it: what comes within a second with one breath.
+const heard = signal<string[]>([]);
+let breath: string[] = [];
+export function hear(news: string) {
+  if (breath.push(news) > 1) return;
+  setTimeout(() => {
+    heard.value = breath.length > HEARD ? [`${breath.length} things have happened`] : breath;
+    breath = [];
+  }, 1000);
+}
+const HEARD = 5;
+export const Heard = () => <div class="visually-hidden" role="log" aria-live="polite">{heard.value.map((text, i) => <p key={i}>{text}</p>)}</div>;
+
+// The act, and where it went wrong the words of the daemon.
 export async function attempt(f: () => Promise<unknown>, done = ""): Promise<boolean> {
   try {
     await f();
@@ -162,3 +236,4 @@ export async function attempt(f: () => Promise<unknown>, done = ""): Promise<boo
     return false;
   }
 }
+export const copy = (text: string, what: string) => attempt(() => navigator.clipboard.writeText(text), `Copied ${what}`);

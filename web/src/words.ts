@@ -1,22 +1,23 @@
-// How the page says things: statuses as in src/base/words.c (script/check_words compares them), figures as in src/base/format.c,
-// and times.
-import type { Rights, Run, Source, Status } from "./api";
+// Words of the page: statuses as in src/base/words.c (script/check_words compares them), figures as in src/base/format.c, and
+// times.
+import { h } from "preact";
+import type { Rights, RoleSource, Run, Status } from "./api";
 
 export const statusWords: Record<Status, string> = {
   starting: "starting", queued: "queued", running: "running", waiting: "waits for you", parked: "parked", success: "complete", cancelled: "cancelled",
   error: "failed", no_result: "no result", timeout: "time limit", cost_exceeded: "cost limit", tokens_exceeded: "token limit", iterations_exceeded: "reply limit",
 };
 const capital = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);
-// As src/base/rights_words.h: "Reads your data · No network".
+// Words of rights as in src/base/rights_words.h: "Reads your data · No network".
 const rights: [key: keyof Rights, has: string, lacks: string][] = [
   ["private", "reads your data", "reads none of your data"], ["untrusted", "reads the web", "does not read the web"], ["out", "can send data out", "can't send data out"],
 ];
-const noNetwork = "no network"; // for the last two, where both are lacking
+const noNetwork = "no network"; // stands for the last two, where both are lacking
 export const rightsWords = (r: Rights) => {
   const net = r.untrusted || r.out, words = rights.slice(0, net ? 3 : 1).map(([key, has, lacks]) => (r[key] ? has : lacks));
   return (net ? words : [...words, noNetwork]).map(capital).join(" · ");
 };
-export const sourceWords: Record<Source, string> = { "built-in": "built in", project: "the project's", user: "yours", claude: "yours, of Claude Code" };
+export const sourceWords: Record<RoleSource, string> = { "built-in": "built in", project: "the project's", user: "yours", claude: "yours, of Claude Code" };
 export const roleName = (role: string) => role.split(/[_-]/).map(capital).join("");
 // The short name of a model: without who sells it, a script by its file. The whole name belongs in a title.
 export const modelName = (model: string) => model.replace(/^offline:/, "").replace(/.*\/(?=.)/, "");
@@ -25,7 +26,12 @@ export function money(cents: number | null | undefined): string {
   if (cents == null) return "cost unknown";
   return cents > 0 && cents < 0.5 ? "<$0.01" : `$${(Math.round(cents) / 100).toFixed(2)}`;
 }
-export const about = (run: { estimated?: boolean }) => (run.estimated ? "~" : "");
+export const about = (...of: Run[]) => (of.some((r) => r.estimated) ? "~" : "");
+// The cost of all of them, which is unknown where that of one is.
+export function costOf(...of: Run[]): string {
+  const cents = of.reduce<number | null>((sum, r) => (sum == null || r.cost_cents == null ? null : sum + r.cost_cents), 0);
+  return (cents ? about(...of) : "") + money(cents);
+}
 // One decimal below ten of a unit, none above; cut, as what is not yet reached.
 const scaled = (n: number, unit: number, suffix: string) =>
   (n < 10 * unit ? (Math.floor((n * 10) / unit) / 10).toFixed(1) : Math.floor(n / unit)) + suffix;
@@ -43,14 +49,25 @@ export function duration(ms: number): string {
 export function bytes(n: number): string {
   return n < 1024 ? `${n} B` : n < 1048576 ? scaled(n, 1024, " KB") : scaled(n, 1048576, " MB");
 }
-export const clock = (iso: string) => new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-export function day(iso: string, today = new Date()): string {
+// One clock for all: 24 hours, and the day where it is not today. Exact on hover.
+const format = (parts: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(undefined, { hourCycle: "h23", ...parts });
+const hm: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit" };
+const clocks = { time: format({ ...hm, second: "2-digit" }), short: format(hm), day: format({ month: "short", day: "numeric", ...hm }), date: format({ month: "short", day: "numeric" }), exact: format({ dateStyle: "medium", timeStyle: "medium" }) };
+export const clock = (iso: string | number) => clocks.time.format(new Date(iso));
+export const date = (iso: string | number) => clocks.date.format(new Date(iso));
+export const exactly = (iso: string) => clocks.exact.format(new Date(iso));
+export function day(iso: string | number, today = new Date()): string {
   const d = new Date(iso);
-  return d.toDateString() === today.toDateString() ? clock(iso) : d.toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+  return (d.toDateString() === today.toDateString() ? clocks.short : clocks.day).format(d);
+}
+// Time since, while that says more than a clock.
+export function ago(iso: string, now: number): string {
+  const s = Math.floor((now - Date.parse(iso)) / 1000);
+  return s < 60 ? "now" : s < 3600 ? `${Math.floor(s / 60)} min` : s < 86400 ? `${Math.floor(s / 3600)} h` : day(iso);
 }
 export const elapsed = (r: Run, now: number) =>
   r.status === "running" ? Math.max(r.elapsed_seconds * 1000, 0) + Math.max(0, now - seen(r)) : r.elapsed_seconds * 1000;
-// When the figures of a run were read, so that its clock goes on between two readings.
+// Times at which the figures of runs were read, so that a clock goes on between two readings.
 const read = new WeakMap<Run, number>();
 function seen(r: Run): number {
   let at = read.get(r);
@@ -59,6 +76,17 @@ function seen(r: Run): number {
 }
 export const unreadable = (n: number, first: string) =>
   `${n} line${n === 1 ? "" : "s"} of the log cannot be read and ${n === 1 ? "is" : "are"} left out; the first: ${first}`;
+// Characters that hide or reorder what is beside them are shown by their numbers, as in the text of an Ask.
+const hidden = /((?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u3164\uffa0\u{e0100}-\u{e01ef}])/u;
+const byNumber = (c: string, i: number) => (i % 2 ? `\\u{${c.codePointAt(0)!.toString(16)}}` : c);
+export const escaped = (text: string) => text.split(hidden).map(byNumber).join("");
+export const visible = (text: string) => text.split(hidden).map((c, i) => (i % 2 ? h("mark", { class: "hidden", key: i }, byNumber(c, i)) : c));
+// The number that a field has, or its text: "0,5" is a half, and "40,000" may be either, so that the daemon asks.
+export function number(text: string): number | string {
+  const n = Number(/^\d+,\d{1,2}$/.test(text) ? text.replace(",", ".") : text);
+  return Number.isFinite(n) ? n : text;
+}
 export const cut = (text: string, max: number) => ([...text].length > max ? [...text].slice(0, max).join("") + "…" : text);
-// A line of what is Markdown elsewhere: without its marks.
-export const plain = (text: string) => text.replace(/\*\*|~~|`+/g, "").replace(/^\s*(#{1,6}|>|[-*+])\s+/gm, "").replace(/\s+/g, " ").trim();
+// A line of what is Markdown elsewhere: without its marks. Nobody shows more than a few hundred characters of it.
+const LONG = 2000;
+export const plain = (text: string) => text.slice(0, LONG).replace(/\*\*|~~|`+/g, "").replace(/(^|\s)[*_](\S[^*_\n]*)[*_](?!\w)/g, "$1$2").replace(/^[ \t]*(#{1,6}|>|[-*+])\s+/gm, "").replace(/\s+/g, " ").trim();

@@ -23,35 +23,38 @@ const begin = (body) => new Promise((done, fail) => {
   });
   q.on("error", fail).end(JSON.stringify(body));
 });
-// Without what is another each time.
+// A text without the parts that differ each time.
 function plain(text) {
   text = text.replaceAll(T, "T");
   for (const letter of "PSM") [...new Set(text.match(new RegExp(`${letter}-[0-9a-f]{6}\\b`, "g")))].forEach((id, n) => (text = text.replaceAll(id, `${letter}-${n + 1}`)));
-  return text.replace(/~[\d-]+ minutes?/g, "~1 minute").replace(/\(\d+(\.\d+)?s, /g, "(1s, ").replace(/\d{4}-\d\d-\d\d/g, "DAY").replace(/\b\d?\d:\d\d(:\d\d)?( [AP]M)?/g, "12:00").replace(/^\d+[mh] \d+[sm]$/gm, "9m 59s").replace(/by [A-Z][a-z]{2} \d+, 12/g, "by 12");
+  return text.replace(/~[\d-]+ minutes?/g, "~1 minute").replace(/(\(|· )\d+(\.\d+)?s(?=, | ·)/g, "$11s").replace(/\d{4}-\d\d-\d\d/g, "DAY").replace(/\b\d?\d:\d\d(:\d\d)?( [AP]M)?/g, "12:00").replace(/^\d+[mh] \d+[sm]$/gm, "9m 59s").replace(/^until [A-Z][a-z]{2} \d+$/gm, "9m 59s").replace(/by [A-Z][a-z]{2} \d+, 12/g, "by 12");
 }
 const words = (text) => plain(text).replace(/[\s*`│|]+/g, "");
 
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1200, height: 3000 } });
 await page.goto(execFileSync(AVA, ["dashboard", "--no-open"], { encoding: "utf8" }).trim());
-await page.locator(".link", { hasText: "live" }).waitFor();
+await page.locator(".link", { hasText: "Live" }).waitFor();
 const { session_id: id } = await begin({ cwd: path.join(T, "src") });
-await page.evaluate((s) => (location.hash = `#/session/${s}`), id);
-const field = page.getByLabel("Say something to Ava"), rows = page.locator("ol.said > li"), seen = new Set();
+await page.evaluate((s) => (location.hash = `#/chat/${s}`), id);
+const field = page.getByLabel("Message Ava"), seen = new Set();
+// Each row with its number, as it is now: two of them may have the same words.
+const rows = () => page.locator("ol.said > li").evaluateAll((all) => all.map((li) => [(li.dataset.row ??= window.rows = (window.rows ?? 0) + 1), li.innerText]));
+const fresh = async () => (await rows()).filter(([n, text]) => !seen.has(`${n} ${plain(text)}`));
 let all = "";
 for (const [said, last] of JSON.parse(read("said.json"))) {
   await field.fill(said);
   await page.keyboard.press("Enter");
   for (let came = [], until = Date.now() + 60000; ; ) {
-    came = (await rows.allInnerTexts()).filter((t) => !seen.has(t));
+    came = (await fresh()).map(([, text]) => text);
     if (came.some((t) => t.includes(last)) && (last !== "Proceed?" || (await page.locator(".ask").count()) > 0)) break;
     if (Date.now() > until) throw new Error(`${last} is not seen: ${came.join("\n")}`);
     await page.waitForTimeout(50);
   }
   await page.waitForTimeout(1500); // nobody reads faster
-  for (const row of await rows.allInnerTexts()) {
-    if (!seen.has(row) && !seen.has(plain(row).replace(/.*\n/, ""))) all += row + "\n----\n";
-    seen.add(row);
+  for (const [n, text] of await fresh()) {
+    all += text + "\n----\n";
+    seen.add(`${n} ${plain(text)}`);
   }
 }
 await browser.close();

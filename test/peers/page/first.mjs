@@ -1,4 +1,4 @@
-// first.mjs URL: what a person sees who opens the page for the first time. PEER_MODULES, CHROMIUM: as for page.mjs.
+// first.mjs URL: the page as a person sees it who opens it for the first time. PEER_MODULES, CHROMIUM: as for page.mjs.
 import { createRequire } from "node:module";
 import path from "node:path";
 

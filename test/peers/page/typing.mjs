@@ -1,4 +1,4 @@
-// What a person does with mouse and keyboard, and what they then have before their eyes: a click, letters one
+// Acts of a person with mouse and keyboard, and what they then have before their eyes: a click, letters one
 // after the other, and rectangles. Nothing here puts words into a field by itself (page.fill), since that
 // gives the field the focus that the page owes. Parts of page.mjs, which hands in what they need.
 export function typingParts({ page, context, watch, ok, soon, seen, ava, call, spawnRun, script, submit, SLOW, src, goTo, shot, twice }) {
@@ -8,7 +8,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
   const status = (id) => JSON.parse(ava("status", id, "--json")).status;
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme ?? "");
   const hasFocus = (place) => place.evaluate((e) => e === document.activeElement);
-  // Whole, within the window, and nothing lies over its middle.
+  // Elements in view are whole, within the window, and nothing lies over their middle.
   const inView = (place) => place.evaluate((e) => {
     const r = e.getBoundingClientRect(), top = document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2);
     return r.width > 0 && r.top >= 0 && r.left >= 0 && r.bottom <= innerHeight && r.right <= innerWidth && (e === top || e.contains(top) || !!top?.contains(e) && getComputedStyle(e).pointerEvents === "none");
@@ -16,10 +16,10 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
 
   async function changing() {
     await goTo("#/");
-    const id = await quote("look at the lid"), card = page.locator(`[data-ask="${id}"]`), look = await theme();
+    const id = await quote("look at the lid"), box = page.locator(`[data-ask="${id}"]`), card = box.locator(".card"), look = await theme();
     await card.getByRole("button", { name: "Change" }).click();
     await type("yes, but max 20 cents");
-    const field = card.getByLabel("What shall be different?");
+    const field = card.getByLabel("What should be different?");
     ok((await field.inputValue()) === "yes, but max 20 cents" && (await proposal(id)).state === "pending", "words typed behind a click on Change stand in its field and start nothing", await card.innerText());
     await page.keyboard.press("Escape");
     ok((await field.count()) === 0 && (await hasFocus(card)), "Escape closes it, and the card has the keyboard");
@@ -42,11 +42,11 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
 
   async function steering() {
     await goTo("#/");
-    const id = await spawnRun("boil slowly", SLOW), card = page.locator(`[data-run="${id}"]`), look = await theme();
-    const steer = card.getByRole("button", { name: "Steer" });
-    await steer.click();
+    const id = await spawnRun("boil slowly", SLOW), card = page.locator(`[data-run="${id}"] .card`), look = await theme();
+    const message = card.getByRole("button", { name: "Message" });
+    await message.click();
     await type("fix the parser first");
-    ok((await card.locator("form input").inputValue()) === "fix the parser first" && status(id) === "running", "words typed behind a click on Steer stand in its field and end nothing", await card.innerText());
+    ok((await card.locator("form input").inputValue()) === "fix the parser first" && status(id) === "running", "words typed behind a click on Message stand in its field and end nothing", await card.innerText());
     await page.keyboard.press("Enter");
     await seen(() => ava("logs", id, "-o", "json").includes("fix the parser first"), "and are said to the run");
     await soon(() => hasFocus(card), "the card to have the keyboard again");
@@ -56,44 +56,51 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await type("x is next");
     ok((await card.locator("form input").inputValue()) === "x is next" && status(id) === "running" && (await theme()) === look, "words typed at its card end nothing; s opens the field", await card.innerText());
     await page.keyboard.press("Escape");
-    await steer.focus();
+    await message.focus();
     await page.keyboard.press("x");
-    await page.keyboard.press("x");
-    ok(status(id) === "running" && (await card.getByRole("button", { name: "Cancel", exact: true }).count()) === 1, "a key is for the card, not for a button on it");
+    const kept = card.getByRole("button", { name: "Keep it" });
+    ok((await kept.count()) === 0, "a key is for the card, not for a button on it");
     await card.focus();
     await page.waitForTimeout(600);
     for (let i = 0; i < 4; i++) await page.keyboard.down("x"); // held down
     await page.keyboard.up("x");
-    const sure = card.getByRole("button", { name: "Cancel for good? Press again" });
-    ok(status(id) === "running" && (await inView(sure)), "x asks, however long it is held down", await card.innerText());
-    await page.keyboard.press("a");
-    await soon(async () => (await sure.count()) === 0, "the question to go");
-    ok(status(id) === "running", "and another key is a no");
-    await card.getByRole("button", { name: "Cancel" }).dblclick();
-    ok(status(id) === "running" && (await sure.count()) === 1, "a double click is one");
+    ok(status(id) === "running" && (await inView(kept)) && /Cancelling “boil slowly”/.test(await page.locator(".toast").last().innerText()), "x, however long it is held down, cancels in three seconds, and says so", await card.innerText());
+    await page.waitForTimeout(600);
+    await page.keyboard.press("x");
+    ok((await kept.count()) === 1, "x once more is no change of mind");
+    await kept.click();
+    ok((await kept.count()) === 0 && (await page.locator(".toast", { hasText: "Cancelling" }).count()) === 0, "its button keeps it");
     await card.focus();
     await page.waitForTimeout(600);
     await page.keyboard.press("x");
+    await kept.waitFor();
+    await page.waitForTimeout(600);
+    await page.keyboard.press("z");
+    await soon(async () => (await kept.count()) === 0, "the undo");
+    await page.waitForTimeout(3200); // longer than it would take
+    ok(status(id) === "running", "and so does z");
+    await card.getByRole("button", { name: "Cancel" }).dblclick();
+    ok((await kept.count()) === 1, "a double click is one");
     await soon(() => status(id) === "cancelled", "its end");
-    await soon(() => hasFocus(card), "the card where it is now to have the keyboard");
-    ok(true, "once more ends it, and the keyboard stays with the card");
+    await page.getByRole("region", { name: /^Recently/ }).locator(`[data-run="${id}"]`).waitFor();
+    ok((await page.locator(`[data-run="${id}"]`).count()) === 1, "and what was cancelled has ended");
   }
 
   async function letters() {
     await goTo("#/");
-    const id = await spawnRun("boil on", SLOW), card = page.locator(`[data-run="${id}"]`);
+    const id = await spawnRun("boil on", SLOW), card = page.locator(`[data-run="${id}"] .card`);
     await card.waitFor();
     const off = async () => {
-      await page.getByRole("button", { name: "Keys" }).click();
-      await page.getByLabel("single letters are keys").click();
-      await page.keyboard.press("Escape");
+      await goTo("#/settings");
+      await page.getByLabel(/single.letter/i).click();
+      await goTo("#/");
     };
     await off();
     await page.reload();
     await card.waitFor();
     await card.focus();
-    for (const key of ["x", "x", "n", "?"]) await page.keyboard.press(key);
-    ok(status(id) === "running" && (await page.locator("dialog").count()) === 0, "letters that are turned off do nothing, also after a reload");
+    for (const key of ["x", "n", "?"]) await page.keyboard.press(key);
+    ok((await card.getByRole("button", { name: "Keep it" }).count()) === 0 && status(id) === "running" && (await page.locator("dialog").count()) === 0, "letters that are turned off do nothing, also after a reload");
     await off();
     await card.focus();
     await page.keyboard.press("n");
@@ -123,8 +130,25 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await folder.click({ clickCount: 3 });
     await type(src, 0);
     await page.keyboard.press("Enter");
-    const card = page.locator(".ask.card");
+    const card = page.locator(`.ask.card[data-card^="P-"]`);
     await card.waitFor();
+    await page.getByRole("banner").getByRole("button", { name: "New task" }).click();
+    ok((await task.inputValue()) === "", "what was sent is no draft");
+    await type("the lid\nthe spout", 0);
+    await page.getByLabel("Each line is a task of its own").click();
+    await page.getByLabel("Spending limit ($)").click();
+    await type("much", 0);
+    await page.keyboard.press("Control+Enter");
+    ok(/“much” is not a number of dollars/.test(await alert.innerText()) && (await alert.boundingBox()).y > (await page.getByLabel("Spending limit ($)").boundingBox()).y, "what is no amount is told below it", await alert.innerText());
+    await page.getByLabel("Spending limit ($)").click({ clickCount: 3 });
+    await type("0.30", 0);
+    await page.keyboard.press("Control+Enter");
+    const group = card.filter({ hasText: "2 runs" });
+    await group.waitFor();
+    ok(/the lid · the spout/.test(await group.innerText()) && /\$0\.30/.test(await group.innerText()), "lines are tasks of a group, with one quote", await group.innerText());
+    await page.waitForTimeout(400); // a click on what has just moved is none
+    await group.getByRole("button", { name: "No", exact: true }).click();
+    await soon(async () => (await card.count()) === 1, "the quote to go");
     await card.getByRole("button", { name: "No", exact: true }).click();
     const toast = page.locator(".toast").last();
     await toast.waitFor();
@@ -149,7 +173,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
   async function choosing() {
     await goTo("#/");
     const ask = (args) => script(`choose${Object.keys(args).length}`, { tool_calls: [{ name: "ask_person", args }] }, submit("tea"));
-    const id = await spawnRun("ask me again", ask({ question: "Milk or lemon?", choices: ["milk", "lemon"], default: "milk" })), card = page.locator(`[data-run="${id}"]`);
+    const id = await spawnRun("ask me again", ask({ question: "Milk or lemon?", choices: ["milk", "lemon"], default: "milk" })), card = page.locator(`[data-ask^="${id}"]`);
     await card.getByText("Milk or lemon?").waitFor();
     const told = await card.innerText();
     ok(told.split("Milk or lemon?").length === 2 && /Without an answer by .*\d\d:\d\d.* it takes “milk”/.test(told), "a question stands on its card once, with when it answers itself and how", told);
@@ -158,13 +182,13 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await page.keyboard.press("Enter");
     await seen(() => ava("logs", id, "-o", "json").includes('"answer":"neither, next to some sugar"'), "a question with choices takes other words");
     const { body } = await call("POST", "/api/v1/runs", { task: "ask before", role: "code_reviewer", cwd: src, ask_before: ["read_file"], confirmed: true, model: script("approve", { tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }] }, submit("no lid")) });
-    const asks = page.locator(`[data-run="${body.subagent_id}"]`), field = asks.getByRole("textbox");
+    const asks = page.locator(`[data-ask^="${body.subagent_id}"]`), field = asks.getByRole("textbox");
     await field.click();
     await type("not here");
     await page.keyboard.press("Enter");
     ok(/answer yes or no/.test(await asks.getByRole("alert").innerText()) && (await field.inputValue()) === "not here", "what is neither yes nor no is told in the form, which keeps it");
     await goTo(`#/run/${body.subagent_id}`);
-    ok(/^Waits for you/.test(await page.locator("main .empty").innerText()) && (await page.locator("main").innerText()).split("May it").length === 2, "its page says so in one sentence, and the question once", await page.locator("main").innerText());
+    ok(/waits for you/.test(await page.locator(".facts-line").innerText()) && (await page.locator("main .ask-text").count()) === 1, "its page says so, and asks once", await page.locator("main").innerText());
     await page.getByLabel(/^Answer to/).click();
     await page.keyboard.press("Home");
     await type("no: ");
@@ -189,12 +213,12 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     for (const [width, height] of [[1440, 900], [390, 844]]) {
       await page.setViewportSize({ width, height });
       await goTo("#/logs");
-      await goTo(`#/session/${id}`);
+      await goTo(`#/chat/${id}`);
       await end(4).waitFor();
       ok(await soon(() => visible(end(4)), "the newest line", 5000).catch(() => false), `a conversation opens at its newest line, ${width} pixels wide`, JSON.stringify([await end(4).boundingBox(), await list.boundingBox()]));
     }
     await page.setViewportSize({ width: 1440, height: 900 });
-    await page.getByLabel("Say something to Ava").click();
+    await page.getByLabel("Message Ava").click();
     await type("question 5");
     await page.keyboard.press("Enter");
     await end(5).waitFor();
@@ -212,7 +236,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await pill.click();
     await soon(() => visible(end(6)), "the newest line");
     ok((await pill.count()) === 0, "and comes to it by a click");
-    await goTo("#/session/nothing");
+    await goTo("#/chat/nothing");
     ok(/There is no conversation nothing/.test(await soon(async () => /There is no/.test(await page.locator("main").innerText()) && page.locator("main").innerText(), "the refusal")), "a conversation that is not there is said to be none");
     await goTo("#/nowhere");
     ok(/There is no page “nowhere”/.test(await page.locator("main").innerText()), "and so is an address");
@@ -226,7 +250,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     const model = script("host", propose("make tea"), { text: "Shall I?" }, { text: "Only when you say so." }, { text: "Lemon it is." }, { text: "The tea is ready." }, propose(whole), { text: "That is long." },
       { text: "For the tea. Shall I rest?" }, ...Array.from({ length: 6 }, () => ({ text: "As you like." })));
     const id = (await call("POST", "/api/v1/sessions", { model, cwd: src })).body.session_id;
-    const list = page.locator("ol.said"), card = list.locator(".ask"), field = page.getByLabel("Say something to Ava");
+    const list = page.locator("ol.said"), card = list.locator(".ask"), field = page.getByLabel("Message Ava");
     const runs = async () => (await call("GET", "/api/v1/runs?all=1")).body.runs.filter((r) => r.session_id === id);
     // The end of it stands in the list and in the window, and is the last of the list.
     const last = (place) => place.evaluate((e) => {
@@ -238,8 +262,8 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
       await type(words);
       await page.keyboard.press("Enter");
     };
-    await goTo(`#/session/${id}`);
-    await page.evaluate(() => { // for what the page measures, no time goes by
+    await goTo(`#/chat/${id}`);
+    await page.evaluate(() => { // no time goes by in what the page measures
       const now = performance.now();
       performance.now = () => now;
     });
@@ -252,7 +276,9 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await list.getByText("Only when you say so.").waitFor();
     ok((await runs()).length === 0 && !(await last(card)), "a yes within a second of its coming starts nothing, and behind other words it is not the last thing", await list.innerText());
     await card.getByRole("button", { name: "Yes", exact: true }).click();
-    await list.getByText(/has started/).waitFor();
+    const here = list.locator("[data-run]");
+    await here.waitFor();
+    ok((await list.locator("li").allInnerTexts()).filter((t) => t.includes("make tea")).length === 2 && (await here.getByRole("link", { name: /^Open/ }).count()) === 1, "its run stands where the quote was, once", await list.innerText());
     const question = list.locator(".ask", { hasText: "Milk or lemon?" });
     await question.waitFor();
     ok((await runs()).length === 1 && (await card.count()) === 1, "its button starts it, once; what the run asks is a card of the conversation", await list.innerText());
@@ -264,9 +290,13 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     }
     await page.waitForTimeout(1100);
     await say("lemon");
-    const result = list.locator("li.result");
-    await result.waitFor();
-    ok(ava("logs", (await runs())[0].subagent_id, "-o", "json").includes('"answer":"lemon"') && /Complete/.test(await result.innerText()) && (await result.locator("strong").innerText()) === "lemon", "words behind the question are its answer; the result stands in the conversation", await result.innerText());
+    await here.locator(".markdown").waitFor();
+    ok(ava("logs", (await runs())[0].subagent_id, "-o", "json").includes('"answer":"lemon"') && /complete/i.test(await here.innerText()) && (await here.locator(".markdown strong").innerText()) === "lemon", "words behind the question are its answer; the result stands where the run does", await here.innerText());
+    ok((await list.innerText()).split("It is tea").length === 2, "and nowhere else", await list.innerText());
+    await list.locator("li.result").getByRole("button", { name: /^Show the result/ }).click();
+    await seen(() => inView(here.locator(".markdown")), "a line where it came leads there");
+    await page.getByRole("button", { name: /^New below/ }).count() && (await page.getByRole("button", { name: /^New below/ }).click());
+    await list.evaluate((e) => e.scrollTo(0, e.scrollHeight));
     await list.getByText("The tea is ready.").waitFor();
     await seen(() => last(list.locator("li").last()), "what came last is in view");
 
@@ -299,34 +329,38 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     ok((await runs()).length === 1, "and nothing was started");
     await page.unroute(/\/api\/v1\/asks$/);
     await card.getByRole("button", { name: "Change" }).click();
-    await card.getByLabel("max cost cents").click({ clickCount: 3 });
+    await card.getByLabel("Spend at most (cents)").click({ clickCount: 3 });
     await type("7");
-    await card.getByLabel("max iterations").click({ clickCount: 3 });
+    await card.getByLabel("Model calls at most").click({ clickCount: 3 });
     await type("9");
     await shot("change");
     await card.getByRole("button", { name: "Yes, with these" }).click();
     const second = await soon(async () => (await runs()).length === 2 && (await runs())[0], "the run");
     ok(second.limits.max_cost_cents === 7 && second.limits.max_iterations === 9, "fields that lower it start it with what they say", JSON.stringify(second.limits));
     await list.getByText(/^Confirmed, /).waitFor();
-    await question.waitFor(); // and stays open, for those who look at it
+    const clipped = await list.locator("li").evaluateAll((all) => all.filter((e) => e.scrollHeight > e.clientHeight + 1).map((e) => e.innerText));
+    ok(clipped.length === 0, "each row is seen whole", clipped.join("\n"));
+    await question.waitFor(); // an open card stays, for those who look at it
+    await page.waitForTimeout(600); // figures of the run come a moment later, and make its card higher
+    ok(await last(question), "the newest stays in view where cards above it grow", JSON.stringify(await question.boundingBox()));
     await shot("conversation");
   }
 
-  // What she would note of words that are not the person's is an Ask as well, also one that is answered elsewhere.
+  // Notes that come of words that are not the person's are Asks as well, also when they are answered elsewhere.
   async function noting() {
     const note = (text) => ({ tool_calls: [{ name: "memory_write", args: { text } }] });
     const model = script("notes", note("The kettle is red."), { text: "So it seems." }, note("The lid is green."), { text: "And that." });
     const id = (await call("POST", "/api/v1/sessions", { model, cwd: src })).body.session_id;
-    const list = page.locator("ol.said"), card = list.locator(".ask"), has = (text) => ava("memory", "list", "--json").includes(text);
+    const list = page.locator("ol.said"), card = list.locator("[data-ask]"), has = (text) => ava("memory", "list", "--json").includes(text);
     const say = async (words) => {
-      await page.getByLabel("Say something to Ava").click();
+      await page.getByLabel("Message Ava").click();
       await type(words);
       await page.keyboard.press("Enter");
     };
-    await goTo(`#/session/${id}`);
+    await goTo(`#/chat/${id}`);
     await say("look at it");
     await card.getByText("The kettle is red.").waitFor();
-    ok(!has("kettle is red") && (await list.locator("li").last().locator(".ask").count()) === 1, "a question about the memory is the last of the conversation", await list.innerText());
+    ok(!has("kettle is red") && (await list.locator("li").last().locator("[data-ask]").count()) === 1, "a question about the memory is the last of the conversation", await list.innerText());
     await card.getByRole("button", { name: "Yes", exact: true }).click();
     await soon(async () => has("kettle is red") && (await card.count()) === 0, "the note");
     await say("and the lid");
@@ -356,9 +390,9 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
       const long = "a_long_name_without_any_blank_that_goes_on_and_on", now = new Date().toISOString(), choices = ["one", long].map((id) => ({ id, label: id, effect: "" }));
       const asks = runs.filter((r) => r.status === "waiting").map((r) => ({ id: `${r.subagent_id}:c1`, kind: "question", hash: "0", session: "", run: r.subagent_id, text: `Which? ${long.repeat(3)}`, whole: true, choices, fields: [], since: now, until: now, state: "open" }));
       await board.route(/\/api\/v1\/asks$/, (r) => r.fulfill({ json: { asks } }));
-      await board.route(/\/api\/v1\/runs\?/, (r) => r.fulfill({ json: { runs } }));
+      await board.route(/\/api\/v1\/runs\?/, (r) => r.fulfill({ json: { runs, next: "", counts: { total: n, by_status: {}, cost_cents: 0 } } }));
       await board.route(/\/api\/v1\/runs\/S-abc/, (r) => r.fulfill({ json: runs.find((x) => r.request().url().includes(x.subagent_id)) }));
-      await board.goto(page.url().split("#")[0]);
+      await board.goto(`${page.url().split("#")[0]}#/runs?as=board`);
       await board.waitForSelector(n ? ".card" : ".empty");
       for (const width of [390, 768, 1280, 1920]) {
         await board.setViewportSize({ width, height: 900 });
@@ -369,7 +403,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
           columns.forEach((c, i) => columns.slice(i + 1).forEach((d) => apart(box(c), box(d)) || bad.push(`${name(c)} lies over ${name(d)}`)));
           for (const c of columns)
             for (const e of c.querySelectorAll("*")) {
-              if (e.closest(".visually-hidden") || !box(e).width) continue;
+              if (e.closest(".visually-hidden") || e.parentElement.closest(".ellipsis") || !box(e).width) continue; // a text cut with "…" ends where its box ends
               if (box(e).right > box(c).right + 0.5 || box(e).left < box(c).left - 0.5) bad.push(`${name(e)} leaves its column`);
               const text = [...e.childNodes].some((t) => t.nodeType === 3 && t.data.trim());
               if (text && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX === "visible" && getComputedStyle(e).display !== "inline") bad.push(`${name(e)} is cut`);
@@ -380,7 +414,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
         ok(bad.length === 0, `with ${n} cards no column lies over another, ${width} pixels wide`, bad.slice(0, 8).join("\n"));
       }
       if (n === 60) {
-        const times = (await board.locator(".card small").allInnerTexts()).join(" ");
+        const times = (await board.locator(".card small .number").allInnerTexts()).join(" ");
         ok(/10m 0s/.test(times) && /1h 0m/.test(times) && /2h 0m/.test(times) && !/\b60[ms]\b/.test(times), "no time is said to have 60 seconds or minutes beside others", times.slice(0, 500));
       }
       await board.close();
@@ -395,7 +429,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     });
     const second = watch(await context.newPage());
     await second.goto(url);
-    await second.waitForSelector("header.top");
+    await second.waitForSelector("nav");
     ok(true, "a second tab is signed in also while the first one is busy");
     await busy;
     await second.close();

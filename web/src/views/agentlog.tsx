@@ -2,12 +2,12 @@
 // it is open is remembered under the name that its specification gives.
 import { computed, signal } from "@preact/signals";
 import type { Agent } from "../api";
-import { isCold, lasted, shown } from "../agents";
+import { isCold, lasted, quiet, shown } from "../agents";
 import { keep, kept } from "../kept";
 import { Markdown } from "../markdown";
 import { claudeAgents, claudeId, claudeSettings, now } from "../store";
 import { Modal } from "../ui";
-import { cut, day, plain, tokens } from "../words";
+import { cut, exactly, plain, tokens } from "../words";
 
 const KEY = "agentFooterCollapsed";
 const TEXT = 60;
@@ -19,16 +19,18 @@ function toggle() {
 }
 
 export const opened = signal(""); // the agent whose card is looked at
-const agents = computed(() => shown(claudeAgents.value, claudeSettings.value, now.value));
+// Agents are asked for again and again while there are any (store.ts): each time it is judged how they are.
+const agents = computed(() => shown(claudeAgents.value, claudeSettings.value, Date.now()));
+export const Lasted = ({ agent, of = lasted }: { agent: Agent; of?: typeof lasted }) => <span class="number">{of(agent, now.value)}</span>;
 
 export function AgentCard({ agent: a }: { agent: Agent }) {
-  const text = a.lastMessage || a.activity || a.description || "";
+  const text = String(a.lastMessage || a.activity || a.description || "");
   return (
-    <button class={isCold(a, claudeSettings.value, now.value) ? "agent cold" : "agent"} data-agent={a.agentId} onClick={() => (opened.value = a.agentId)}>
+    <button class={isCold(a, claudeSettings.value, Date.now()) ? "agent cold" : "agent"} data-agent={a.agentId} onClick={() => (opened.value = a.agentId)}>
       <span class="row">
         <span class={`dot ${a.status}`} role="img" aria-label={a.status} />
         <strong class="ellipsis">{a.name || a.type}</strong>
-        <small>{lasted(a, now.value)}</small>
+        <small><Lasted agent={a} /></small>
       </span>
       {text ? <small class="ellipsis">{cut(plain(text), TEXT)}</small> : null}
     </button>
@@ -41,13 +43,13 @@ export function AgentModal() {
   return (
     <Modal title={a.name ? `${a.name} (${a.type})` : a.type} close={() => (opened.value = "")}>
       <dl class="facts">
-        <dt>Status</dt><dd><span class={`dot ${a.status}`} /> {a.status}{a.reason ? `, ${a.reason === "unknown" ? "nobody knows why" : a.reason}` : ""}</dd>
+        <dt>Status</dt><dd><span class={`dot ${a.status}`} /> {a.status}{a.reason === "unknown" ? <>, no signal for <Lasted agent={a} of={quiet} /></> : a.reason ? `, ${a.reason}` : ""}</dd>
         <dt>ID</dt><dd class="mono">{a.agentId}</dd>
-        {a.description ? <><dt>Task</dt><dd>{a.description}</dd></> : null}
-        {a.activity ? <><dt>Does</dt><dd>{a.activity}</dd></> : null}
-        <dt>Duration</dt><dd>{lasted(a, now.value)}</dd>
-        <dt>Started</dt><dd>{day(a.startedAt)}</dd>
-        {a.stoppedAt ? <><dt>Stopped</dt><dd>{day(a.stoppedAt)}</dd></> : <><dt>Updated</dt><dd>{day(a.updatedAt)}</dd></>}
+        {a.description ? <><dt>Task</dt><dd>{plain(String(a.description))}</dd></> : null}
+        {a.activity ? <><dt>Doing</dt><dd>{plain(String(a.activity))}</dd></> : null}
+        <dt>Duration</dt><dd><Lasted agent={a} /></dd>
+        <dt>Started</dt><dd>{exactly(a.startedAt)}</dd>
+        {a.stoppedAt ? <><dt>Stopped</dt><dd>{exactly(a.stoppedAt)}</dd></> : <><dt>Updated</dt><dd>{exactly(a.updatedAt)}</dd></>}
         {a.model ? <><dt>Model</dt><dd>{a.model}</dd></> : null}
         {a.usage ? <><dt>Tokens</dt><dd>{tokens(a.usage.input + a.usage.cacheRead + a.usage.cacheWrite)} in ({tokens(a.usage.cacheRead)} from its cache), {tokens(a.usage.output)} out</dd></> : null}
       </dl>

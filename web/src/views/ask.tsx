@@ -1,35 +1,35 @@
 // An Ask as the daemon made it: all of its text, its choices as buttons, its fields as inputs. An answer
 // goes with the hash of what is shown here: what is something else by now is shown anew instead.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import { ApiError, get, post, type Ask, type Field } from "../api";
+import { useEffect } from "preact/hooks";
+import { ActRow, Card, useActs, type Act } from "../acts";
+import { ApiError, get, once, type Ask, type AskDone, type AskField } from "../api";
 import { address } from "../router";
-import { now, putAsk, refreshAsks } from "../store";
-import { attempt, draft, focused, leave, Problem, Sure, toast, useSend } from "../ui";
-import { cut, day, duration } from "../words";
+import { putAsk, refreshAsks, runs } from "../store";
+import { attempt, draft, focused, leave, Left, Problem, toast, useSend } from "../ui";
+import { cut, day, number } from "../words";
 
-const kinds: Record<string, string> = { quote: "Quote", question: "Question", approval: "May it?", limit: "Limit", quota: "Quota", note: "Memory", forget: "Memory", apply: "Changes" };
-const kindOf = (a: Ask) => kinds[a.kind] ?? a.kind;
+const kinds: Record<string, string> = { quote: "Quote", question: "Question", approval: "Permission", limit: "Limit", quota: "Quota", note: "Memory", forget: "Memory", apply: "Changes" };
+export const kindOf = (a: Ask) => kinds[a.kind] ?? a.kind;
 
 type Said = { choice: string } | { text: string } | { set: Record<string, unknown> };
 
-function written({ run, done }: Ask) {
+function written({ run, done }: AskDone) {
   const left = done?.leftOut?.length ? ` Left out: ${done.leftOut.join(", ")}; ava apply ${run} asks about each.` : "";
   return `Written: ${done?.files} ${done?.files === 1 ? "file" : "files"} in ${done?.cwd}.${left}`;
 }
 
-// What becomes of an answer is told; true: it was taken. One that is sent again has the id of the first.
-function useAnswer(a: Ask) {
-  const { problem, busy, send } = useSend(), last = useRef({ said: "", id: "" });
+// The outcome of an answer is told; true: it was taken. It was not: `again` asks what the Ask is now.
+function useAnswer(a: Ask, again: () => void) {
+  const { problem, busy, send } = useSend();
   const answer = (said: Said) =>
     send(async () => {
-      const key = a.hash + JSON.stringify(said);
-      if (last.current.said !== key) last.current = { said: key, id: crypto.randomUUID() };
       try {
-        const is = await post<Ask>(`/api/v1/asks/${encodeURIComponent(a.id)}`, { ...said, hash: a.hash, request_id: last.current.id });
+        const is = await once<Ask | AskDone>(`/api/v1/asks/${encodeURIComponent(a.id)}`, { ...said, hash: a.hash });
         putAsk(is, a.id);
-        toast(is.state === "applied" ? written(is) : is.state === "open" ? "That is another quote: look at it again." : is.state === "confirmed" ? `${is.run} has started.` : a.kind === "quote" ? "Nothing was started." : "Answered.");
+        toast(is.state === "applied" ? written(is) : is.state === "open" ? "The quote has changed. Look at it again." : is.state === "confirmed" ? "Started." : a.kind === "quote" ? "Not started." : "Answer sent.");
       } catch (e) {
+        again();
         if (e instanceof ApiError && e.ask) putAsk(e.ask, a.id);
         else refreshAsks();
         throw e;
@@ -38,21 +38,22 @@ function useAnswer(a: Ask) {
   return { problem, busy, answer };
 }
 
-const labelOf = (f: Field) => f.name.replace(/_/g, " ");
+const labels: Record<string, string> = { max_cost_cents: "Spend at most (cents)", timeout: "Stop after (seconds)", max_tokens: "Tokens at most", max_iterations: "Model calls at most" };
+const labelOf = (f: AskField) => labels[f.name] ?? f.name.replace(/_/g, " ");
 
-// The fields that were changed, of the form; what is no number is refused by the daemon, in its words.
-function changed(form: HTMLFormElement, fields: Field[]): Record<string, unknown> {
+// The changed fields of the form; a number that is none is refused by the daemon, in its words.
+function changed(form: HTMLFormElement, fields: AskField[]): Record<string, unknown> {
   const data = new FormData(form), set: Record<string, unknown> = {};
   for (const f of fields) {
-    const text = String(data.get(f.name) ?? "").trim(), number = Number(text.replace(",", "."));
+    const text = String(data.get(f.name) ?? "").trim();
     if (f.type === "list") data.has(f.name) && (set[f.name] = data.getAll(f.name));
     else if (f.type === "boolean") data.has(f.name) !== !!f.now && (set[f.name] = data.has(f.name));
-    else if (text && text !== String(f.now ?? "")) set[f.name] = f.type === "string" || Number.isNaN(number) ? text : number;
+    else if (text && text !== String(f.now ?? "")) set[f.name] = f.type === "string" ? text : number(text);
   }
   return set;
 }
 
-function Input({ field: f }: { field: Field }) {
+function Input({ field: f }: { field: AskField }) {
   const label = labelOf(f);
   if (f.type === "list")
     return f.choices?.length ? (
@@ -82,11 +83,11 @@ function Change({ ask: a, close, answer, busy }: { ask: Ask; close: () => void; 
   };
   return (
     <form class="change" onKeyDown={(e) => e.key === "Escape" && leave(e.currentTarget, close)} onSubmit={submit}>
-      <label>What shall be different?
-        <input style="width: 100%" ref={focused} value={words} onInput={(e) => (words.value = e.currentTarget.value)} placeholder="yes, but max 20 cents" />
+      <label>What should be different?
+        <input class="wide" ref={focused} value={words} onInput={(e) => (words.value = e.currentTarget.value)} placeholder="yes, but max 20 cents" />
       </label>
       <div class="fields">{a.fields.map((f) => <Input key={f.name} field={f} />)}</div>
-      <div class="row"><button class="primary" disabled={busy}>Yes, with these</button><small>What asks for more is quoted again.</small></div>
+      <div class="row"><button class="primary" disabled={busy}>Yes, with these</button><small>Asking for more makes a new quote.</small></div>
     </form>
   );
 }
@@ -106,37 +107,55 @@ function Words({ ask: a, answer, busy }: { ask: Ask; answer: (said: Said) => Pro
   );
 }
 
-// `within` the card of its run, which has the keys.
-export function AskCard({ ask, within }: { ask: Ask; within?: boolean }) {
-  const full = useSignal<Ask | null>(null), patch = ask.kind === "apply", a = (patch && full.value) || ask;
-  useEffect(() => {
-    // The list has no patch in it, and no hash to answer with.
-    if (patch) void attempt(async () => (full.value = await get<Ask>(`/api/v1/asks/${encodeURIComponent(ask.id)}`)));
-  }, [ask.id]);
-  const changing = useSignal(false), { problem, busy, answer } = useAnswer(a);
-  const quote = a.kind === "quote", left = Date.parse(a.until) - now.value;
-  const yes = a.choices.find((c) => c.id !== "no");
-  return (
-    <div class={within ? "ask answer" : "ask card panel"} data-ask={a.id} role="group" tabIndex={within ? undefined : 0} aria-label={within ? undefined : `${kindOf(a)}: ${cut(a.text, 120)}`}>
-      {within ? null : (
-        <div class="row">
-          <span class="grow"><strong>{kindOf(a)}</strong> <small>{a.number ? `${a.number}, ` : ""}{a.id}</small></span>
-          <small title={`until ${a.until}`}>{left > 0 ? duration(left) : "expired"}</small>
-        </div>
-      )}
-      <div class={patch ? "ask-text mono" : "ask-text"} tabIndex={0} role="group" aria-label="What is asked">{a.text}</div>
-      {a.whole || (patch && !a.hash) ? null : <p class="warning">This is not all of it: <a href={address("run", a.run, { tab: patch ? "patch" : "events" })}>{patch ? "the changes" : "the events"} of {a.run}</a> have the rest.</p>}
-      <div class="row actions">
-        {a.choices.map((c) => quote || c.id === "stop" ? (
-          <Sure key={c.id} letter={!quote ? undefined : c === yes ? "y" : c.id === "no" ? "x" : undefined} once={quote} class={c === yes && quote ? "primary" : ""} disabled={busy.value} name={c.label}
-            sure={!quote ? `${c.label} for good` : c.id === "no" ? "Leave it? x again" : "Start it? y again"} act={() => answer({ choice: c.id })} />
-        ) : <button type="button" key={c.id} title={c.effect} disabled={busy.value || (patch && !a.hash)} onClick={() => answer({ choice: c.id })}>{c.label}</button>)}
-        {a.fields.length ? <button disabled={busy.value} aria-expanded={changing.value} onClick={() => (changing.value = !changing.value)}>Change</button> : null}
-      </div>
+const kindsOfLate = (a: Ask) => (a.default ? `it takes “${cut(a.default, 80)}”` : a.kind === "question" ? "it goes on without" : "that is a no");
+
+// Three lines, with the rest of the words behind a fold of the card, which is open at the start or not.
+export interface Brief {
+  title: string;
+  facts: string;
+  open: boolean;
+}
+
+// An Ask with its words, its answers and its fields. Alone it is a card and has the keys; `within` the card
+// of its run it is a part of that.
+export function AskCard({ ask, within, brief }: { ask: Ask; within?: boolean; brief?: Brief }) {
+  const full = useSignal<Ask | null>(null), shown = useSignal(!brief || brief.open), patch = ask.kind === "apply", a = (patch && full.value) || ask;
+  // The list has no patch in it, and no hash to answer with.
+  const look = () => void (patch && shown.value && attempt(async () => (full.value = await get<Ask>(`/api/v1/asks/${encodeURIComponent(ask.id)}`))));
+  useEffect(look, [ask.id, shown.value]);
+  const changing = useSignal(false), { problem, busy, answer } = useAnswer(a, look);
+  const quote = a.kind === "quote", yes = a.choices.find((c) => c.id !== "no"), r = runs.value.get(a.run);
+  const acts = a.choices.map((c): Act => ({
+    id: c.id, name: c.label, title: c.effect, kind: c === yes && (quote || patch) ? "primary" : "", disabled: busy.value || (patch && !a.hash) || (changing.value && c === yes), once: quote,
+    key: !quote ? undefined : c === yes ? "y" : c.id === "no" ? "x" : undefined, does: c === yes ? "yes to the quote, pressed twice" : "no to the quote, pressed twice",
+    sure: quote ? (c.id === "no" ? "Leave it? x again" : "Start it? y again") : patch && c === yes ? `Write ${/ change (\d+ files?) in /.exec(a.text)?.[1] ?? "the files"}` : c.id === "stop" ? `${c.label} for good` : undefined,
+    run: () => answer({ choice: c.id }),
+  }));
+  if (a.fields.length) acts.push({ id: "change", name: "Change…", key: quote ? "c" : undefined, does: "change the quote", disabled: busy.value, run: () => (changing.value = !changing.value) });
+  const on = useActs(acts);
+  const words = <div class={patch ? "ask-text mono" : "ask-text"} tabIndex={0} role="group" aria-label="What is asked">{a.text}</div>;
+  const body = (
+    <>
+      {brief ? <details open={shown.value} onToggle={(e) => (shown.value = e.currentTarget.open)}><summary>{brief.facts}</summary>{words}</details> : words}
+      {a.whole || (patch && (!a.hash || !shown.value)) ? null : <p class="warning">This is not all of it: <a href={address("run", a.run, {}, patch ? "changes" : "log")}>{patch ? "the changes" : "the log"} of {a.run}</a> have the rest.</p>}
+      {patch && brief ? <div class="row"><a class="button" href={address("run", a.run, {}, "changes")}>Review</a>{shown.value ? <ActRow acts={acts} on={on} /> : null}</div> : <ActRow acts={acts} on={on} />}
       {changing.value ? <Change ask={a} close={() => (changing.value = false)} answer={answer} busy={busy.value} /> : null}
       {quote || patch ? null : <Words ask={a} answer={answer} busy={busy.value} />}
       <Problem text={problem.value} />
-      {quote || patch || a.kind === "quota" ? null : <small>Without an answer by {day(a.until)} {a.default ? `it takes “${cut(a.default, 80)}”` : a.kind === "question" ? "it goes on without" : "that is a no"}.</small>}
+      {quote || patch || a.kind === "quota" ? null : <small>Without an answer by {day(a.until)} {kindsOfLate(a)}.</small>}
+    </>
+  );
+  if (within) return <div class="ask answer" data-ask={a.id}>{body}</div>;
+  return (
+    <div data-ask={a.id}>
+      <Card name={a.id} label={`${kindOf(a)}: ${cut(a.text, 120)}`} keys={on.keys} class="ask panel">
+        <div class="row">
+          <span class="tag yellow">{kindOf(a)}</span>
+          <span class="grow ellipsis" title={brief?.title}>{r ? <a href={address("run", a.run)}>{r.task}</a> : brief ? <strong>{brief.title}</strong> : <small>{a.number ? `${a.number}, ` : ""}{a.id}</small>}</span>
+          <small><Left until={a.until} /></small>
+        </div>
+        {body}
+      </Card>
     </div>
   );
 }

@@ -1,116 +1,156 @@
-// What it costs and how it goes, over time: by model and role, how long calls take, how often tools
-// fail.
-import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
-import { get } from "../api";
-import { attempt, Empty } from "../ui";
-import { duration, money, roleName, statusWords, tokens } from "../words";
-import { Chart } from "./chart";
+// Costs and health over time: by model, role, folder, person and tag; how long calls take, how often tools
+// fail, the runs that cost most.
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Paid, Stats, Sums } from "../api";
+import { address, place, put } from "../router";
+import { health } from "../store";
+import { Ago, Empty, Reading, StatusTag, useGet } from "../ui";
+import { clock, date, day, duration, modelName, money, roleName, tokens } from "../words";
+import { Bars, type Series } from "./bars";
+import "./costs.css";
 
-interface Sums {
+const MINUTE = 60000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+const spans: Record<string, { step: number; bars: number; name: (ms: number) => string }> = {
+  "1h": { step: 2 * MINUTE, bars: 30, name: day }, "24h": { step: HOUR, bars: 24, name: day }, "7d": { step: 6 * HOUR, bars: 28, name: day }, "30d": { step: DAY, bars: 30, name: date },
+};
+// Dimensions that costs are added up by: the key in the answer, the filter of runs that it is, its short name.
+const dimensions: Record<string, { key: "models" | "roles" | "folders" | "people" | "tags"; filter: string; name: (s: string) => string }> = {
+  model: { key: "models", filter: "model", name: modelName }, role: { key: "roles", filter: "role", name: roleName },
+  folder: { key: "folders", filter: "cwd", name: (s) => s.replace(/.*\/(?=.)/, "") || "No folder" }, person: { key: "people", filter: "user", name: (s) => s || "Unknown" }, tag: { key: "tags", filter: "tag", name: String },
+};
+const named = (of: object, name: string | null, other: string) => (name && Object.hasOwn(of, name) ? name : other);
+const SHOWN = 5; // parts in a bar; the rest is one
+const OTHERS = "others"; // the daemon's name for what is beyond the first forty
+
+// The bars end at whole steps of the local day, so that they stand still while time goes on.
+function spanOf(since: string) {
+  const { step, bars, name } = spans[since]!, midnight = new Date().setHours(0, 0, 0, 0), days = step === DAY;
+  const until = days ? new Date().setHours(24, 0, 0, 0) : midnight + Math.ceil((Date.now() + 1 - midnight) / step) * step;
+  // The beginning of a bar. Days begin at midnight, also where clocks were changed between.
+  const at = (i: number) => (days ? new Date(until).setDate(new Date(until).getDate() + i - bars) : until + (i - bars) * step);
+  return { step, bars, name, until, at, from: at(0) };
+}
+const iso = (ms: number) => new Date(ms).toISOString();
+const total = (list: { [k in "cost_cents" | "tokens" | "input" | "cached"]: number }[], k: "cost_cents" | "tokens" | "input" | "cached") => list.reduce((n, m) => n + m[k], 0);
+const took = (ms: number) => (ms < 1000 ? `${ms} ms` : duration(ms));
+const percent = (part: number, of: number) => (of ? `${Math.round((100 * part) / of)}%` : "");
+
+function stacked(rows: Paid[], parts: "cost_parts" | "token_parts", { name, filter }: (typeof dimensions)[string]): Series[] {
+  const by = rows.map((r) => ({ name: r.name === OTHERS ? OTHERS : name(r.name), title: r.name, values: r[parts], only: r.name === OTHERS ? undefined : ([filter, r.name] as [string, string]), sum: r[parts].reduce((a, v) => a + v, 0) })).filter((r) => r.sum).sort((a, b) => b.sum - a.sum);
+  const rest = by.slice(SHOWN);
+  return rest.length < 2 ? by : [...by.slice(0, SHOWN), { name: OTHERS, values: rest[0]!.values.map((_, i) => rest.reduce((n, r) => n + r.values[i]!, 0)) }];
+}
+
+// ---- a table that is sorted by the heads of its columns; by which stands in the address
+
+interface Column<T> {
   name: string;
-  calls: number;
-  failed: number;
-  ms?: { p50: number; p90: number; p99: number; max: number };
+  of: (row: T) => number;
+  show?: (row: T) => ComponentChildren;
+  bar?: boolean; // drawn in the cell, as a part of the biggest
 }
-interface Paid extends Sums {
-  cost_cents: number;
-  tokens: number;
-  input: number;
-  output: number;
-  cached: number;
-  cost_parts: number[];
-  token_parts: number[];
-}
-interface Stats {
-  since: string;
-  until: string;
-  part_seconds: number;
-  models: Paid[];
-  roles: Paid[];
-  tools: Sums[];
-  runs: Record<string, number>;
-}
-
-const spans: [since: string, name: string][] = [["1 hour ago", "hour"], ["today", "today"], ["24 hours ago", "day"], ["7 days ago", "week"], ["30 days ago", "month"]];
-const SHOWN = 6; // lines in a chart; the rest stands in the table
-
-function times(ms: Sums["ms"]) {
-  return (["p50", "p90", "p99", "max"] as const).map((k) => <td key={k} class="number">{ms ? duration(ms[k]) : ""}</td>);
-}
-const rate = (s: Sums) => (s.calls ? `${Math.round((1000 * s.failed) / s.calls) / 10} %` : "");
-const timeHeads = ["p50", "p90", "p99", "longest"].map((h) => <th key={h} scope="col" class="number">{h}</th>);
-
-function PaidTable({ caption, rows, what, name }: { caption: string; rows: Paid[]; what: string; name: (s: string) => string }) {
+function Table<T extends { name: string }>({ name, rows, columns, first, say }: { name: string; rows: T[]; columns: Column<T>[]; first: string; say: (row: T) => ComponentChildren }) {
+  const key = `sort-${name.toLowerCase()}`, [, up, chosen] = /^(-?)(.*)$/.exec(place.value.query.get(key) || first)!, by = columns.find((c) => c.name === chosen);
+  const sorted = [...rows].sort((a, b) => (up ? 1 : -1) * (by ? by.of(a) - by.of(b) : b.name < a.name ? 1 : -1));
+  const head = (c: string, number: boolean) => (
+    <th key={c} scope="col" class={number ? "number" : ""} aria-sort={c === chosen ? (up ? "ascending" : "descending") : undefined}>
+      <button class="plain" onClick={() => put({ [key]: c === chosen && !up ? `-${c}` : c })}>{c}{c === chosen ? (up ? " ↑" : " ↓") : ""}</button>
+    </th>
+  );
+  const cell = (r: T, c: Column<T>) => {
+    const most = c.bar ? Math.max(...rows.map(c.of)) : 0;
+    return <td key={c.name} class="number">{c.show ? c.show(r) : c.of(r)}{most ? <span class="share"><i style={{ width: `${(100 * c.of(r)) / most}%` }} /></span> : null}</td>;
+  };
   return (
-    <div class="scroll">
+    <div class="panel scroll">
       <table>
-        <caption class="visually-hidden">{caption}</caption>
-        <thead><tr><th scope="col">{caption}</th><th scope="col" class="number">{what}</th><th scope="col" class="number">failed</th><th scope="col" class="number">cost</th><th scope="col" class="number">tokens</th><th scope="col" class="number">from cache</th>{timeHeads}</tr></thead>
-        <tbody>
-          {rows.map((r) => (
-            <tr key={r.name}>
-              <th scope="row">{name(r.name)}</th><td class="number">{r.calls}</td><td class="number">{r.failed} ({rate(r)})</td><td class="number">{money(r.cost_cents)}</td>
-              <td class="number">{tokens(r.tokens)}</td><td class="number">{r.cached ? `${Math.round((100 * r.cached) / Math.max(r.input, 1))} %` : ""}</td>{times(r.ms)}
-            </tr>
-          ))}
-        </tbody>
+        <caption class="visually-hidden">{name}</caption>
+        <thead><tr>{head(name, false)}{columns.map((c) => head(c.name, true))}</tr></thead>
+        <tbody>{sorted.map((r) => <tr key={r.name}><th scope="row">{say(r)}</th>{columns.map((c) => cell(r, c))}</tr>)}</tbody>
       </table>
     </div>
   );
 }
+const failedColumn = { name: "Failed", of: (r: Sums) => r.failed, show: (r: Sums) => (r.failed ? `${r.failed} (${percent(r.failed, r.calls)})` : "0") };
+const timeColumns = (["p50", "p90", "p99", "max"] as const).map((k) => ({ name: k === "max" ? "Longest" : k, of: (r: Sums) => r.ms?.[k] ?? -1, show: (r: Sums) => (r.ms ? took(r.ms[k]) : "") }));
+
+// ---- the head: today, and the span
+
+function Today() {
+  const today = health.value?.today;
+  if (!today) return null;
+  const { budget_cents: budget = 0, budget_used_cents: used = today.cost_cents } = today, midnight = new Date().setHours(0, 0, 0, 0);
+  const at = used > 0 ? midnight + ((Date.now() - midnight) * budget) / used : Infinity; // at the rate since midnight
+  const end = used >= budget ? "used up" : at < midnight + DAY ? `at this pace used up at ${day(at)}` : "at this pace it lasts the day";
+  return (
+    <Figure name={budget ? "Today" : "Runs of today"} value={`${money(today.cost_cents)}${budget ? ` of ${money(budget)}` : ""}`} more={budget ? end : "no daily budget"}>
+      {budget ? <meter min={0} max={budget} high={budget * 0.8} optimum={0} value={used} aria-label="Part of today's budget">{percent(used, budget)}</meter> : null}
+    </Figure>
+  );
+}
+function Figure({ name, value, more, children }: { name: string; value: string; more?: string; children?: ComponentChildren }) {
+  return <div class="figure"><small>{name}</small><strong class="number">{value}</strong>{children}{more ? <small>{more}</small> : null}</div>;
+}
+function Figures({ s, before }: { s: Stats; before: Stats | null }) {
+  const runs = Object.values(s.runs).reduce((a, n) => a + n, 0), failed = runs - (s.runs.success ?? 0) - (s.runs.cancelled ?? 0);
+  const busiest = [...s.models].sort((a, b) => b.calls - a.calls)[0], cost = total(s.models, "cost_cents"), was = before ? total(before.models, "cost_cents") : 0;
+  const change = !before ? undefined : was ? `${money(was)} the time before: ${cost < was ? "−" : "+"}${percent(Math.abs(cost - was), was)}` : "nothing the time before";
+  return (
+    <div class="figures panel">
+      <Today />
+      <Figure name="In this time" value={money(cost)} more={change} />
+      <Figure name="Runs ended" value={String(runs)} more={`${failed} failed${runs ? ` (${percent(failed, runs)})` : ""}`} />
+      <Figure name="Tokens" value={tokens(total(s.models, "tokens"))} more={`${percent(total(s.models, "cached"), total(s.models, "input")) || "0%"} cached`} />
+      <Figure name="p90 of model calls" value={busiest?.ms ? took(busiest.ms.p90) : "–"} more={busiest && modelName(busiest.name)} />
+    </div>
+  );
+}
+
+function Choice({ label, values, now, pick }: { label: string; values: string[]; now: string; pick: (v: string) => void }) {
+  return <span class="choice" role="group" aria-label={label}>{values.map((v) => <button key={v} aria-pressed={v === now} onClick={() => pick(v)}>{v}</button>)}</span>;
+}
 
 export function Costs() {
-  const since = useSignal("7 days ago"), by = useSignal<"models" | "roles">("models"), stats = useSignal<Stats | null>(null);
-  useEffect(() => {
-    const stop = new AbortController();
-    void attempt(async () => {
-      try {
-        stats.value = await get<Stats>(`/api/v1/stats?since=${encodeURIComponent(since.value)}&parts=60`, stop.signal);
-      } catch (e) {
-        if (!stop.signal.aborted) throw e;
-      }
-    });
-    return () => stop.abort();
-  }, [since.value]);
-  const s = stats.value;
-  const drawn = useMemo(() => {
-    if (!s) return null;
-    const rows = [...s[by.value]].sort((a, b) => b.cost_cents - a.cost_cents || b.tokens - a.tokens).slice(0, SHOWN), from = Date.parse(s.since) / 1000;
-    const name = by.value === "roles" ? roleName : String;
-    return {
-      at: Array.from({ length: rows[0]?.cost_parts.length ?? 0 }, (_, i) => from + (i + 0.5) * s.part_seconds),
-      cost: rows.map((r) => ({ name: name(r.name), values: r.cost_parts })), tokens: rows.map((r) => ({ name: name(r.name), values: r.token_parts })),
-    };
-  }, [s, by.value]);
-  const ended = s ? Object.entries(s.runs) : [];
+  const q = place.value.query, since = named(spans, q.get("since"), "7d"), by = named(dimensions, q.get("by"), "model"), what = q.get("what") === "tokens" ? "tokens" : "cost";
+  const { from, until, at, step, bars, name } = spanOf(since), { key, filter, name: short } = dimensions[by]!, ended = (i: { kind: string }) => i.kind === "result" || i.kind === "failed";
+  const { data: s, error } = useGet<Stats>(`/api/v1/stats?since=${iso(from)}&until=${iso(until)}&parts=${bars}`, ended);
+  const { data: before } = useGet<Stats>(q.get("before") ? `/api/v1/stats?since=${iso(2 * from - until)}&until=${iso(from)}&parts=1` : "");
+  const rows = s?.[key] ?? [], series = useMemo(() => stacked(rows, what === "cost" ? "cost_parts" : "token_parts", dimensions[by]!), [s, key, what]);
+  const drawn = Array.from({ length: bars }, (_, i) => ({ name: step < HOUR ? clock(at(i)).slice(0, 5) : name(at(i)), to: (only?: [string, string]) => address("runs", "", { since: iso(at(i)), until: iso(at(i + 1)), ...(only && { [only[0]]: only[1] }) }) }));
+  const budget = health.value?.today.budget_cents, line = budget && what === "cost" ? { name: `budget of ${money(budget)} a day`, value: (budget * step) / DAY } : undefined;
+  const link = (r: Paid) => (r.name === OTHERS ? OTHERS : <a href={address("runs", "", { [filter]: r.name, since: iso(from), status: "ended" })} title={r.name}>{short(r.name)}</a>);
   return (
     <>
-      <div class="row" style="margin-bottom: 12px">
-        <h1 class="grow">Costs and health</h1>
-        <label class="row">since <select value={since} onChange={(e) => (since.value = e.currentTarget.value)}>{spans.map(([v, n]) => <option key={v} value={v}>{n}</option>)}</select></label>
-        <label class="row">by <select value={by} onChange={(e) => (by.value = e.currentTarget.value as "models")}><option value="models">model</option><option value="roles">role</option></select></label>
+      <div class="row costs-head">
+        <h1 class="grow">Costs</h1>
+        <Choice label="Time" values={Object.keys(spans)} now={since} pick={(v) => put({ since: v })} />
+        <Choice label="By" values={Object.keys(dimensions)} now={by} pick={(v) => put({ by: v })} />
+        <Choice label="What" values={["cost", "tokens"]} now={what} pick={(v) => put({ what: v })} />
+        <label class="row"><input type="checkbox" checked={!!q.get("before")} onChange={(e) => put({ before: e.currentTarget.checked ? "1" : "" })} /> Compare with the time before</label>
       </div>
-      {!s || !drawn ? <p class="soft">Reading…</p> : s.models.length === 0 && ended.length === 0 ? (
-        <Empty title="Nothing happened in that time"><p>Choose a longer one, or start a task.</p></Empty>
-      ) : (
+      {!s ? <Reading error={error} /> : (
         <div class="charts">
-          <p class="soft">{ended.map(([status, n]) => `${n} ${statusWords[status as keyof typeof statusWords] ?? status}`).join(" · ") || "No run ended"} · {money(s.models.reduce((a, m) => a + m.cost_cents, 0))} · {tokens(s.models.reduce((a, m) => a + m.tokens, 0))} tokens</p>
-          {drawn.at.length ? (
+          {error ? <p role="alert" class="problem">{error}</p> : null}
+          <Figures s={s} before={q.get("before") ? before : null} />
+          {!rows.length ? <Empty title={s.models.length ? `Nothing has a ${by} in this time` : "Nothing happened in this time"}><p>Choose a longer time, or start a task.</p></Empty> : (
             <>
-              <section class="panel" aria-label="Cost over time"><h2>Cost</h2><Chart label="Cost over time" at={drawn.at} lines={drawn.cost} show={(v) => money(v)} /></section>
-              <section class="panel" aria-label="Tokens over time"><h2>Tokens</h2><Chart label="Tokens over time" at={drawn.at} lines={drawn.tokens} show={(v) => tokens(v)} /></section>
+              <section class="panel" aria-label={`${what === "cost" ? "Cost" : "Tokens"} over time`}>
+                <Bars label={`${what === "cost" ? "Cost" : "Tokens"} by ${by}`} series={series} bars={drawn} show={what === "cost" ? money : (n) => tokens(n)} line={line} />
+              </section>
+              <Table name={by === "person" ? "Person" : by[0]!.toUpperCase() + by.slice(1)} rows={rows} first={what === "cost" ? "Cost" : "Tokens"} say={link} columns={[
+                { name: key === "models" ? "Calls" : "Runs", of: (r) => r.calls }, failedColumn, { name: "Cost", of: (r) => r.cost_cents, show: (r) => money(r.cost_cents), bar: true },
+                { name: "Tokens", of: (r) => r.tokens, show: (r) => tokens(r.tokens), bar: true }, ...(key === "models" ? [{ name: "Cached", of: (r: Paid) => r.cached / Math.max(r.input, 1), show: (r: Paid) => percent(r.cached, r.input) }] : []), ...timeColumns,
+              ]} />
             </>
+          )}
+          {s.top?.length ? (
+            <section class="panel" aria-label="Most expensive runs">
+              <h2>Most expensive runs</h2>
+              <ol class="top">{s.top.map((r) => <li key={r.id}><a href={address("run", r.id)}><StatusTag status={r.status} word={false} /><span class="ellipsis">{r.task}</span><small title={r.model}>{roleName(r.role)} · {modelName(r.model)}</small><Ago at={r.started_at} /><b class="number">{money(r.cost_cents)}</b></a></li>)}</ol>
+            </section>
           ) : null}
-          <section class="panel scroll"><PaidTable caption="Models" rows={s.models} what="calls" name={String} /></section>
-          <section class="panel scroll"><PaidTable caption="Roles" rows={s.roles} what="runs" name={roleName} /></section>
-          <section class="panel scroll">
-            <table>
-              <caption class="visually-hidden">Tools</caption>
-              <thead><tr><th scope="col">Tools</th><th scope="col" class="number">calls</th><th scope="col" class="number">failed</th><th scope="col" class="number">error rate</th>{timeHeads}</tr></thead>
-              <tbody>{s.tools.map((t) => <tr key={t.name}><th scope="row">{t.name}</th><td class="number">{t.calls}</td><td class="number">{t.failed}</td><td class="number">{rate(t)}</td>{times(t.ms)}</tr>)}</tbody>
-            </table>
-          </section>
+          {s.tools.length ? <Table name="Tool" rows={s.tools} first="Calls" say={(t) => t.name} columns={[{ name: "Calls", of: (t) => t.calls, bar: true }, failedColumn, ...timeColumns]} /> : null}
         </div>
       )}
     </>

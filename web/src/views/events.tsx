@@ -1,12 +1,13 @@
 // Lists of any length, above all of events: only the rows in sight are elements.
-import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import { useSignal, type Signal } from "@preact/signals";
+import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { AvaEvent } from "../api";
 import { isError, lineOf } from "../trace";
 import { Modal } from "../ui";
 import { clock, cut } from "../words";
 import { address } from "../router";
+import "./events.css";
 
 const ROW = 26;
 
@@ -19,25 +20,54 @@ export function EventModal({ event: e, close }: { event: AvaEvent; close: () => 
   );
 }
 
-// `n` rows of one height, of which `of` makes those in sight: where each is is its style.
-export function Rows({ n, row, label, full, of }: { n: number; row: number; label: string; full?: boolean; of: (i: number, style: { transform: string }) => ComponentChildren }) {
-  const top = useSignal(0), height = useSignal(600), at = useRef<HTMLDivElement>(null);
+interface RowsOf extends HTMLAttributes<HTMLDivElement> {
+  n: number;
+  row: number; // height of each
+  label: string;
+  full?: boolean; // full height whatever `n`
+  fill?: boolean; // height of its place
+  follow?: Signal<boolean>; // sticks to the last row, until somebody scrolls up
+  show?: number; // the row that is in sight, when it is another one than before
+  of: (i: number, style: { transform: string }) => ComponentChildren; // makes the rows in sight; `style` has the place of each
+}
+export function Rows({ n, row, label, full, fill, follow, show = -1, of, ...more }: RowsOf) {
+  const top = useSignal(0), height = useSignal(600), at = useRef<HTMLDivElement>(null), seen = useRef(n);
   useLayoutEffect(() => {
     const el = at.current!;
     const see = new ResizeObserver(() => (height.value = el.clientHeight));
     see.observe(el);
     return () => see.disconnect();
   }, []);
+  const sticks = !!follow?.value;
+  if (sticks || !follow) seen.current = n;
+  useLayoutEffect(() => {
+    if (sticks) at.current!.scrollTop = at.current!.scrollHeight;
+  }, [n, sticks, height.value]);
+  useLayoutEffect(() => {
+    const el = at.current!, y = show * row;
+    if (show >= 0 && (y < el.scrollTop || y + row > el.scrollTop + el.clientHeight)) el.scrollTop = y - el.clientHeight / 3;
+  }, [show]);
+  const scrolled = (el: HTMLDivElement) => {
+    const up = el.scrollTop < top.peek();
+    top.value = el.scrollTop;
+    if (!follow) return;
+    if (el.scrollTop + el.clientHeight >= el.scrollHeight - row) follow.value = true;
+    else if (up) follow.value = false;
+  };
   const first = Math.max(0, Math.floor(top.value / row) - 10), last = Math.min(n, Math.ceil((top.value + height.value) / row) + 10);
   const shown = Array.from({ length: Math.max(0, last - first) }, (_, i) => of(first + i, { transform: `translateY(${(first + i) * row}px)` }));
   return (
-    <div class={full ? "events" : "events as-long"} style={full ? {} : { height: `min(64vh, ${n * row + 2}px)` }} ref={at} tabIndex={0} role="region" aria-label={label} onScroll={(e) => (top.value = e.currentTarget.scrollTop)}>
-      <div style={{ height: `${n * row}px`, position: "relative" }}>{shown}</div>
+    <div class="rows">
+      <div class={fill ? "events fill" : full ? "events" : "events as-long"} style={full || fill ? {} : { height: `min(64vh, ${n * row + 2}px)` }} ref={at} tabIndex={0} role="region" aria-label={label} {...more} onScroll={(e) => scrolled(e.currentTarget)}>
+        <div role="presentation" style={{ height: `${n * row}px`, position: "relative" }}>{shown}</div>
+      </div>
+      {follow && n > seen.current ? <button class="pill" onClick={() => (follow.value = true)}>↓ New below</button> : null}
     </div>
   );
 }
 
-export function EventList({ events, named }: { events: AvaEvent[]; named?: boolean }) {
+// `n` is the count of events in a list that grows in its place.
+export function EventList({ events, n = events.length, named, fill, follow }: { events: AvaEvent[]; n?: number; named?: boolean; fill?: boolean; follow?: Signal<boolean> }) {
   const open = useSignal<AvaEvent | null>(null);
   const line = (i: number, style: { transform: string }) => {
     const e = events[i]!;
@@ -52,7 +82,7 @@ export function EventList({ events, named }: { events: AvaEvent[]; named?: boole
   };
   return (
     <>
-      <Rows full n={events.length} row={ROW} label={`${events.length} events`} of={line} />
+      <Rows full fill={fill} follow={follow} n={n} row={ROW} label={`${n} events`} of={line} />
       {open.value ? <EventModal event={open.value} close={() => (open.value = null)} /> : null}
     </>
   );

@@ -1,46 +1,33 @@
-// Search over all logs, the newest first, and whether they are as they were sealed.
+// Search over all logs, the newest first, and whether they are as they were sealed: checked when somebody asks.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { get, type AvaEvent } from "../api";
-import { go, place } from "../router";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { AvaEvent, EventPage } from "../api";
+import { useKeys } from "../keys";
+import { address, go, place } from "../router";
 import { verified, verify } from "../store";
-import { attempt, Empty } from "../ui";
-import { bytes, day } from "../words";
+import { attempt, Empty, Problem, Reading, useGet } from "../ui";
+import { bytes, day, unreadable } from "../words";
 import { EventList } from "./events";
+import "./rest.css";
 
-const TYPES = ["", "Error", "SubagentSpawn", "SubagentComplete", "InferEnd", "ToolCall", "ToolResult", "UserMessage", "AssistantMessage", "Spawn", "Custom", "Waiting", "Steering"];
-const LIMIT = 1000;
+const TYPES = ["Error", "SubagentSpawn", "SubagentComplete", "InferEnd", "ToolCall", "ToolResult", "UserMessage", "AssistantMessage", "Spawn", "Custom", "Waiting", "Steering"];
+const LIMIT = 1000, FILTERS = ["search", "type", "since", "run"] as const;
 
-interface Answer {
-  events: AvaEvent[];
-  more: boolean;
-  brokenLines: number;
-  broken: string[];
-}
-
-// Also at the top of every view.
-export function Seal() {
-  const r = verified.value;
-  return <span class={`tag ${!r ? "" : r.ok ? "green" : "red"}`}>{!r ? "not verified yet" : r.ok ? (r.seals ? "as it was sealed" : "nothing is sealed yet") : `${r.broken} not as sealed`}</span>;
-}
-
-function Verify() {
-  const busy = useSignal(false);
-  const run = async () => {
+function Seals() {
+  const busy = useSignal(false), r = verified.value;
+  const check = async () => {
     busy.value = true;
     await attempt(verify);
     busy.value = false;
   };
-  useEffect(() => {
-    if (!verified.value) void run();
-  }, []);
-  const r = verified.value;
+  const state = !r ? "Not checked" : !r.ok ? `${r.broken} broken` : r.seals ? "Log intact" : "Nothing sealed yet";
+  const more = r ? `${r.files} files, ${bytes(r.bytes)}, ${r.seals} seals${r.newest_at ? `, the newest ${day(r.newest_at)}` : ""}${r.unsealed_files ? `; the newest lines of ${r.unsealed_files} are not sealed yet` : ""}` : "Seals show whether a log was changed after it was written.";
   return (
-    <section class="panel" aria-label="Seals">
+    <section class="panel stack" aria-label="Seals">
       <div class="row">
-        <Seal />
-        <span class="grow soft">{r ? `${r.files} files, ${bytes(r.bytes)}, ${r.seals} seals${r.newest_at ? `, the newest ${day(r.newest_at)}` : ""}${r.unsealed_files ? `; the newest lines of ${r.unsealed_files} are not sealed yet` : ""}` : ""}</span>
-        <button disabled={busy.value} onClick={run}>Verify again</button>
+        <span role="status" class={`tag ${!r ? "" : r.ok ? "green" : "red"}`}>{busy.value ? "Checking…" : state}</span>
+        <span class="grow soft">{more}</span>
+        <button disabled={busy.value} onClick={check}>{r ? "Check again" : "Check"}</button>
       </div>
       {r?.findings.length ? <ul>{r.findings.map((f, i) => <li key={i}><code>{f.path}{f.line ? `:${f.line}` : ""}</code> {f.what}</li>)}</ul> : null}
     </section>
@@ -48,48 +35,38 @@ function Verify() {
 }
 
 export function Logs() {
-  const q = place.value.query, found = useSignal<Answer | null>(null), problem = useSignal("");
-  const text = useSignal(q.get("search") ?? ""), type = useSignal(q.get("type") ?? ""), since = useSignal(q.get("since") ?? "");
-  useEffect(() => {
-    const stop = new AbortController(), p = new URLSearchParams({ limit: String(LIMIT) });
-    for (const k of ["search", "type", "since"]) if (q.get(k)) p.set(k, q.get(k)!);
-    get<Answer>(`/api/v1/logs?${p}`, stop.signal).then(
-      (a) => {
-        problem.value = "";
-        found.value = { ...a, events: [...a.events].reverse() };
-      },
-      (e) => {
-        if (!stop.signal.aborted) problem.value = (e as Error).message;
-      },
-    );
-    return () => stop.abort();
-  }, [q.toString()]);
-  const submit = (e: Event) => {
-    e.preventDefault();
-    const query: Record<string, string> = {};
-    if (text.value) query.search = text.value;
-    if (type.value) query.type = type.value;
-    if (since.value) query.since = since.value;
-    go("logs", "", query);
+  const q = place.value.query, form = useSignal<Record<string, string>>({}), of = (k: string) => form.value[k] ?? q.get(k) ?? "";
+  const asked = new URLSearchParams(FILTERS.flatMap((k) => (q.get(k) ? [[k, q.get(k)!]] : []))), { data, error, reload } = useGet<EventPage>(`/api/v1/logs?limit=${LIMIT}&${asked}`);
+  const field = useRef<HTMLInputElement>(null);
+  useKeys([{ key: "/", does: "search", run: () => field.current?.focus() }]);
+  const events = useMemo(() => data && ([...data.events].reverse() as AvaEvent[]), [data]);
+  useEffect(() => void (form.value = {}), [q.toString()]);
+  const search = (e?: Event) => {
+    e?.preventDefault();
+    const query = Object.fromEntries(FILTERS.map((k) => [k, of(k).trim()]));
+    if (address("logs", "", query) === location.hash) reload();
+    else go("logs", "", query);
   };
+  const write = (k: string) => (e: { currentTarget: { value: string } }) => void (form.value = { ...form.value, [k]: e.currentTarget.value });
   return (
     <>
       <h1>Logs</h1>
       <div class="charts">
-        <Verify />
-        <form class="row" role="search" onSubmit={submit}>
-          <input class="grow" type="search" aria-label="Text" placeholder="text in any event" value={text} onInput={(e) => (text.value = e.currentTarget.value)} />
-          <select aria-label="Type" value={type} onChange={(e) => (type.value = e.currentTarget.value)}>{TYPES.map((t) => <option key={t} value={t}>{t || "all types"}</option>)}</select>
-          <input aria-label="Since" placeholder="since: 2 hours ago" value={since} onInput={(e) => (since.value = e.currentTarget.value)} />
+        <Seals />
+        <form class="row" role="search" onSubmit={search}>
+          <input class="grow" type="search" ref={field} aria-label="Text" placeholder="Text in any event" value={of("search")} onInput={write("search")} />
+          <select aria-label="Type" value={of("type")} onChange={(e) => (write("type")(e), search())}><option value="">All types</option>{TYPES.map((t) => <option key={t}>{t}</option>)}</select>
+          <input aria-label="Run" placeholder="Run, S-…" size={10} value={of("run")} onInput={write("run")} />
+          <input aria-label="Since" placeholder="Since: 2 hours ago" size={18} value={of("since")} onInput={write("since")} />
           <button class="primary">Search</button>
         </form>
-        {problem.value ? <p role="alert" class="tag red">{problem.value}</p> : null}
-        {!found.value ? <p class="soft">Reading…</p> : found.value.events.length === 0 ? (
-          <Empty title="No event is like that"><p>A word of it, no type, and a longer time find more.</p></Empty>
+        <Problem text={error} />
+        {error ? null : !events ? <Reading error="" /> : !events.length ? (
+          <Empty title="No matching events"><p>Try fewer words, all types, or a longer time.</p></Empty>
         ) : (
           <>
-            <p class="soft">{found.value.events.length} events, the newest first{found.value.events.length === LIMIT ? "; there may be older ones: narrow the search" : ""}{found.value.brokenLines ? `; ${found.value.brokenLines} broken lines were left out` : ""}</p>
-            <EventList events={found.value.events} named />
+            <p class="soft">{events.length === LIMIT ? `Newest ${LIMIT} events. Search to find older ones.` : `${events.length} events, newest first`}{data?.brokenLines ? `; ${unreadable(data.brokenLines, data.broken[0] ?? "")}` : ""}</p>
+            <EventList events={events} named />
           </>
         )}
       </div>

@@ -1,156 +1,97 @@
-// One run: how it is, what it does, what it found and what it cost, from its events. They are read in
-// pages once and then come by the stream of the page.
-import { computed, signal, useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
-import { ApiError, get, save, type AvaEvent, type Citation, type Result, type Run } from "../api";
+// The view of one run: its state, what one can do, its steps, result, changes and log. Its events are read
+// in pages once and then come by the stream of the page.
+import { useComputed, useSignal, type Signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { ActRow, useActs } from "../acts";
+import { ApiError, get, save, type AvaEvent, type Citation, type Item, type Result, type Run } from "../api";
 import { useKeys } from "../keys";
 import { Markdown } from "../markdown";
-import { address, go, place } from "../router";
-import { askOf, live, now, refreshRun, runs, stream } from "../store";
-import { isError, turnsOf, type Span, type Turn } from "../trace";
-import { attempt, Empty, StatusDot } from "../ui";
-import { about, bytes, clock, cut, day, duration, elapsed, money, rightsWords, roleName, statusWords, tokens } from "../words";
+import { address, go, place, put } from "../router";
+import { messaging, MessageForm, runActs } from "../run_acts";
+import { askOf, failed, live, now, putRuns, runList, runs, sessionOf, stream } from "../store";
+import { isError, Trace } from "../trace";
+import { attempt, Elapsed, Empty, StatusTag, useGet } from "../ui";
+import { about, bytes, costOf, cut, day, elapsed, exactly, modelName, money, rightsWords, roleName, tokens, visible } from "../words";
+import { Again, moreActs } from "./again";
 import { AskCard } from "./ask";
-import { CancelButton, canResume, resumeRun, Steer } from "./board";
-import { EventList, EventModal, Rows } from "./events";
-import { PatchPart } from "./patch";
+import { PatchPart } from "./changes";
+import { EventList } from "./events";
+import { Activity, Copy, Long, Tabs } from "./steps";
+import "./run.css";
 
 const PAGE = 1000;
-const CALLS_OPEN = 300; // of a trace
-const LANE = 20; // pixels, as in style.css
-const tabs: [id: string, name: string][] = [["result", "Result"], ["trace", "Trace"], ["time", "Timeline"], ["events", "Events"], ["patch", "Changes"]];
+const BATCH_MS = 100; // time between two drawings of events that come
 
-function useEvents(id: string) {
-  const events = useSignal<AvaEvent[]>([]), state = useSignal("");
+function useTrace(id: string) {
+  const trace = useMemo(() => new Trace(), [id]), state = useSignal("Loading…");
   useEffect(() => {
-    const stop = new AbortController();
-    const late: AvaEvent[] = []; // came by the stream while pages were read
-    let last = 0, reading = true;
-    const add = (list: AvaEvent[]) => {
-      const fresh = list.filter((e) => e.lsn > last);
-      if (!fresh.length) return;
-      last = fresh.at(-1)!.lsn;
-      events.value = [...events.value, ...fresh];
+    const page = async (stop: AbortSignal) => {
+      const { events, more } = await get<{ events: AvaEvent[]; more: boolean }>(`/api/v1/logs?run=${encodeURIComponent(id)}&after=${trace.last}&limit=${PAGE}`, stop);
+      trace.feed(events);
+      if (more) state.value = `${trace.events.length} events read…`;
+      return more;
     };
-    const read = async () => {
-      reading = true;
-      for (;;) {
-        const page = await get<{ events: AvaEvent[]; next: number; more: boolean }>(`/api/v1/logs?run=${id}&after=${last}&limit=${PAGE}`, stop.signal);
-        add(page.events);
-        if (!page.more) break;
-        state.value = `${events.value.length} events read…`;
-      }
-      reading = false;
-      add(late.splice(0));
-      state.value = "";
-    };
-    const again = () => read().catch((e) => stop.signal.aborted || (state.value = (e as Error).message));
-    void again();
-    const offs = [
-      stream.onEvent((e) => e.agentId === id && (reading ? late.push(e) : add([e]))),
-      stream.onAgain(again),
-    ];
-    return () => {
-      stop.abort();
-      offs.forEach((off) => off());
-    };
+    const { put: add, end } = stream.following<AvaEvent>(page, (late) => trace.feed(late), (why) => (state.value = why), BATCH_MS);
+    const off = stream.onEvent((e) => e.agentId === id && add(e));
+    return () => (off(), end());
   }, [id]);
-  return { events, state };
+  return { trace, state };
 }
 
-function Meter({ name, used, most, show, mark = "" }: { name: string; used: number; most: number | undefined; show: (n: number) => string; mark?: string }) {
+// ---- the head
+
+function Meter({ name, used, most }: { name: string; used: number; most: number | undefined | null }) {
   if (!most) return null;
   const part = used / most, percent = Math.min(100, Math.round(part * 100));
+  return <span class={part >= 1 ? "bar over" : part >= 0.8 ? "bar near" : "bar"} role="meter" aria-label={name} title={`${percent} % of the limit`} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent}><i style={{ width: `${percent}%` }} /></span>;
+}
+const TimeMeter = ({ run: r }: { run: Run }) => <Meter name="Time" used={elapsed(r, live(r) ? now.value : 0)} most={r.limits.timeout && r.limits.timeout * 1000} />;
+
+function Facts({ run: r, rights }: { run: Run; rights: Run["rights"] }) {
+  const l = r.limits;
   return (
-    <div>
-      <small class="row"><span class="grow">{name}</span><span>{mark}{show(used)} of {show(most)}</span></small>
-      <div class={part >= 1 ? "bar over" : part >= 0.8 ? "bar near" : "bar"} role="meter" aria-label={name} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent}><i style={{ width: `${percent}%` }} /></div>
+    <div class="facts-line">
+      <StatusTag status={r.status} />
+      <span title="Time"><Elapsed run={r} /> <TimeMeter run={r} /></span>
+      <span class="number">turn {r.iteration}{l.max_iterations ? ` of ${l.max_iterations}` : ""}</span>
+      <span class="number">{costOf(r)}{l.max_cost_cents ? ` of ${money(l.max_cost_cents)}` : ""} <Meter name="Money" used={r.cost_cents ?? 0} most={l.max_cost_cents} /></span>
+      <span class="number">{about(r)}{tokens(r.tokens_used)}{l.max_tokens ? ` of ${tokens(l.max_tokens)}` : ""} tokens <Meter name="Tokens" used={r.tokens_used} most={l.max_tokens} /></span>
+      <span title={r.model}>{modelName(r.model)}</span>
+      <span title={r.cwd} class="ellipsis folder">{r.cwd ? r.cwd.replace(/^.*(?=\/[^/]+\/[^/]+$)/, "…") : "no folder"}</span>
+      {rights ? <span>{rightsWords(rights)}</span> : null}
+      <span title={exactly(r.started_at)}>started {day(r.started_at)}</span>
     </div>
   );
 }
 
-function Budget({ run }: { run: Run }) {
-  const l = run.limits;
+const LINE = 160;
+function Task({ run: r }: { run: Run }) {
+  const first = r.task.trim().split("\n", 1)[0]!;
   return (
-    <section class="panel" aria-label="Budget" style="display: grid; gap: 10px">
-      <h2>Budget</h2>
-      <Meter name="Time" used={elapsed(run, now.value)} most={l.timeout && l.timeout * 1000} show={duration} />
-      <Meter name="Money" used={run.cost_cents ?? 0} most={l.max_cost_cents} show={money} mark={about(run)} />
-      <Meter name="Tokens" used={run.tokens_used} most={l.max_tokens} show={tokens} mark={about(run)} />
-      <Meter name="Replies" used={run.iteration} most={l.max_iterations} show={String} />
-    </section>
+    <>
+      <h1>{cut(first, LINE)}</h1>
+      {first.length < r.task.trim().length || first.length > LINE ? <details class="task-of"><summary>The whole task</summary><Long of={r.task} what="the task" /></details> : null}
+    </>
   );
 }
 
-const chosen = signal<AvaEvent[] | null>(null); // the events of the span that is looked at
-
-function SpanRow({ span: s }: { span: Span }) {
+// The failure, said once, and the next steps one can take.
+function Failure({ run: r, result }: { run: Run; result: Result | null }) {
+  const id = r.subagent_id, items = useGet<{ items: Item[] }>(`/api/v1/items?run=${id}&limit=1000`, (i) => i.run === id && i.kind === "failed").data?.items;
+  const d = items?.findLast((i) => i.kind === "failed")?.detail, error = errorOf(result);
   return (
-    <li>
-      <button class={s.failed ? "plain span bad" : "plain span"} onClick={() => (chosen.value = s.events)}>
-        <span class={`tag ${s.kind === "infer" ? "violet" : s.kind === "wait" ? "yellow" : "blue"}`}>{s.kind === "infer" ? "model" : s.kind === "wait" ? "person" : "tool"}</span>
-        <strong>{s.name}</strong>
-        <span class="ellipsis grow mono">{cut(s.detail, 200)}</span>
-        <small>{s.kind === "infer" && s.to ? `${tokens(s.input)} in, ${tokens(s.output)} out, ${money(s.cents)}, ` : ""}{s.to == null ? "open" : duration(s.to - s.from)}{s.failed ? ", failed" : ""}</small>
-      </button>
-    </li>
-  );
-}
-
-function TurnPart({ turn: t, open }: { turn: Turn; open: boolean }) {
-  const shown = useSignal(open), failed = t.spans.filter((s) => s.failed).length;
-  return (
-    <details open={shown.value} onToggle={(e) => (shown.value = e.currentTarget.open)}>
-      <summary>{t.n ? `Turn ${t.n}` : "Before the first turn"} <small>{t.spans.length ? `${t.spans.length} ${t.spans.length === 1 ? "call" : "calls"}` : ""}</small> {failed ? <span class="tag red">{failed === 1 ? "a failed call" : `${failed} failed calls`}</span> : null}</summary>
-      {shown.value ? (
-        <>
-          {t.thinking.map((text, i) => <details key={i}><summary class="soft">Thinking</summary><pre class="plain">{text}</pre></details>)}
-          <ul>{t.spans.map((s) => <SpanRow key={s.kind + s.id + s.from} span={s} />)}</ul>
-          {t.notes.map((e) => <button key={e.lsn} class="plain soft" onClick={() => (chosen.value = [e])}>{e.eventType}: {cut(JSON.stringify(e.content), 160)}</button>)}
-        </>
-      ) : null}
-    </details>
-  );
-}
-
-// The first turns are open, as many as have so many calls; what is closed makes no elements.
-function Trace({ turns }: { turns: Turn[] }) {
-  let before = 0;
-  return (
-    <div class="panel trace">
-      {turns.filter((t) => t.spans.length || t.notes.length).map((t) => {
-        const open = before < CALLS_OPEN;
-        before += t.spans.length;
-        return <TurnPart key={t.n} turn={t} open={open} />;
-      })}
+    <div class="run-failure" role="note" aria-label="What went wrong">
+      <p><strong>{String(d?.end ?? "It failed")}</strong></p>
+      {error ? <p class="ask-text">{error}</p> : null}
+      {d?.next ? <Markdown text={String(d.next)} /> : null}
     </div>
   );
 }
+const errorOf = (r: Result | null) => (!r?.error ? "" : typeof r.error === "string" ? r.error : JSON.stringify(r.error));
 
-function Timeline({ turns, run }: { turns: Turn[]; run: Run }) {
-  const spans = turns.flatMap((t) => t.spans);
-  if (!spans.length) return <Empty title="Nothing has begun yet" />;
-  const open = live(run) ? now.value : spans.reduce((most, s) => Math.max(most, s.to ?? s.from), 0);
-  const from = spans.reduce((least, s) => Math.min(least, s.from), Infinity), to = spans.reduce((most, s) => Math.max(most, s.to ?? open), Math.max(from + 1, open));
-  const left = (ms: number) => `${(100 * (ms - from)) / (to - from)}%`;
-  return (
-    <div class="panel timeline">
-      <div class="axis" aria-hidden="true">{[0, 0.25, 0.5, 0.75, 1].map((x) => <small key={x} style={{ left: `${x * 100}%` }}>{duration(x * (to - from))}</small>)}</div>
-      <Rows n={spans.length} row={LANE} label={`Timeline of ${duration(to - from)}`} of={(i, style) => {
-        const s = spans[i]!;
-        return (
-          <button key={s.kind + s.id + s.from} class="lane" style={style} onClick={() => (chosen.value = s.events)} title={`${s.name}, ${s.to == null ? "open" : duration(s.to - s.from)}`}>
-            <span class="ellipsis">{s.name}</span>
-            <span class="track"><i class={s.failed ? "bad" : s.kind} style={{ left: left(s.from), width: `max(3px, ${(100 * ((s.to ?? open) - s.from)) / (to - from)}%)` }} /></span>
-            <small>{s.to == null ? "open" : duration(s.to - s.from)}</small>
-          </button>
-        );
-      }} />
-    </div>
-  );
-}
+// ---- the result
 
-// What the output claims and the tools did not return: places of it that are not among the citations, which are those that
+// Claims of the output that the tools did not return: places in it that are not among the citations, which are those that
 // were found.
 function notFound(result: Result): Citation[] {
   const place = (c: Citation) => c.url ?? (c.path && c.line != null ? `${c.path}:${c.line}` : "");
@@ -168,8 +109,8 @@ function notFound(result: Result): Citation[] {
 function Citations({ result }: { result: Result }) {
   const failed = result.evidence?.citations_failed ?? 0, all = result.evidence?.citations_checked ?? 0, lost = failed ? notFound(result) : [];
   if (!all && !result.citations?.length) return null;
-  const row = (c: Citation, bad: boolean) => (
-    <li key={`${c.url ?? c.path}:${c.line}`}><code>{c.url ?? `${c.path}:${c.line}`}</code>{bad ? <> <span class="tag red">not found where it was said to be</span></> : null}{c.quote ? <div class="soft">{c.quote}</div> : null}</li>
+  const row = (c: Citation, bad: boolean, at = c.url ?? `${c.path}:${c.line}`) => (
+    <li key={`${at}:${c.line}`}><code>{at}</code> <Copy of={at} what={at} />{bad ? <> <span class="tag red">not found where it was said to be</span></> : null}{c.quote ? <div class="soft">{c.quote}</div> : null}</li>
   );
   return (
     <section>
@@ -179,116 +120,134 @@ function Citations({ result }: { result: Result }) {
   );
 }
 
-function ResultPart({ run, result }: { run: Run; result: Result | null }) {
-  if (live(run)) return <Empty title={statusWords[run.status].replace(/^./, (c) => c.toUpperCase())}><p>{run.status === "waiting" ? "" : run.progress || run.current_activity}</p></Empty>;
-  if (!result) return <Empty title="No result can be read"><p>Its events are there.</p></Empty>;
+function ResultPart({ run: r, result }: { run: Run; result: Result | null }) {
+  if (live(r)) return <Empty title="It has no result yet"><p>{r.status === "waiting" ? "It waits for you." : r.progress || r.current_activity}</p></Empty>;
+  if (!result) return <Empty title="No result can be read"><p>Its log is there.</p></Empty>;
+  const output = result.output == null ? "" : typeof result.output === "string" ? result.output : JSON.stringify(result.output, null, 2);
   return (
-    <div class="panel" style="display: grid; gap: 12px">
+    <div class="panel stack result">
       <div class="row">
-        {result.confidence != null ? <span class="tag">confidence {result.confidence.toFixed(2)}</span> : null}
+        {result.confidence != null && !failed(r) ? <span class="tag">confidence {result.confidence.toFixed(2)}</span> : null}
         {result.partial ? <span class="tag yellow">partial: a limit came first</span> : null}
         {result.unverified ? <span class="tag yellow">not submitted: what it said, unverified</span> : null}
       </div>
-      <Markdown text={result.summary || "No summary."} />
+      {result.summary && result.summary !== errorOf(result) ? <section class="long"><Copy of={result.summary} what="the summary" /><Markdown text={result.summary} /></section> : failed(r) ? <p class="soft">It handed in nothing.</p> : <p class="soft">No summary.</p>}
       {result.caveats?.length ? <section><h2>Caveats</h2><ul>{result.caveats.map((c, i) => <li key={i}>{c}</li>)}</ul></section> : null}
       <Citations result={result} />
-      {result.patch ? (
-        <p>It proposes changes: <a href={address("run", run.subagent_id, { tab: "patch" })}>{result.patch.files} {result.patch.files === 1 ? "file" : "files"}, {result.patch.added} lines added, {result.patch.removed} removed</a>.</p>
-      ) : null}
+      {result.patch ? <p>It proposes changes: <a href={address("run", r.subagent_id, {}, "changes")}>{result.patch.files} {result.patch.files === 1 ? "file" : "files"}, +{result.patch.added} −{result.patch.removed}</a></p> : null}
       {result.artifacts?.length ? (
         <section><h2>Artifacts</h2>
           <ul>{result.artifacts.map((a, i) => {
             const name = a.path.replace(/^runs\/[^/]+\//, "");
-            return a.more ? <li key={i}>and more in {name}, which are not listed</li> : (
-              <li key={i}><button class="plain" title="Save this file" onClick={() => attempt(() => save(run.subagent_id, a.path))}><code>{name}</code></button> {bytes(a.bytes)}, {a.type}</li>
+            return "more" in a ? <li key={i}>and more in {name}, which are not listed</li> : (
+              <li key={i}><button class="plain" title="Save this file" onClick={() => attempt(() => save(r.subagent_id, a.path))}><code>{visible(name)}</code></button> {bytes(a.bytes)}, {a.type}</li>
             );
           })}</ul>
         </section>
       ) : null}
-      {result.error ? <section><h2>Error</h2><pre class="plain">{typeof result.error === "string" ? result.error : JSON.stringify(result.error, null, 2)}</pre></section> : null}
-      {result.output != null ? <details open><summary>Output</summary><pre class="plain" tabIndex={0}>{typeof result.output === "string" ? result.output : JSON.stringify(result.output, null, 2)}</pre></details> : null}
+      {output ? <details open><summary>Output</summary><Long of={output} what="the output" /></details> : null}
     </div>
   );
 }
 
-function Events({ events }: { events: AvaEvent[] }) {
-  const errors = useSignal(false), text = useSignal("");
-  const shown = useMemo(() => {
-    const t = text.value.toLowerCase();
-    const some = t ? events.filter((e) => JSON.stringify(e).toLowerCase().includes(t)) : events;
-    return errors.value ? [...some.filter(isError), ...some.filter((e) => !isError(e))] : some;
-  }, [events.length, errors.value, text.value]);
+// ---- the raw log
+
+function RawLog({ trace, follow }: { trace: Trace; follow?: Signal<boolean> }) {
+  const q = place.value.query, words = (q.get("q") ?? "").toLowerCase(), first = q.get("only") === "errors", all = trace.events;
+  const kept = useRef({ words: "", upto: 0, list: [] as AvaEvent[] }), k = kept.current, version = trace.version.value;
+  if (k.words !== words) kept.current = { words, upto: 0, list: [] };
+  // New events alone are looked through.
+  for (const c = kept.current; words && c.upto < all.length; c.upto++) if (JSON.stringify(all[c.upto]).toLowerCase().includes(words)) c.list.push(all[c.upto]!);
+  const some = words ? kept.current.list : all;
+  const shown = useMemo(() => (first ? [...some.filter(isError), ...some.filter((e) => !isError(e))] : some), [version, some, first]);
+  return <EventList fill events={shown} n={shown.length} follow={first ? undefined : follow} />;
+}
+
+// The head of both lists of what happened: words to look for, errors, and whether the newest is in sight.
+function Filter({ trace, log, follow }: { trace: Trace; log: boolean; follow?: Signal<boolean> }) {
+  const q = place.value.query;
+  void trace.version.value;
   return (
-    <>
-      <div class="row" style="margin-bottom: 8px">
-        <input aria-label="Filter events" placeholder="filter" value={text} onInput={(e) => (text.value = e.currentTarget.value)} />
-        <label class="row"><input type="checkbox" checked={errors} onChange={(e) => (errors.value = e.currentTarget.checked)} /> errors first ({events.filter(isError).length})</label>
-        <small>{shown.length} events</small>
-      </div>
-      <EventList events={shown} />
-    </>
+    <div class="row filter">
+      <input type="search" aria-label={log ? "Filter events" : "Filter steps"} placeholder="Filter" value={q.get("q") ?? ""} onInput={(e) => put({ q: e.currentTarget.value })} />
+      <label class="row"><input type="checkbox" checked={q.get("only") === "errors"} onChange={(e) => put({ only: e.currentTarget.checked ? "errors" : "" })} /> {log ? `Errors first (${trace.errors})` : "Only errors"}</label>
+      {follow ? <button aria-pressed={follow.value} class={follow.value ? "on" : ""} title="Keep the newest in sight (f)" onClick={() => (follow.value = !follow.value)}>Follow</button> : null}
+    </div>
   );
 }
 
+type Tab = "activity" | "result" | "changes" | "log";
+const LogName = ({ trace }: { trace: Trace }) => <>Raw log {trace.version.value ? trace.events.length : ""}</>;
+
 export function RunView({ id }: { id: string }) {
-  const run = useSignal<Run | null>(null), result = useSignal<Result | null>(null), missing = useSignal("");
-  const { events, state } = useEvents(id);
-  const r = runs.value.get(id) ?? run.value;
-  const tab = computed(() => place.value.query.get("tab") || "result");
-  const shown = tabs.filter(([t]) => t !== "patch" || result.value?.patch);
-  const turns = useMemo(() => turnsOf(events.value), [events.value.length]);
+  const known = useComputed(() => runs.value.get(id)), first = useSignal<Run | null>(null), result = useSignal<Result | null>(null), missing = useSignal("");
+  const { trace, state } = useTrace(id), follow = useSignal(true), r = known.value ?? first.value, { rest } = place.value;
   useEffect(() => {
     void attempt(async () => {
       try {
-        run.value = await get<Run>(`/api/v1/runs/${id}`);
+        first.value = await get<Run>(`/api/v1/runs/${encodeURIComponent(id)}`);
+        putRuns([first.value]);
       } catch (e) {
         if (!(e instanceof ApiError && (e.status === 404 || e.status === 400))) throw e;
         missing.value = e.message;
       }
     });
   }, [id]);
-  const ended = !!r && !live(r), rights = r?.rights ?? run.value?.rights ?? result.value?.rights;
+  const ended = !!r && !live(r), rights = r?.rights ?? first.value?.rights ?? result.value?.rights, patch = result.value?.patch;
   useEffect(() => {
     if (ended) get<Result>(`/api/v1/runs/${id}/result`).then((x) => (result.value = x)).catch(() => {});
   }, [id, ended]);
+  const said = rest[0] === "turn" ? "activity" : (rest[0] as Tab | undefined), tab: Tab = said ?? (!ended || failed(r) ? "activity" : "result");
+  const tabs: [Tab, preact.ComponentChildren][] = [["activity", "Activity"], ["result", "Result"]];
+  if (patch || tab === "changes") tabs.push(["changes", patch ? <>Changes <span class="number">+{patch.added} −{patch.removed}</span></> : "Changes"]);
+  tabs.push(["log", <LogName trace={trace} />]);
+  const shown = useRef(tab);
+  useEffect(() => {
+    // The run ended while somebody stood in what it did: the keyboard goes on in what is there now.
+    if (shown.current !== tab && document.activeElement === document.body) document.getElementById("run-panel")?.focus({ preventScroll: true });
+    shown.current = tab;
+  }, [tab]);
+  const beside = (by: number) => {
+    const all = runList.value, next = all[all.findIndex((x) => x.subagent_id === id) + by];
+    if (next) go("run", next.subagent_id);
+  };
+  const all: [Tab, string][] = [["activity", "what the run does"], ["result", "its result"], ["changes", "its changes"], ["log", "its raw log"]];
   useKeys([
-    ...tabs.map(([t, name], i) => ({ key: String(i + 1), does: `${name.toLowerCase()} of the run`, run: () => go("run", id, { tab: t }) })),
-    { key: "u", does: "back to the board", run: () => go("board") },
+    ...all.map(([t, does], i) => ({ key: String(i + 1), does, run: () => go("run", id, {}, t) })),
+    { key: "f", does: "follow the newest step", run: () => (follow.value = !follow.value) },
+    { key: "[", does: "newer run", run: () => beside(-1) },
+    { key: "]", does: "older run", run: () => beside(1) },
+    { key: "u", does: "back to the runs", run: () => go("runs") },
   ], [id]);
-  if (missing.value) return <Empty title={`There is no run ${id}`}><p>{missing.value}</p><p><a href={address("board")}>All runs</a></p></Empty>;
-  if (!r) return <p class="soft">Reading…</p>;
-  const ask = askOf(id);
+  const own = r ? runActs(r) : [], copies = (a: { id: string }) => a.id === "link" || a.id === "id";
+  const acts = r ? [...own.filter((a) => !copies(a)), ...moreActs(r, trace, result.value, !state.value), ...own.filter(copies)] : [], on = useActs(acts);
+  if (missing.value) return <Empty title={`There is no run ${id}`}><p>{missing.value}</p><p><a href={address("runs")}>All runs</a></p></Empty>;
+  if (!r) return <p class="soft">Loading…</p>;
+  const ask = askOf(id), lists = tab === "activity" || tab === "log", moving = live(r) ? follow : undefined;
   return (
-    <>
-      <div class="row">
-        <StatusDot status={r.status} />
-        <h1 class="grow">{roleName(r.role)} <span class="soft">{r.trace_id} · {id}</span></h1>
-        {live(r) ? <CancelButton run={r} class="danger" /> : null}
-        {canResume(r) ? <button onClick={async () => (await resumeRun(r)) && go("board")}>Resume</button> : null}
-        <button class="plain" aria-label="Read again" onClick={() => refreshRun(id)}>↻</button>
+    <div class={lists ? "run-view fill" : "run-view"}>
+      <nav class="crumb row" aria-label="Where it belongs"><a href={address("runs")}>‹ Runs</a>{r.group_id ? <> / <a href={address("group", r.group_id)}>Group {r.group_id}</a></> : null} / <span>{roleName(r.role)} · {id}</span>{sessionOf(r.session_id) ? <> · <a href={address("chat", r.session_id)}>Open conversation</a></> : null}</nav>
+      <div class="row run-head">
+        <div class="grow"><Task run={r} /></div>
+        <ActRow acts={acts} on={on} first={2} />
       </div>
-      <p class="task-of">{r.task}</p>
-      <p class="soft">
-        {statusWords[r.status]}{r.stop_reason && r.stop_reason !== r.status ? ` (${r.stop_reason})` : ""} · {r.model} · begun {day(r.started_at)}{r.ended_at ? `, ended ${clock(r.ended_at)}` : ""} · {r.cwd || "no folder"}{rights ? ` · ${rightsWords(rights)}` : ""}
-        {r.session_id ? <> · <a href={address("session", r.session_id)}>its conversation</a></> : null}
-      </p>
-      {ask ? <AskCard key={ask.id} ask={ask} within /> : null}
-      {r.status === "running" ? <Steer run={r} /> : null}
-      <div class="run">
-        <div>
-          <div class="tabs" role="tablist">
-            {shown.map(([t, name]) => <a key={t} role="tab" aria-selected={tab.value === t} href={address("run", id, { tab: t })}>{name}{t === "events" ? ` ${events.value.length}` : ""}</a>)}
-          </div>
-          {state.value ? <p class="soft" role="status">{state.value}</p> : null}
-          {tab.value === "result" ? <ResultPart run={r} result={result.value} />
-            : tab.value === "trace" ? <Trace turns={turns} />
-            : tab.value === "time" ? <Timeline turns={turns} run={r} />
-            : tab.value === "patch" ? <PatchPart id={id} patch={result.value?.patch} />
-            : <Events events={events.value} />}
-        </div>
-        <Budget run={r} />
+      <Facts run={r} rights={rights} />
+      {ask?.kind === "apply" ? (tab === "changes" ? null : <p class="ask answer"><span>It proposes changes to your files. <a href={address("run", id, {}, "changes")}>Review them</a></span></p>)
+        : ask ? <AskCard key={ask.id} ask={ask} within /> : null}
+      {messaging.value === id && r.status === "running" ? <MessageForm run={r} close={() => (messaging.value = "")} /> : null}
+      {failed(r) ? <Failure run={r} result={result.value} /> : null}
+      <div class="row tab-row">
+        <Tabs name="run" label="Run" tabs={tabs} at={tab} to={(t) => address("run", id, {}, t)} />
+        {lists ? <Filter trace={trace} log={tab === "log"} follow={moving} /> : null}
       </div>
-      {chosen.value ? <EventModal event={chosen.value.at(-1)!} close={() => (chosen.value = null)} /> : null}
-    </>
+      {state.value && lists ? <p class="soft" role="status">{state.value}</p> : null}
+      <div class="tab-body" id="run-panel" role="tabpanel" aria-labelledby={`run-${tab}`} tabIndex={-1}>
+        {tab === "result" ? <ResultPart run={r} result={result.value} />
+          : tab === "changes" ? <PatchPart id={id} patch={patch} />
+          : tab === "log" ? <RawLog trace={trace} follow={moving} />
+          : <Activity id={id} run={r} trace={trace} read={!state.value} follow={follow} />}
+      </div>
+      <Again run={r} />
+    </div>
   );
 }
