@@ -127,7 +127,7 @@ export function Inbox({ id }: { id: string }) {
       <h1 class="visually-hidden">Inbox</h1>
       <div class="inbox">
         <section aria-label={`Needs you, ${needs}`}>
-          <h2 class="row"><span>Needs you <span class="tag">{needs}</span></span>{canNotify() && !notifies.value ? <button class="plain soft" onClick={() => void setNotifies(true)}>Tell me when I am needed</button> : null}</h2>
+          <div class="heading"><h2>Needs you <span class="tag">{needs}</span></h2>{canNotify() && !notifies.value ? <button class="plain soft" onClick={() => void setNotifies(true)}>Tell me when I am needed</button> : null}</div>
           <ul>
             {open.map((a) => <li key={a.id}><AskCard ask={a} brief={briefOf(a, data?.proposals.find((p) => p.proposal_id === a.id), a.id === id || (a.kind === "quote" && quotes.length === 1))} /></li>)}
             {bad.map((f) => <li key={f.why}><FailureCard failure={f} named={id} /></li>)}
@@ -135,7 +135,7 @@ export function Inbox({ id }: { id: string }) {
           {needs ? null : <p class="soft">Nothing waits for you.</p>}
         </section>
         <div>
-          <section aria-label={`Running, ${working.length}`}><h2><span>Running <span class="tag">{working.length}</span></span></h2>{working.length ? <Working list={working} /> : <p class="soft">Nothing is running. <button class="plain" onClick={() => (newTask.value = true)}>New task</button></p>}</section>
+          <section aria-label={`Running, ${working.length}`}><h2>Running <span class="tag">{working.length}</span></h2>{working.length ? <Working list={working} /> : <p class="soft">Nothing is running. <button class="plain" onClick={() => (newTask.value = true)}>New task</button></p>}</section>
           {ended.length ? <section aria-label="Recently ended"><h2>Recently ended</h2><ul>{ended.map((r) => <li key={r.subagent_id}><RunCard run={r} asked /></li>)}</ul><p><a href={address("runs")}>All runs</a></p></section> : null}
         </div>
       </div>
