@@ -10,6 +10,7 @@ import { chatParts } from "./chat.mjs";
 import { claudeParts } from "./claude.mjs";
 import { compareParts } from "./compare.mjs";
 import { inboxParts } from "./inbox.mjs";
+import { picturesParts } from "./pictures.mjs";
 import { restParts } from "./rest.mjs";
 import { runParts } from "./run.mjs";
 import { typingParts } from "./typing.mjs";
@@ -282,7 +283,7 @@ async function signingOut() {
 
 const tools = { axe, page, context, browser, watch, ok, soon, seen, ava, call, run, spawnRun, script, submit, SLOW, src, root, T, goTo, text, shot, twice, hook, elsewhere, fetched, troubles, shared };
 const parts = {
-  signingIn, ...typingParts(tools), ...inboxParts(tools), ...changesParts(tools), ...compareParts(tools), ...runParts(tools), ...chatParts(tools), ...claudeParts(tools), ...restParts(tools), twoTabs, restarting, everybody, signingOut, workers,
+  signingIn, ...picturesParts(tools), ...typingParts(tools), ...inboxParts(tools), ...changesParts(tools), ...compareParts(tools), ...runParts(tools), ...chatParts(tools), ...claudeParts(tools), ...restParts(tools), twoTabs, restarting, everybody, signingOut, workers,
 };
 const only = process.env.PARTS?.split(" "); // the parts to run, while one works on them
 // Nothing of a part waits or is at work in the next one.
