@@ -304,7 +304,7 @@ export function runParts({ page, ok, soon, seen, ava, call, run, spawnRun, scrip
     ok(twice[0] === twice[1] && ava("logs", id, "-o", "json").split('"mind the lid"').length === 2, "a message whose answer is lost is sent again, and heard once", twice.join());
     await page.unroute(steer);
     await page.route(quotes, lose);
-    await page.getByRole("button", { name: "New task" }).click();
+    await page.locator(".rail .new").click();
     await page.locator("dialog textarea").click();
     await page.keyboard.type("a task that is quoted once");
     await page.keyboard.press("Control+Enter");
