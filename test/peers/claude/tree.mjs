@@ -26,7 +26,7 @@ async function shot(name) {
 
 try {
 	await page.goto(execFileSync(AVA, ["dashboard", "--no-open"], { encoding: "utf8" }).trim());
-	await page.waitForSelector("header.top");
+	await page.waitForSelector("nav");
 	await page.evaluate((h) => (location.hash = h), `#/claude/${session}`);
 	await leaf(2).waitFor();
 	const shown = [];
