@@ -324,10 +324,10 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     });
     await page.reload();
     await card.getByText("An older quote.").waitFor();
+    await page.unroute(/\/api\/v1\/asks$/); // the list is read again behind the answer
     await card.getByRole("button", { name: "Yes", exact: true }).click();
     await seen(async () => /no longer what was shown/.test(await card.getByRole("alert").innerText()) && (await words.innerText()).includes("END OF IT"), "a yes to what a quote is no longer is refused, and the card shows what it is");
     ok((await runs()).length === 1, "and nothing was started");
-    await page.unroute(/\/api\/v1\/asks$/);
     await card.getByRole("button", { name: "Change" }).click();
     await card.getByLabel("Spend at most (cents)").click({ clickCount: 3 });
     await type("7");
