@@ -163,8 +163,9 @@ async function restarting() {
   const id = await spawnRun("outlives the daemon", script("outlive", { tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }] }, { ...submit("still here"), delay_ms: 3000 }));
   await goTo(`#/run/${id}/log`);
   await soon(async () => (await page.locator(".event").count()) > 3, "events");
+  await soon(async () => (await text(".link")) === "Live", "the stream");
   process.kill(Number(readFileSync(path.join(root, "ava.lock"), "utf8")), "SIGKILL");
-  await seen(async () => (await text(".link")) !== "Live", "a daemon that is gone is shown to be gone");
+  await seen(async () => /^No daemon/.test(await text(".link")), "a daemon that is gone is shown to be gone"); // and what was under way has failed
   // Another program at our address: what it is sent, and what a page of its own finds there.
   const sent = [];
   const squatter = createServer((q, a) => {
