@@ -262,6 +262,6 @@ else
 fi
 
 if [ "${AGAIN:-}" != '' ]; then
-	result "$AGAIN" 'the same as an ordinary user' || note "$(echo "$AGAIN_OUT" | grep -A6 '^not ok')"
+	result "$AGAIN" 'the same as an ordinary user' || note "$(echo "$AGAIN_OUT" | grep -a -A6 '^not ok')"
 fi
 finish
