@@ -27,7 +27,7 @@
 #define TOP_RUNS  10
 #define SPAN_MS   (7ll * 86400 * 1000) /* default span */
 
-/* What has sums, by its key in the answer. Tools cost nothing. */
+/* Kinds of sums, by their key in the answer. Tools cost nothing. */
 enum stats_kind { BY_MODEL, BY_ROLE, BY_TOOL, BY_FOLDER, BY_PERSON, BY_TAG, STATS_KINDS };
 static const char *const stats_kinds[] = {"models", "roles", "tools", "folders", "people", "tags"};
 

@@ -1,4 +1,4 @@
-/* What the model of a run was asked and what it said, for people: GET /runs/{id}/messages. The
+/* The conversation of a run with its model, for people: GET /runs/{id}/messages. The
  * lines of messages.jsonl (doc/MESSAGES.md) become messages of one shape, whatever the dialect.
  *
  * A message belongs to a call of the model: the first one that it was input of, or the one that it
@@ -198,7 +198,7 @@ static bool transcript_unreadable(struct transcript *t)
 	return true;
 }
 
-/* What the runtime changed, in a sentence. */
+/* A change by the runtime, in a sentence. */
 __attribute__((format(printf, 2, 3))) static bool transcript_note(struct transcript *t,
 								  const char *fmt, ...)
 {
@@ -276,7 +276,7 @@ static bool transcript_head(struct transcript *t, struct slice spec)
 	return transcript_end(t, "system");
 }
 
-/* What stands between the messages; `key` is its kind. */
+/* A line between the messages; `key` is its kind. */
 static bool transcript_amendment(struct transcript *t, struct slice key, struct slice v)
 {
 	struct slice model = jscan_member(v.s, v.len, "model");

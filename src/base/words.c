@@ -128,7 +128,7 @@ static void end_at_limit(struct words_end *e, const struct words_limit *l, const
 		snprintf(e->next, sizeof(e->next), WORDS_GOES_ON(run, by));
 }
 
-/* What to do about an error, by its class or the reason to stop. */
+/* Advice about an error, by its class or the reason to stop. */
 static const struct {
 	const char *words; /* apart by blanks */
 	const char *first; /* in front of WORDS_GOES_ON */
