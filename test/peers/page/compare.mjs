@@ -37,13 +37,16 @@ export function compareParts({ page, ok, soon, seen, ava, call, spawnRun, script
     await page.getByRole("button", { name: "Cancel all" }).click();
     await page.getByRole("button", { name: "Keep them" }).click();
     ok((await page.getByRole("button", { name: "Cancel all" }).count()) === 1, "cancelling can be taken back");
-    await page.route(`**/api/v1/groups/${group}`, async (r) => {
-      const g = await (await r.fetch()).json();
-      await r.fulfill({ json: { ...g, runs: g.runs.map((x) => ({ ...x, cost_cents: null })) } });
-    });
+    // Runs come with their group, and in lists behind what happens to them.
+    const places = [`**/api/v1/groups/${group}`, "**/api/v1/runs?*"];
+    for (const place of places)
+      await page.route(place, async (r) => {
+        const g = await (await r.fetch()).json();
+        await r.fulfill({ json: { ...g, runs: g.runs.map((x) => ({ ...x, cost_cents: null })) } });
+      });
     await page.reload();
     await seen(async () => /ended · cost unknown of \$0\.90/.test(await text("main")), "a cost that is not known is not nothing");
-    await page.unroute(`**/api/v1/groups/${group}`);
+    for (const place of places) await page.unroute(place);
     await page.reload();
     await page.getByRole("button", { name: "Cancel all" }).click();
     await seen(async () => /2 of 2 ended · 1 without success/.test(await text("main")) && (await page.getByRole("button", { name: "Cancel all" }).count()) === 0, "else all that run are cancelled");

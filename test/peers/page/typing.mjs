@@ -278,7 +278,7 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await card.getByRole("button", { name: "Yes", exact: true }).click();
     const here = list.locator("[data-run]");
     await here.waitFor();
-    ok((await list.locator("li").allInnerTexts()).filter((t) => t.includes("make tea")).length === 2 && (await here.getByRole("link", { name: /^Open/ }).count()) === 1, "its run stands where the quote was, once", await list.innerText());
+    await seen(async () => (await list.locator("li").allInnerTexts()).filter((t) => t.includes("make tea")).length === 2 && (await here.getByRole("link", { name: /^Open/ }).count()) === 1, "its run stands where the quote was, once");
     const question = list.locator(".ask", { hasText: "Milk or lemon?" });
     await question.waitFor();
     ok((await runs()).length === 1 && (await card.count()) === 1, "its button starts it, once; what the run asks is a card of the conversation", await list.innerText());
