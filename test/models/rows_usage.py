@@ -230,7 +230,7 @@ AWHOLE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "
 
 
 def held(events, wait=6.0, comments=0):
-    """A chunked stream that does not end: comments, if any, or silence."""
+    """A chunked stream that does not end: comments, if any, or silence; 96 s of the clock that is moved."""
     def script(n, r):
         r.conn.sendall(CHUNKED + piece(*events(r)))
         for _ in range(comments or 1):
@@ -241,7 +241,7 @@ def held(events, wait=6.0, comments=0):
 
 
 def quick(result):
-    return None if result["duration_seconds"] < 9 else f"took {result['duration_seconds']} s"
+    return None if result["duration_seconds"] < 60 else f"took {result['duration_seconds']} s"
 
 
 def without_blank(answer):
