@@ -121,12 +121,18 @@ int files_mkdir(int rootfd, const char *dir)
 	return sys_put_aside(rootfd, dir) == 0 ? sys->mkdirat(rootfd, dir, 0700) : -1;
 }
 
-/* Every folder of `path` above the file. */
+/* Every folder of `path` above the file; mostly the last one alone is missing. */
 static int files_mkdirs(int rootfd, const char *path)
 {
 	char dir[FILES_BUF];
-	const char *slash = path;
+	const char *slash = strrchr(path, '/');
 
+	if (slash != NULL) {
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
+		if (sys->mkdirat(rootfd, dir, 0700) == 0)
+			return 0;
+	}
+	slash = path;
 	while ((slash = strchr(slash, '/')) != NULL) {
 		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
 		if (files_mkdir(rootfd, dir) != 0)
@@ -168,7 +174,8 @@ static int open_ours(int rootfd, const char *path, int flags)
 	int fd = sys->openat(rootfd, path, flags, 0600);
 	struct stat st;
 
-	if (fd >= 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !files_is_file(&st)) {
+	if (fd >= 0 && (flags & O_EXCL) == 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    !files_is_file(&st)) {
 		sys->close(fd);
 		errno = ENXIO;
 		return -1;
@@ -231,6 +238,7 @@ static int open_temp(int rootfd, const char *temp)
 	return fd;
 }
 
+/* The descriptor of the new content, or -1. */
 static int replace_once(int rootfd, const char *path, const void *bytes, size_t len, bool durable)
 {
 	char temp[FILES_BUF];
@@ -240,29 +248,35 @@ static int replace_once(int rootfd, const char *path, const void *bytes, size_t 
 	fd = open_temp(rootfd, temp);
 	if (fd < 0)
 		return -1;
-	if (sys_write_all(fd, bytes, len, 0) != 0 || (durable && sys->fsync(fd) != 0))
-		goto fail;
-	files_close(&fd);
-	if (sys->renameat(rootfd, temp, rootfd, path) != 0)
-		goto fail;
-	return durable ? files_sync_parents(rootfd, path) : 0;
+	if (sys_write_all(fd, bytes, len, 0) != 0 || (durable && sys->fsync(fd) != 0) ||
+	    sys->renameat(rootfd, temp, rootfd, path) != 0) {
+		files_close(&fd);
+		saved = errno;
+		sys->unlinkat(rootfd, temp, 0);
+		errno = saved;
+	} else if (durable && files_sync_parents(rootfd, path) != 0) {
+		files_close(&fd);
+	}
+	return fd;
+}
 
-fail:
-	files_close(&fd);
-	saved = errno;
-	sys->unlinkat(rootfd, temp, 0);
-	errno = saved;
-	return -1;
+int files_put(int rootfd, const char *path, const void *bytes, size_t len, bool durable)
+{
+	int fd;
+
+	do
+		fd = replace_once(rootfd, path, bytes, len, durable);
+	while (fd < 0 && ballast_give(rootfd, errno));
+	return fd;
 }
 
 int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable)
 {
-	int rv;
+	int fd = files_put(rootfd, path, bytes, len, durable);
+	bool done = fd >= 0;
 
-	do
-		rv = replace_once(rootfd, path, bytes, len, durable);
-	while (rv != 0 && ballast_give(rootfd, errno));
-	return rv;
+	files_close(&fd);
+	return done ? 0 : -1;
 }
 
 void files_drop_temp(int rootfd, const char *path)

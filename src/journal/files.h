@@ -47,6 +47,9 @@ int files_sync_dir(int dirfd, const char *path);
 /* Replace the whole content of `path` by a temporary file beside it and a rename. With `durable`
  * bytes and name are on disk on return. */
 int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable);
+/* The same, and returns the descriptor it was written through, *owned*: that tells of a sync
+ * which failed. -1 and errno. */
+int files_put(int rootfd, const char *path, const void *bytes, size_t len, bool durable);
 
 /* Remove the temporary file of a files_replace that a crash cut. Best effort. */
 void files_drop_temp(int rootfd, const char *path);

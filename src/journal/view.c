@@ -398,7 +398,8 @@ static int create_file(struct view_set *s, struct view *v)
 {
 	struct stat st;
 
-	if (fd_open(s, v, O_CREAT) != 0)
+	if (fd_open(s, v, O_CREAT | O_EXCL) != 0 &&
+	    (errno != EEXIST || fd_open(s, v, O_CREAT) != 0))
 		return -1;
 	if (sys->fstat(v->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		fd_close(s, v);
@@ -477,12 +478,14 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 	case JOURNAL_PUT:
 		/* Not synced here: until a checkpoint has synced it the journal still has the
 		 * bytes, and a recovery puts them again. */
-		if (files_replace(s->rootfd, v->path, op->bytes, op->len, false) != 0)
+		fd = files_put(s->rootfd, v->path, op->bytes, op->len, false);
+		if (fd < 0)
 			return -1;
 		break;
 	case JOURNAL_ENTRY:
 		if (entry_append(s->rootfd, v->path, op->bytes, op->len, op->id, ENTRY_NEW) < 0)
 			return -1;
+		fd = files_open(s->rootfd, v->path, O_RDONLY);
 		break;
 	case JOURNAL_CREATE:
 		if (!v->on_disk && create_file(s, v) != 0)
@@ -497,7 +500,6 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 	if (v->use != VIEW_APPENDED) {
 		v->on_disk = true;
 		v->fresh = true;
-		fd = files_open(s->rootfd, v->path, O_RDONLY);
 	}
 	mark_written(v);
 	if (v->use != VIEW_APPENDED)
