@@ -19,6 +19,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import statistics
 import struct
 import subprocess
@@ -130,13 +131,18 @@ def start_avad(build, folder, env):
     process = subprocess.Popen([os.path.join(build, "src/gateway/avad")], env=env, stdout=log,
                                stderr=subprocess.STDOUT, cwd=folder)
     log.close()
-    socket = os.path.join(env["AVA_DATA_ROOT"], "ava.sock")
-    while not os.path.exists(socket):
+    while not listens(os.path.join(env["AVA_DATA_ROOT"], "ava.sock")):
         if process.poll() is not None:
             with open(os.path.join(folder, "avad.out")) as out:
                 sys.exit("agents.py: avad did not start: " + out.read())
         time.sleep(0.005)
     return process
+
+
+def listens(path):
+    """The file of a socket is there before anybody answers."""
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(path) == 0
 
 
 def unsuccessful(root):
