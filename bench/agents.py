@@ -13,7 +13,10 @@ one was refused. Peers that are not there are named and left out. --write puts t
 the marks of doc/PERFORMANCE.md. A run that fails makes the exit code 1."""
 
 import argparse
+import collections
 import fcntl
+import glob
+import http.client
 import json
 import os
 import resource
@@ -28,7 +31,10 @@ import tempfile
 import time
 import urllib.request
 
-TURNS, LATENCY_MS, CHUNKS = 5, 500, 20
+CHUNKS = 20
+# Turns of a run, ms a reply takes, the text that each call reads.
+Shape = collections.namedtuple("Shape", "turns latency text")
+SHAPE = Shape(5, 500, "one\ntwo\nthree\n")
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NODE = {"anthropic": "anthropic.mjs", "openai-agents": "openai_agents.mjs"}
 ORDER = ["ava", "bare", "ava-h2", "bare-h2", "anthropic", "openai-agents"]
@@ -46,14 +52,27 @@ def now_ms():
     return time.clock_gettime(time.CLOCK_MONOTONIC) * 1000
 
 
-class Mock:
-    """mock-models for one peer."""
+class Unix(http.client.HTTPConnection):
+    """A connection to the socket of a daemon."""
 
-    def __init__(self, build, folder, tls):
+    def __init__(self, path):
+        super().__init__("ava", timeout=60)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+
+class Mock:
+    """mock-models for one peer; `more`: words of a plan (doc/MOCK.md) that win over these."""
+
+    def __init__(self, build, folder, tls, shape=SHAPE, *more):
         self.ca = os.path.join(folder, "ca.pem")
         args = [os.path.join(build, "test/mock/mock-models"), "--ca", self.ca,
-                f"latency={LATENCY_MS}", f"chunks={CHUNKS}", f"turns={TURNS - 1}",
-                "tool=read_file", 'args={"path":"%t.txt"}']  # a call that is made again would be stopped
+                f"latency={shape.latency}", f"chunks={CHUNKS}", f"turns={shape.turns - 1}",
+                "tool=read_file", 'args={"path":"%t.txt"}',  # a call that is made again would be stopped
+                *more]
         if tls:
             args.insert(1, "--tls")
         self.process = subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
@@ -101,15 +120,20 @@ def measured(args, **more):
             "failed": json.loads(lines[-1])["failed"] if lines else -1}
 
 
-def run_bare(build, n, mock, tls):
+def bare(build, n, turns, mock, tls=False):
     args = [os.path.join(build, "bench/bench_agents_bare"), mock.url["tls" if tls else "plain"],
-            str(n), str(TURNS)]
-    return measured(args + [mock.ca] if tls else args)
+            str(n), str(turns)]
+    return args + [mock.ca] if tls else args
 
 
-def run_node(build, name, n, mock):
+def run_bare(build, n, mock, tls, shape):
+    return measured(bare(build, n, shape.turns, mock, tls))
+
+
+def run_node(build, name, n, mock, shape):
     folder = os.path.join(build, "agents_sdk")
-    return measured(["node", NODE[name], mock.url["plain"], str(n), str(TURNS)], cwd=folder)
+    return measured(["node", NODE[name], mock.url["plain"], str(n), str(shape.turns)],
+                    cwd=folder)
 
 
 def ava_environment(folder, n, mock, tls):
@@ -122,19 +146,21 @@ def ava_environment(folder, n, mock, tls):
                ANTHROPIC_API_KEY="bench-key-0123456789",
                ANTHROPIC_BASE_URL=mock.url["tls" if tls else "plain"],
                SSL_CERT_FILE=mock.ca, AVA_MODEL="anthropic/claude-haiku-4-5",
-               AVA_LIMITS_TOKENS="10000000")
+               AVA_LIMITS_TOKENS="1000000000", AVA_LIMITS_ITERATIONS="1000",
+               AVA_LIMITS_COST_CENTS="1000000", AVA_LIMITS_TIMEOUT="36000")
     return env
 
 
-def start_avad(build, folder, env):
+def start_avad(build, folder, env, under=()):
+    """The daemon of a build, once it listens; `under`: a command that runs it."""
     log = open(os.path.join(folder, "avad.out"), "w")
-    process = subprocess.Popen([os.path.join(build, "src/gateway/avad")], env=env, stdout=log,
-                               stderr=subprocess.STDOUT, cwd=folder)
+    process = subprocess.Popen([*under, os.path.join(build, "src/gateway/avad")], env=env,
+                               stdout=log, stderr=subprocess.STDOUT, cwd=folder)
     log.close()
     while not listens(os.path.join(env["AVA_DATA_ROOT"], "ava.sock")):
         if process.poll() is not None:
             with open(os.path.join(folder, "avad.out")) as out:
-                sys.exit("agents.py: avad did not start: " + out.read())
+                sys.exit("avad did not start: " + out.read())
         time.sleep(0.005)
     return process
 
@@ -157,19 +183,43 @@ def unsuccessful(root):
     return len(bad), len(ends)
 
 
-def run_ava(build, folder, n, mock, tls):
-    env = ava_environment(folder, n, mock, tls)
+def make_work(folder, shape):
+    """The folder of the runs, with a file for each turn to read."""
     work = os.path.join(folder, "work")
     os.makedirs(work, exist_ok=True)
-    for turn in range(TURNS):
+    for turn in range(shape.turns):
         with open(os.path.join(work, f"{turn}.txt"), "w") as f:
-            f.write("one\ntwo\nthree\n")
-    avad = start_avad(build, folder, env)
+            f.write(shape.text)
+    return work
+
+
+def written(pid):
+    """Bytes that it gave to write and its kin, or None: another user's are not told."""
+    try:
+        with open(f"/proc/{pid}/io") as io:
+            return next(int(line.split()[1]) for line in io if line.startswith("wchar:"))
+    except OSError:
+        return None
+
+
+def kept(root):
+    """Bytes of events and messages that its runs left."""
+    runs = glob.glob(os.path.join(root, "runs/*/messages.jsonl"))
+    logs = glob.glob(os.path.join(root, "logs/subagents/**/*.jsonl"), recursive=True)
+    return sum(os.path.getsize(f) for f in runs + logs)
+
+
+def run_ava(build, folder, n, mock, tls, shape, daemon):
+    env = ava_environment(folder, n, mock, tls)
+    work = make_work(folder, shape)
+    avad = start_avad(daemon, folder, env)
+    before, after = written(avad.pid), None
     try:
         out = subprocess.run(
             [os.path.join(build, "bench/bench_agents_ava"), env["AVA_DATA_ROOT"], str(n),
-             env["AVA_MODEL"], work, str(TURNS * LATENCY_MS)], stdout=subprocess.PIPE, text=True,
+             env["AVA_MODEL"], work, str(shape.turns * shape.latency)], stdout=subprocess.PIPE, text=True,
             env=env)
+        after = written(avad.pid)
     finally:
         avad.send_signal(signal.SIGTERM)
         avad.wait()
@@ -177,7 +227,8 @@ def run_ava(build, folder, n, mock, tls):
         sys.exit("agents.py: bench_agents_ava gave no figures")
     result = json.loads(out.stdout)
     bad, ended = unsuccessful(env["AVA_DATA_ROOT"])
-    result["failed"] = bad + n - ended
+    result.update(failed=bad + n - ended, kept=kept(env["AVA_DATA_ROOT"]),
+                  written=None if after is None else after - before)
     return result
 
 
@@ -214,17 +265,18 @@ def make_folder(world, name):
     return folder
 
 
-def one(build, peer, n, world):
+def one(build, peer, n, world, shape=SHAPE, daemon=None):
+    """One round of a peer; `daemon`: the build of avad, where it is another one."""
     folder = make_folder(world, f"{peer}-{n}-")
     tls = peer.endswith("-h2")
-    mock = Mock(build, folder, tls)
+    mock = Mock(build, folder, tls, shape)
     try:
         if peer.startswith("ava"):
-            result = run_ava(build, folder, n, mock, tls)
+            result = run_ava(build, folder, n, mock, tls, shape, daemon or build)
         elif peer.startswith("bare"):
-            result = run_bare(build, n, mock, tls)
+            result = run_bare(build, n, mock, tls, shape)
         else:
-            result = run_node(build, peer, n, mock)
+            result = run_node(build, peer, n, mock, shape)
         stats = mock.stats()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     finally:
@@ -312,15 +364,15 @@ def machine():
             f"start {LOAD:.1f}.")
 
 
-def write_into(path, lines):
+def write_into(path, lines, marks=MARKS):
     with open(path) as f:
         text = f.read()
-    before, found, rest = text.partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
+    before, found, rest = text.partition(marks[0])
+    after = rest.partition(marks[1])[2]
     if not found:
-        sys.exit(f"agents.py: {path} has no line {MARKS[0].strip()}")
+        sys.exit(f"{path} has no line {marks[0].strip()}")
     with open(path, "w") as f:
-        f.write(before + MARKS[0] + "\n".join(lines) + "\n" + MARKS[1] + after)
+        f.write(before + marks[0] + "\n".join(lines) + "\n" + marks[1] + after)
 
 
 def node_ready(build):

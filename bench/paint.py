@@ -10,14 +10,16 @@ again and again (paint.mjs). playwright-core comes from npm into BUILD_DIR/bench
 chromium that part is left out with a word. Exit code 0 also when an aim is missed."""
 
 import argparse
-import http.client
 import json
 import os
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.dont_write_bytecode = True
+import agents
 
 AIM_MS = 300
 WORKING, CALLS, DELAY_MS = 75, 10, 1400  # runs at work, calls of a turn, time of a turn: some 1,250 events a second
@@ -29,18 +31,8 @@ START = ["/api/v1/health", "/api/v1/runs?limit=1000", "/api/v1/runs?all=1&limit=
          "/api/v1/claude/sessions"]
 
 
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("ava", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
-
-
 def ask(path, what, body=None):
-    c, began = Unix(path), time.perf_counter()
+    c, began = agents.Unix(path), time.perf_counter()
     c.request("POST" if body else "GET", what, body and json.dumps(body), {"Content-Type": "application/json"} if body else {})
     answer = c.getresponse()
     body = answer.read()

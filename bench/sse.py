@@ -10,7 +10,6 @@ sockets. The peer is installed from npm into BUILD_DIR/bench/sse; without node o
 a word. Exit code 0 also when an aim is missed; bench/README.md says how to read it."""
 
 import argparse
-import http.client
 import json
 import os
 import shutil
@@ -19,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.dont_write_bytecode = True
+import agents
 
 AIMS = {1: 1.0, 1000: 15.0}  # ms until the last client has it
 AIM_KB = 10.0
@@ -46,18 +48,8 @@ chokidar.watch(folder, { depth: 2, ignoreInitial: true }).on('add', tell).on('ch
 """
 
 
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("ava", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
-
-
 def ask(path, what):
-    c = Unix(path)
+    c = agents.Unix(path)
     c.request("GET", what)
     body = c.getresponse().read()
     c.close()
