@@ -348,19 +348,22 @@ def aims(rows):
     return out
 
 
+def file_system():
+    """The kind of it that holds temporary folders."""
+    with open("/proc/mounts") as mounts:
+        found = [l.split()[1:3] for l in mounts]
+    where = tempfile.gettempdir().rstrip("/") + "/"
+    return max((m for m in found if where.startswith(m[0].rstrip("/") + "/")), key=lambda m: len(m[0]))[1]
+
+
 def machine():
     with open("/proc/meminfo") as info:
         memory = int(info.readline().split()[1]) / KB / KB
     with open("/proc/cpuinfo") as info:
         cpu = next((l.split(":")[1].strip() for l in info if l.startswith("model name")), "")
-    with open("/proc/mounts") as mounts:
-        found = [l.split()[1:3] for l in mounts]
-    where = tempfile.gettempdir().rstrip("/") + "/"
-    files = max((m for m in found if where.startswith(m[0].rstrip("/") + "/")),
-                key=lambda m: len(m[0]))[1]
     kernel = ".".join(os.uname().release.split(".")[:2])
     return (f"Machine: {os.cpu_count()} cores ({cpu}), {memory:.0f} GiB, Linux {kernel}, "
-            f"{files}; creating a file took {max(CREATED):.0f} us of CPU at most; load average at the "
+            f"{file_system()}; creating a file took {max(CREATED):.0f} us of CPU at most; load average at the "
             f"start {LOAD:.1f}.")
 
 
