@@ -104,7 +104,7 @@ static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_
 static int prune_away_remove_one(int rootfd, const char *line, size_t len, struct ava_error *err)
 {
 	/* Made by commands of the run: deeper than any path may be, or without rights. */
-	static const char *const made[] = {"work", "copy", "copy.new"};
+	static const char *const made[] = {"runs/%s/work", "copies/%s", "copies/%s.new"};
 	char path[FILES_BUF];
 	bool folder = len > 0 && line[len - 1] == '/';
 
@@ -116,7 +116,7 @@ static int prune_away_remove_one(int rootfd, const char *line, size_t len, struc
 	for (size_t i = 0; folder && i < ARRAY_LEN(made); i++) {
 		char below[FILES_BUF + 16];
 
-		snprintf(below, sizeof(below), "%s/%s", path, made[i]);
+		snprintf(below, sizeof(below), made[i], path + strlen("runs/"));
 		copy_remove(rootfd, below);
 	}
 	if (folder)

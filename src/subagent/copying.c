@@ -62,7 +62,7 @@ bool copying_wanted(const struct run *r)
 static char *copy_path(const struct run *r, const char *below)
 {
 	char *path = NULL;
-	int n = asprintf(&path, "%s/runs/%s/copy%s", r->tools.env.root, r->id.text, below);
+	int n = asprintf(&path, "%s/copies/%s%s", r->tools.env.root, r->id.text, below);
 
 	return n < 0 ? NULL : path;
 }
@@ -324,27 +324,23 @@ static bool copying_may_go(int root_fd, const char *id)
 /* Past `sys`, like all handling of copies (tool/copy.c): they are no part of the journal. */
 static void sweep_work(struct os_work *w)
 {
-	static const char *const forms[] = {"runs/%s/copy", "runs/%s/copy.new"};
 	int root_fd =
 		open(((struct copying_removal *)w->priv)->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int runs_fd = openat(root_fd, "runs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *runs = runs_fd >= 0 ? fdopendir(runs_fd) : NULL;
-	const struct dirent *run;
-	char path[LOGBOOK_PATH];
-	struct stat st;
+	int copies_fd = openat(root_fd, "copies", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *copies = copies_fd >= 0 ? fdopendir(copies_fd) : NULL;
+	const struct dirent *copy;
+	struct run_id run;
 
-	while (runs && (run = readdir(runs)) != NULL) {
-		for (size_t k = 0; id_is_run(run->d_name) && k < ARRAY_LEN(forms); k++) {
-			snprintf(path, sizeof(path), forms[k], run->d_name);
-			if (fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			    copying_may_go(root_fd, run->d_name))
-				copy_remove(root_fd, path);
-		}
+	while (copies && (copy = readdir(copies)) != NULL) {
+		snprintf(run.text, sizeof(run.text), "%.*s", (int)strcspn(copy->d_name, "."),
+			 copy->d_name); /* one that was being made is S-7f3a2b.new */
+		if (id_is_run(run.text) && copying_may_go(root_fd, run.text))
+			copy_remove(copies_fd, copy->d_name);
 	}
-	if (runs)
-		closedir(runs);
-	else if (runs_fd >= 0)
-		close(runs_fd);
+	if (copies)
+		closedir(copies);
+	else if (copies_fd >= 0)
+		close(copies_fd);
 	if (root_fd >= 0)
 		close(root_fd);
 }

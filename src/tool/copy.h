@@ -1,8 +1,8 @@
 /* The private copy of a project that a run with the grant "rw" works on, and what comes of it:
- * a patch. Below the run's folder of the data root stand two trees,
+ * a patch. Below `copies` of the data root, where a start finds what a kill left, stand two trees,
  *
- *	runs/S-…/copy/base/    as it was when the copy was made: nobody sees it
- *	runs/S-…/copy/tree/    what the run's tools see in the project's place, and change
+ *	copies/S-…/base/    as it was when the copy was made: nobody sees it
+ *	copies/S-…/tree/    what the run's tools see in the project's place, and change
  *
  * with the files that no ignore file names, whether git knows them or not, committed or not, and
  * the links. It is made whole or not at all, so that after a crash it is there or made anew; the

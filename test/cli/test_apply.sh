@@ -89,7 +89,7 @@ equal 'the rest is the patch' 'docs/deep/new.md old/gone.txt run me src/a.txt sr
 	"$(jq -r '[.patch.changed[].path] | sort | join(" ")' "$T/result")"
 contains 'an artifact of the run' "runs/$run_id/artifacts/changes.patch" "$T/result"
 patch=$AVA_DATA_ROOT/runs/$run_id/artifacts/changes.patch
-copy_gone() { [ ! -e "$AVA_DATA_ROOT/runs/$run_id/copy" ]; }
+copy_gone() { [ ! -e "$AVA_DATA_ROOT/copies/$run_id" ]; }
 check 'the copy is gone' wait_for 5 copy_gone
 run "$AVA" result "$run_id"
 contains 'the result shows it' '  src/sum.sh  +1 -1' "$OUT"
@@ -209,7 +209,7 @@ cd "$repo" || exit 99
 	end
 } >"$T/turns.jsonl"
 play --background
-one() { [ -f "$AVA_DATA_ROOT/runs/$run_id/copy/tree/one" ]; }
+one() { [ -f "$AVA_DATA_ROOT/copies/$run_id/tree/one" ]; }
 wait_for 10 one
 kill_daemon
 start_daemon
@@ -237,20 +237,20 @@ equal 'one that is resumed begins with the changes' 'one three two' \
 play --background
 asks() { "$AVA" status "$run_id" --json </dev/null | jq -e '.status == "waiting"' >/dev/null; }
 check 'a run has written, and asks' wait_for 10 asks
-rm -rf "$AVA_DATA_ROOT/runs/$run_id/copy/base"
+rm -rf "$AVA_DATA_ROOT/copies/$run_id/base"
 "$AVA" steer "$run_id" yes >/dev/null </dev/null
 run "$AVA" wait "$run_id" --timeout 60
 run "$AVA" result "$run_id" --json
-equal 'where no patch can be made its result names the copy' "runs/$run_id/copy/tree" "$(jq -r .copy_kept "$OUT")"
+equal 'where no patch can be made its result names the copy' "copies/$run_id/tree" "$(jq -r .copy_kept "$OUT")"
 kept=$run_id run_id=$first
 wait_for 5 copy_gone
-mkdir -p "$AVA_DATA_ROOT/runs/$first/copy/tree/deep" "$AVA_DATA_ROOT/runs/$first/copy.new/base"
-echo x >"$AVA_DATA_ROOT/runs/$first/copy/tree/deep/x"
+mkdir -p "$AVA_DATA_ROOT/copies/$first/tree/deep" "$AVA_DATA_ROOT/copies/$first.new/base"
+echo x >"$AVA_DATA_ROOT/copies/$first/tree/deep/x"
 kill_daemon
 start_daemon
-all_gone() { copy_gone && [ ! -e "$AVA_DATA_ROOT/runs/$run_id/copy.new" ]; }
+all_gone() { copy_gone && [ ! -e "$AVA_DATA_ROOT/copies/$run_id.new" ]; }
 check 'a copy that was left goes at the next start' wait_for 10 all_gone
-check 'one that is kept does not' [ -f "$AVA_DATA_ROOT/runs/$kept/copy/tree/one" ]
+check 'one that is kept does not' [ -f "$AVA_DATA_ROOT/copies/$kept/tree/one" ]
 
 # --- a folder whose name would be a part of the patch
 

@@ -70,7 +70,7 @@ static int set_up(void **state)
 {
 	snprintf(top, sizeof(top), "%s", unit_tmpdir());
 	snprintf(project, sizeof(project), "%s/project", top);
-	snprintf(folder, sizeof(folder), "%s/runs/S-1/copy", top);
+	snprintf(folder, sizeof(folder), "%s/copies/S-1", top);
 	assert_int_equal(mkdir(project, 0700), 0);
 	put("src/a.c", "int a;\n");
 	put("run.sh", "true\n");
@@ -128,7 +128,7 @@ TEST(made)
 	char target[20] = "";
 
 	utimensat(AT_FDCWD, at(project, "src/a.c"), old, 0);
-	put_in(top, "runs/S-1/copy.new/left", "of a crash");
+	put_in(top, "copies/S-1.new/left", "of a crash");
 	make();
 	holds(in("src/a.c"), "int a;\n");
 	holds(at(folder, "base/src/a.c"), "int a;\n");
@@ -142,7 +142,7 @@ TEST(made)
 	assert_false(is(in("src/a.o")));
 	assert_false(is(in(".git")));
 	assert_false(is(in("left")));
-	assert_false(is(at(top, "runs/S-1/copy.new")));
+	assert_false(is(at(top, "copies/S-1.new")));
 	unit_write(in("src/a.c"), "int b;\n", 7);
 	make(); /* it is there: nothing happens */
 	holds(in("src/a.c"), "int b;\n");
@@ -178,7 +178,7 @@ TEST(refused)
 	assert_int_equal(copy_make(&wish, &err), AVA_ETOOBIG);
 	assert_non_null(strstr(err.text, "data/big.bin alone is too large"));
 	assert_false(is(folder));
-	assert_false(is(at(top, "runs/S-1/copy.new")));
+	assert_false(is(at(top, "copies/S-1.new")));
 	unlink(at(project, "data/big.bin"));
 	atomic_store(&stop, true);
 	assert_int_equal(copy_make(&wish, &err), AVA_ECANCELED);
@@ -412,7 +412,7 @@ TEST(removed)
 	chmod(at(folder, "base/x"), 0500);
 	copy_remove(AT_FDCWD, folder);
 	assert_false(is(folder));
-	assert_true(is(at(top, "runs/S-1")));
+	assert_true(is(at(top, "copies")));
 	holds(at(project, "src/a.c"), "int a;\n");
 }
 
