@@ -112,7 +112,7 @@ static const struct life_part parts[] = {
 	 .quiesce = delivery_quiesce,
 	 .close = delivery_close},
 	{.quiesce = claude_close},
-	{.stage = PART_BOOT, .open = seals_open, .close = seals_free},
+	{.stage = PART_BOOT, .open = seals_open, .restore = seals_restore, .close = seals_free},
 };
 
 static int parts_open(struct core *c, const struct core_options *o, enum part_stage stage,

@@ -14,7 +14,10 @@
 
 #include "ava/state.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "journal/seal.h"
+#include "journal/seal_read.h"
+#include "subagent/run.h"
 
 #define TOGETHER 8 /* Seals in one commit */
 
@@ -352,6 +355,24 @@ int seals_open(struct core *c, struct ava_error *err)
 	c->book.touched = touched;
 	c->book.touched_user = s;
 	return 0;
+}
+
+/* After an end without a last Seal: runs that go on may have lines that are in none. */
+void seals_restore(struct core *c)
+{
+	char path[LOGBOOK_PATH];
+	struct stat st;
+
+	if (sys->fstatat(c->root_fd, SEAL_OPEN_PATH, &st, 0) != 0)
+		return;
+	LIST_EACH (&c->sup.live, n, tmp) {
+		const struct run *r = LIST_ENTRY(n, struct run, node);
+
+		logbook_run_path(r->id.text, path);
+		touched(path, c->seals);
+		logbook_messages_path(r->id.text, path);
+		touched(path, c->seals);
+	}
 }
 
 /* Seals and commits everything noted: 0, or the failure. */

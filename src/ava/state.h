@@ -141,6 +141,7 @@ void sessions_chained(struct run *r, void *core);
 /* Notes files of the logbook from now on. A later failure is logged in avad.log and tried again:
  * sealing never stops other work. */
 int seals_open(struct core *c, struct ava_error *err);
+void seals_restore(struct core *c);
 /* Seals and commits the rest, and stops; the journal must be open. Accepts a core without seals. */
 void seals_close(struct core *c);
 void seals_free(struct core *c); /* after the journal is closed */

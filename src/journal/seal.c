@@ -28,7 +28,6 @@
 #include "journal/seal_read.h"
 #include "journal/view.h"
 
-#define OPEN_PATH   "seals/open"
 #define SMALL_FILE  (1u << 20)
 #define CONTENT_FEW (64u << 10) /* bytes of a Seal from which it takes no further file */
 #define CONTENT_MAX (4u << 20)
@@ -342,7 +341,7 @@ int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pru
 
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err)
 {
-	struct seal_last last = {.n = s->n};
+	struct seal_last last = {.n = s->n}, before;
 	char name[FILES_BUF];
 	struct hash_sha256 h;
 	struct buf until;
@@ -366,6 +365,10 @@ int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *e
 	last.size = f->size;
 	memcpy(last.hash, s->hash, SEAL_HASH);
 	snprintf(last.path, sizeof(last.path), "%s", name);
+	if (seal_last_read(s->rootfd, &before, NULL) == 0) {
+		memcpy(last.since_path, before.path, sizeof(last.since_path));
+		last.since = before.size;
+	}
 	return seal_last_write(s->rootfd, &last) != 0 ? err_sys(err, SEAL_LAST_PATH) : 0;
 }
 
@@ -457,59 +460,70 @@ static int key_open(struct sealer *s, struct ava_error *err)
 
 /* ---- files left unsealed by an end without a last Seal
  *
- * `seals/open` stands while a sealer runs and is removed after a last Seal. When a start finds
- * it every run file is looked at: one whose last event has a higher lsn than the newest Seal is
- * sealed in the first round, its messages too. Nothing is trusted further: a file changed
- * meanwhile is sealed as it is found, and its earlier Seals show the change. */
+ * `seals/open` stands while a sealer runs and is removed after a last Seal. A start that finds it
+ * reads the daily logs from where the newest round began: each run named there was begun, has ended
+ * or asked something since, and is sealed in the first round. Runs that have not ended are named by
+ * whoever takes them up (ava/seals.c). Nothing is trusted further: a file changed meanwhile is
+ * sealed as it is found, and its earlier Seals show the change. */
 
-/* Does the file have events behind `lsn`? True also on errors. */
-static bool goes_beyond(int rootfd, const char *path, uint64_t lsn)
+static int stale_run(struct sealer *s, const struct event_view *v)
 {
-	int fd = files_open(rootfd, path, O_RDONLY);
-	bool beyond = true;
+	char path[FILES_BUF];
+	int len = (int)v->agent_id.len, rv;
+
+	if (len < 3 || len > 30 || memcmp(v->agent_id.s, "S-", 2) != 0)
+		return 0;
+	snprintf(path, sizeof(path), "logs/subagents/%.*s.jsonl", len, v->agent_id.s);
+	rv = files_path_ok(path) ? files_names_add(&s->stale, path) : 0;
+	snprintf(path, sizeof(path), "runs/%.*s/messages.jsonl", len, v->agent_id.s);
+	return rv == 0 && files_path_ok(path) ? files_names_add(&s->stale, path) : rv;
+}
+
+/* Runs in the events of a daily log behind a place in it and behind `lsn`. */
+static int stale_day(struct sealer *s, const char *path, uint64_t from, uint64_t lsn)
+{
+	int fd = files_open(s->rootfd, path, O_RDONLY), rv = 0;
+	struct loglines l;
 	struct event_view v;
+	const char *line;
 	struct stat st;
-	char *line;
 	size_t len;
 
-	if (fd >= 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    entry_last_line(fd, (uint64_t)st.st_size, &line, &len) == 0) {
-		if (event_view(line, len, &v) == 0)
-			beyond = v.lsn > lsn;
-		free(line);
-	}
-	files_close(&fd);
-	return beyond;
-}
-
-/* "S-7f3a2b.2.jsonl" is a part of "S-7f3a2b.jsonl", which the round finds. */
-static int seal_add_run(int rootfd, const char *name, uint64_t lsn, struct files_names *out)
-{
-	size_t id = strcspn(name, ".");
-	char path[FILES_BUF];
-	int rv;
-
-	snprintf(path, sizeof(path), "logs/subagents/%s", name);
-	if (!goes_beyond(rootfd, path, lsn))
+	if (fd < 0 || sys->fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		files_close(&fd); /* the round says so */
 		return 0;
-	snprintf(path, sizeof(path), "logs/subagents/%.*s.jsonl", (int)id, name);
-	rv = files_path_ok(path) ? files_names_add(out, path) : 0;
-	snprintf(path, sizeof(path), "runs/%.*s/messages.jsonl", (int)id, name);
-	return rv == 0 && files_path_ok(path) ? files_names_add(out, path) : rv;
+	}
+	loglines_init(&l, fd, from, (uint64_t)st.st_size);
+	while (rv == 0 && loglines_next(&l, &line, &len) == 1)
+		if (line != NULL && event_view(line, len, &v) == 0 && v.lsn > lsn)
+			rv = stale_run(s, &v);
+	loglines_fini(&l);
+	files_close(&fd);
+	return rv;
 }
 
-static int add_days(int rootfd, const char *first, struct files_names *out, struct ava_error *err)
+/* The daily logs from that of the newest Seal on; with `runs`, the runs that they name too. */
+static int stale_days(struct sealer *s, const struct seal_newest *newest, bool runs,
+		      struct ava_error *err)
 {
 	struct files_names days = {0};
+	struct seal_last last = {0};
+	bool known = seal_last_read(s->rootfd, &last, NULL) == 0 && last.since_path[0] != '\0';
+	const char *first = known ? strrchr(last.since_path, '/') + 1 : newest->day;
 	char path[FILES_BUF];
-	int rv = files_list(&days, rootfd, "logs/ava", ".jsonl", err);
+	int rv = files_list(&days, s->rootfd, "logs/ava", ".jsonl", err);
 
 	for (size_t i = 0; rv == 0 && i < days.n; i++) {
-		if (strlen(days.names[i]) != 16 || strncmp(days.names[i], first, 10) < 0)
+		const char *name = days.names[i];
+
+		snprintf(path, sizeof(path), "logs/ava/%s", name);
+		if (!files_path_ok(path))
 			continue;
-		snprintf(path, sizeof(path), "logs/ava/%s", days.names[i]);
-		if (files_path_ok(path))
-			rv = files_names_add(out, path);
+		if (strlen(name) == 16 && strncmp(name, newest->day, 10) >= 0)
+			rv = files_names_add(&s->stale, path);
+		if (rv == 0 && runs && strncmp(name, first, 10) >= 0)
+			rv = stale_day(s, path, known && strcmp(name, first) == 0 ? last.since : 0,
+				       known ? 0 : newest->lsn);
 	}
 	files_names_fini(&days);
 	return rv;
@@ -517,23 +531,14 @@ static int add_days(int rootfd, const char *first, struct files_names *out, stru
 
 static int find_stale(struct sealer *s, const struct seal_newest *newest, struct ava_error *err)
 {
-	struct files_names runs = {0};
 	struct stat st;
 	/* The last Seal is missing, or there is none at all. */
-	bool look = newest->lsn == 0 || sys->fstatat(s->rootfd, OPEN_PATH, &st, 0) == 0;
-	int rv = look ? 0 : add_days(s->rootfd, newest->day, &s->stale, err);
+	bool look = newest->lsn == 0 || sys->fstatat(s->rootfd, SEAL_OPEN_PATH, &st, 0) == 0;
+	int rv = stale_days(s, newest, look, err);
 
-	if (rv == 0 && files_replace(s->rootfd, OPEN_PATH, "", 0, true) != 0)
-		rv = err_sys(err, OPEN_PATH);
-	if (!look || rv != 0)
-		return rv;
-	rv = files_list(&runs, s->rootfd, "logs/subagents", ".jsonl", err);
-	for (size_t i = 0; rv == 0 && i < runs.n; i++)
-		rv = seal_add_run(s->rootfd, runs.names[i], newest->lsn, &s->stale);
-	files_names_fini(&runs);
-	if (rv == 0)
-		rv = add_days(s->rootfd, newest->day, &s->stale, err);
-	if (rv == 0)
+	if (rv == 0 && files_replace(s->rootfd, SEAL_OPEN_PATH, "", 0, true) != 0)
+		rv = err_sys(err, SEAL_OPEN_PATH);
+	if (rv == 0 && look)
 		rv = files_names_add(&s->stale, "catalog.jsonl");
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }
@@ -575,7 +580,7 @@ void sealer_close(struct sealer *s, bool complete)
 	if (s == NULL)
 		return;
 	if (complete)
-		(void)sys->unlinkat(s->rootfd, OPEN_PATH, 0);
+		(void)sys->unlinkat(s->rootfd, SEAL_OPEN_PATH, 0);
 	while ((f = strmap_next(&s->files, &at)) != NULL)
 		seal_file_free(f);
 	strmap_fini(&s->files);

@@ -157,6 +157,12 @@ int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err)
 		last->n = (uint64_t)n;
 		last->size = (uint64_t)size;
 		snprintf(last->path, sizeof(last->path), "%s", path);
+		path = json_str(json_object_get(o, "since"), "path");
+		size = json_get_int(json_object_get(o, "since"), "size", -1);
+		if (size >= 0 && files_path_ok(path) && strlen(path) < sizeof(last->path)) {
+			snprintf(last->since_path, sizeof(last->since_path), "%s", path);
+			last->since = (uint64_t)size;
+		}
 	}
 	json_decref(o);
 	return rv;
@@ -164,16 +170,17 @@ int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err)
 
 int seal_last_write(int rootfd, const struct seal_last *last)
 {
-	char hash[2 * SEAL_HASH + 1], head[2 * SEAL_HASH + 1], text[600];
+	char hash[2 * SEAL_HASH + 1], head[2 * SEAL_HASH + 1], text[800];
 	int len;
 
 	hash_hex(last->hash, SEAL_HASH, hash);
 	hash_hex(last->head, SEAL_HASH, head);
 	len = snprintf(
 		text, sizeof(text),
-		"{\"n\":%llu,\"hash\":\"%s\",\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\"}\n",
-		(unsigned long long)last->n, hash, last->path, (unsigned long long)last->size,
-		head);
+		"{\"n\":%llu,\"hash\":\"%s\",\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\","
+		"\"since\":{\"path\":\"%s\",\"size\":%llu}}\n",
+		(unsigned long long)last->n, hash, last->path, (unsigned long long)last->size, head,
+		last->since_path, (unsigned long long)last->since);
 	return files_replace(rootfd, SEAL_LAST_PATH, text, (size_t)len, true);
 }
 

@@ -19,6 +19,7 @@ struct ava_error;
 #define SEAL_KEY_PATH    "seals/key"    /* seed of the private key, mode 0600 */
 #define SEAL_PUBLIC_PATH "seals/public" /* public keys: every one that ever sealed here */
 #define SEAL_LAST_PATH   "seals/last"   /* the newest Seal, outside of the sealed files */
+#define SEAL_OPEN_PATH   "seals/open"   /* stands while somebody seals */
 
 struct seal {
 	uint64_t n; /* number of the Seal, from 1, without a gap */
@@ -53,6 +54,9 @@ struct seal_last {
 	uint64_t n, size;
 	unsigned char hash[SEAL_HASH], head[SEAL_HASH];
 	char path[200]; /* a daily log; its first `size` bytes have `head` */
+	/* Place in a daily log: what is told before it is sealed. "": not known. */
+	char since_path[200];
+	uint64_t since;
 };
 /* Read seals/last: 0, AVA_ENOENT, AVA_ECORRUPT or the error of reading. */
 int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err);

@@ -79,14 +79,64 @@ TEST(unsealed_tail_is_told_apart)
 	assert_non_null(
 		strstr(w.all, "1 logs/subagents/S-00000f.jsonl:0: nothing of it is sealed"));
 
-	/* A crash: the next process seals what it finds. */
+	/* A crash: the next process seals what it finds, and whose runs the day names. */
 	rig_restart(&rig, false);
 	rig_forget(&rig);
-	rig_day_event(&rig);
+	rig_some(&rig, rig.day, "S-00000f", ++rig.day_seq);
 	rig_seal(&rig);
 	report = rig_verify(&rig, &w);
 	assert_string_equal(w.all, "");
 	assert_int_equal(report.unsealed_files, 0);
+}
+
+static unsigned run_logs; /* opened */
+
+static int openat_counted(int dirfd, const char *path, int flags, mode_t mode)
+{
+	run_logs += strncmp(path, "logs/subagents/", 15) == 0;
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+static void one_run(unsigned number)
+{
+	char path[64], agent[16];
+
+	snprintf(agent, sizeof(agent), "S-%06x", number);
+	snprintf(path, sizeof(path), "logs/subagents/%s.jsonl", agent);
+	rig_some(&rig, path, agent, 1);
+	rig_some(&rig, rig.day, agent, ++rig.day_seq);
+}
+
+/* However many runs there were: after a crash the logs of those are read that came since the newest
+ * round began. Without seals/last it is those behind the newest Seal. */
+TEST(a_crash_is_as_long_as_its_tail)
+{
+	static struct sys_ops ops;
+	struct rig_found w = {0};
+
+	rig_init(&rig, 7);
+	ops = sys_real;
+	ops.openat = openat_counted;
+	sys = &ops;
+	for (unsigned n = 0; n < 160; n++) {
+		one_run(n);
+		if (n % 10 == 9)
+			rig_seal(&rig);
+		if (n != 39 && n != 79 && n != 159)
+			continue;
+		for (unsigned i = 0; i < 3; i++)
+			one_run(0xf000 + n + i);
+		rig_restart(&rig, false);
+		rig_forget(&rig);
+		if (n == 159)
+			assert_int_equal(unlink(rig_full(&rig, "seals/last")), 0);
+		run_logs = 0;
+		rig_seal(&rig);
+		assert_int_equal(run_logs, n == 159 ? 3 : 13);
+		rig_verify(&rig, &w);
+		assert_string_equal(w.all, "");
+	}
+	sys = &sys_real;
 }
 
 /* Nobody has signed what is behind the newest Seal; a line put in again is seen all the same. */
