@@ -741,10 +741,6 @@ static void take_logged(struct delivery_reading *r, const struct ava_log_event *
 	r->no_memory = r->no_memory || rv == AVA_ENOMEM;
 	if (rv != 0)
 		return;
-	if (e->time_ms < r->from_ms) {
-		notice_free(it);
-		return;
-	}
 	wanted = wanted_by(d, it, r->set);
 	it->open = it->item.lsn > r->lsn ? wanted : wanted & still_open(r, it->item.lsn, &attempts);
 	it->tries[delivery_bit(DELIVERY_NOTIFY)].attempts =
@@ -761,10 +757,12 @@ static void read_logs(struct delivery_reading *r)
 #define X(event, ...) #event ","
 	static const char types[] = ITEM_EVENTS(X);
 #undef X
+	char since[CLOCK_ISO_LEN + 1];
 	struct ava_log_query q = {
 		.root = r->d->core->root,
 		.types = types,
 		.after = r->lsn,
+		.since = since,
 	};
 	struct ava_log_event e;
 	struct ava_log *log;
@@ -773,6 +771,7 @@ static void read_logs(struct delivery_reading *r)
 
 	json_array_foreach(open, i, v) q.after =
 		MIN(q.after, (uint64_t)json_get_int(v, "lsn", INT64_MAX) - 1);
+	clock_iso(r->from_ms, since);
 	if (ava_log_open(&log, &q, NULL) != 0)
 		return; /* no daily log yet */
 	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT)

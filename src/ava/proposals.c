@@ -860,16 +860,20 @@ static void restore_trace(struct core *c, const json_t *event)
 		proposals_copy_id(p->trace, sizeof(p->trace), json_get_str(event, "traceId"));
 }
 
+/* What is older than a request is remembered, with the time in which a quote waits, is over. */
 void proposals_restore(struct core *c)
 {
+	char since[CLOCK_ISO_LEN + 1];
 	struct ava_log_query q = {
 		.root = c->root,
+		.since = since,
 		.types = "SpawnProposed,SpawnConfirmed,SpawnRejected,SpawnExpired,SubagentSpawn",
 	};
 	struct ava_log_event e;
 	struct ava_log *log;
 	int rv;
 
+	clock_iso(clock_wall_ms() - REQUEST_AGE_MS - c->settings.proposal_expiry_s * 1000, since);
 	if (ava_log_open(&log, &q, NULL) != 0)
 		return; /* no daily log yet */
 	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT) {

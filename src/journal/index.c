@@ -398,6 +398,13 @@ void index_release(struct log_index *f, size_t chunk)
 
 void index_reset(struct log_index *f)
 {
+	struct log_index kept = {.rootfd = f->rootfd,
+				 .rowsfd = -1,
+				 .scope = f->scope,
+				 .run = f->run,
+				 .follow = f->follow,
+				 .bounds = f->bounds};
+
 	for (size_t i = 0; i < f->nchunks; i++)
 		chunk_drop(f, i);
 	files_close(&f->rowsfd);
@@ -411,11 +418,7 @@ void index_reset(struct log_index *f)
 	free(f->who_slots.v);
 	free(f->file_slots.v);
 	free(f->torn);
-	*f = (struct log_index){.rootfd = f->rootfd,
-				.rowsfd = -1,
-				.scope = f->scope,
-				.run = f->run,
-				.follow = f->follow};
+	*f = kept;
 }
 
 int index_init(struct log_index *f, struct ava_error *err)

@@ -11,6 +11,7 @@
 #include "event/event.h"
 
 struct ava_error;
+struct query;
 
 #define INDEX_HEAD   "logs/index/feed" /* files, ids, chunks, and rows that fill no chunk yet */
 #define INDEX_RUNS   "logs/subagents"
@@ -85,6 +86,10 @@ struct log_index {
 	enum index_scope scope;
 	const char *run; /* *borrowed*; the id for INDEX_OF_RUN */
 	bool follow;     /* a cut file is an error, not read anew */
+	struct {
+		uint64_t after;     /* lines up to this lsn need no rows */
+		char since_day[11]; /* nor do daily logs before this date; "": all do */
+	} bounds;                   /* of INDEX_OF_DAYS */
 	struct index_file *files;
 	struct index_who *whos;
 	struct index_chunk *chunks;
@@ -115,10 +120,11 @@ struct log_index {
 };
 
 /* Open the index of the root, brought up to date with the logs, in memory; it is stored when much
- * was missing and the root can be written. With `anew` the stored index is ignored and replaced. 0
- * or a code. */
+ * was missing and the root can be written. With `anew` the stored index is ignored and replaced.
+ * `want`, or NULL: the daily logs are read as far back as its lsn and time ask for, without what is
+ * stored. 0 or a code. */
 int index_open(struct log_index **out, int rootfd, enum index_scope scope, const char *run,
-	       bool anew, struct ava_error *err);
+	       const struct query *want, bool anew, struct ava_error *err);
 void index_close(struct log_index *f); /* NULL is allowed */
 
 /* Append chunks of rows for lines written since the last look. `file`: only those of this file; -1:

@@ -26,11 +26,14 @@
 #include "journal/wal.h"
 #include "journal/files.h"
 #include "journal/index.h"
+#include "journal/query.h"
 #include "journal/read_root.h"
 
 #define ROWS_MAX    ((size_t)1 << 20)   /* rows in memory before they become chunks */
 #define STORE_BYTES ((uint64_t)1 << 20) /* new bytes that make storing worthwhile */
 #define STORE_FILES 64
+#define DAY_MS      86400000
+#define TAIL_BYTES  4096u
 #define SETTLED_MS  2000 /* for so long a further change may leave the times as they are */
 
 /* ---- files */
@@ -179,6 +182,28 @@ static int index_look_open_file(struct log_index *f, const char *path, struct st
 	return rv != 0 ? rv : fd;
 }
 
+/* A line's beginning, before which no line is behind `after`, near the last such one; or 0. */
+static uint64_t index_look_tail(int fd, uint64_t size, uint64_t after)
+{
+	struct event_view v;
+	struct loglines l;
+	const char *line;
+	size_t len;
+
+	for (uint64_t back = TAIL_BYTES; back < size; back *= 8) {
+		uint64_t at = 0;
+
+		loglines_init(&l, fd, size - back, size);
+		if (loglines_next(&l, &line, &len) == 1 && loglines_next(&l, &line, &len) == 1 &&
+		    !l.torn && line != NULL && event_view(line, len, &v) == 0 && v.lsn <= after)
+			at = l.offset - len;
+		loglines_fini(&l);
+		if (at > 0)
+			return at;
+	}
+	return 0;
+}
+
 /* Scan a file behind its covered bytes. */
 static int index_look_scan_file(struct log_index *f, uint32_t file, struct ava_error *err)
 {
@@ -193,6 +218,8 @@ static int index_look_scan_file(struct log_index *f, uint32_t file, struct ava_e
 	if (fd < 0)
 		return fd == AVA_ENOENT ? 0 : fd;
 	end = (uint64_t)st.st_size;
+	if (at == 0 && f->bounds.after > 0)
+		at = own->covered = index_look_tail(fd, end, f->bounds.after);
 	for (int tries = 0;; tries++) {
 		rv = scan_lines(f, file, fd, &at, end, &torn);
 		/* A torn line may be one that its writer is just writing. */
@@ -286,8 +313,12 @@ static uint64_t quiet_end(int rootfd)
 
 static bool look_all_files(const struct log_index *f, const struct index_file *file, bool quiet)
 {
-	if ((file->flags & INDEX_IS_DAY) == 0 && f->scope == INDEX_OF_DAYS)
-		return false;
+	const char *name = index_string(f, file->path) + sizeof(INDEX_DAYS);
+
+	if (f->scope == INDEX_OF_DAYS &&
+	    ((file->flags & INDEX_IS_DAY) == 0 ||
+	     strncmp(name, f->bounds.since_day, strlen(f->bounds.since_day)) < 0))
+		return false; /* no event is of a later day than its log */
 	if ((file->flags & INDEX_GONE) != 0)
 		return file->covered == UINT64_MAX;
 	return (file->flags & INDEX_OVER) == 0 && (!quiet || (file->flags & INDEX_RESTED) == 0);
@@ -334,9 +365,11 @@ int index_look(struct log_index *f, long file, struct ava_error *err)
 }
 
 int index_open(struct log_index **out, int rootfd, enum index_scope scope, const char *run,
-	       bool anew, struct ava_error *err)
+	       const struct query *want, bool anew, struct ava_error *err)
 {
 	struct log_index *f = calloc(1, sizeof(*f));
+	bool bounded = want != NULL && scope == INDEX_OF_DAYS &&
+		       (want->after > 0 || want->since_ms > DAY_MS);
 	uint64_t was;
 	int rv;
 
@@ -344,10 +377,14 @@ int index_open(struct log_index **out, int rootfd, enum index_scope scope, const
 	if (f == NULL)
 		return err_set(err, AVA_ENOMEM, "no memory for the index");
 	*f = (struct log_index){.rootfd = rootfd, .rowsfd = -1, .scope = scope, .run = run};
+	if (bounded)
+		f->bounds.after = want->after;
+	if (bounded && want->since_ms > DAY_MS)
+		clock_local_date(want->since_ms - DAY_MS, f->bounds.since_day);
 	rv = index_init(f, err);
 	if (anew)
 		index_forget(rootfd);
-	if (rv == 0 && !anew && scope != INDEX_OF_RUN && !index_load(f))
+	if (rv == 0 && !anew && !bounded && scope != INDEX_OF_RUN && !index_load(f))
 		rv = index_init(f, err);
 	was = f->quiet;
 	if (rv == 0)
@@ -384,7 +421,7 @@ static void *keep_main(void *root)
 	struct log_index *f;
 
 	if (rootfd >= 0 && read_check_format(rootfd, NULL) == 0 &&
-	    index_open(&f, rootfd, INDEX_OF_ALL, NULL, false, NULL) == 0)
+	    index_open(&f, rootfd, INDEX_OF_ALL, NULL, NULL, false, NULL) == 0)
 		index_close(f);
 	if (rootfd >= 0)
 		sys->close(rootfd);

@@ -302,7 +302,7 @@ int read_anew(struct ava_log *log, struct ava_error *err)
 {
 	struct log_index *anew;
 	int rv = index_open(&anew, log->rootfd, log->everything ? INDEX_OF_ALL : INDEX_OF_DAYS,
-			    NULL, true, err);
+			    NULL, &log->want, true, err);
 
 	if (rv != 0)
 		return rv;
@@ -735,7 +735,7 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 				log->run[0] != '\0' ? INDEX_OF_RUN
 				: log->everything   ? INDEX_OF_ALL
 						    : INDEX_OF_DAYS,
-				log->run, false, err);
+				log->run, &log->want, false, err);
 	if (rv == 0)
 		rv = order_chunks(log, err);
 	if (rv == 0)
@@ -872,7 +872,7 @@ int read_reindex(const char *root, uint64_t *events, uint64_t *files, struct ava
 	int rv = rootfd < 0 ? rootfd : read_check_format(rootfd, err);
 
 	if (rv == 0)
-		rv = index_open(&f, rootfd, INDEX_OF_ALL, NULL, true, err);
+		rv = index_open(&f, rootfd, INDEX_OF_ALL, NULL, NULL, true, err);
 	if (rv == 0) {
 		*events = 0;
 		*files = f->nfiles;

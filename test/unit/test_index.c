@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 
+#include "base/sys.h"
 #include "journal/read.h"
 
 #define RUNS   70 /* more than are worth storing */
@@ -241,6 +242,77 @@ TEST_WITH(kept, setup, remove_root)
 	for (int i = 0; i < 3000 && !stored(); i++)
 		usleep(10000);
 	assert_true(stored());
+}
+
+static uint64_t bytes_read;
+
+static ssize_t pread_counted(int fd, void *buf, size_t len, off_t from)
+{
+	ssize_t n = sys_real.pread(fd, buf, len, from);
+
+	bytes_read += n > 0 ? (uint64_t)n : 0;
+	return n;
+}
+
+/* The events of a question to the daily logs: a digit each, the day that it is of. */
+static uint64_t ask_days(const struct ava_log_query *q, char out[64])
+{
+	struct ava_log_query query = *q;
+	struct ava_log_event e;
+	struct ava_log *log;
+	size_t n = 0;
+
+	query.root = root;
+	bytes_read = 0;
+	assert_int_equal(ava_log_open(&log, &query, NULL), 0);
+	while (n < 63 && ava_log_next(log, &e, NULL) == 1)
+		out[n++] = (char)('0' + e.lsn / 1000 % 10);
+	out[n] = '\0';
+	ava_log_close(log);
+	return bytes_read;
+}
+
+/* Daily logs are read as far back as the question asks, however many there are. */
+TEST_WITH(days_as_far_back_as_asked, make_root, remove_root)
+{
+	static struct sys_ops ops;
+	uint64_t since = 0, after = 0, n;
+	char got[64];
+
+	ops = sys_real;
+	ops.pread = pread_counted;
+	sys = &ops;
+	for (unsigned day = 20; day > 0; day--) {
+		TEST_BUF(b, 1 << 20);
+		char name[40];
+
+		for (unsigned i = 0; i < 300; i++) {
+			struct event_head head = head_of(day * 1000 + i, EVENT_Activity, "ava");
+			struct event_meta meta = EVENT_META_NONE;
+
+			head.kind = i >= 295 ? EVENT_Error : EVENT_Activity;
+			head.wall_ms = 1793520000000 + day * INT64_C(86400000) + i * 1000;
+			assert_int_equal(event_encode(&b, &head, "{}", 2, &meta), 0);
+		}
+		snprintf(name, sizeof(name), "logs/ava/2026-11-%02u.jsonl", day + 1);
+		unit_append(path_of(name), b.data, b.len);
+		if (day != 15 && day != 10 && day != 5)
+			continue;
+		n = ask_days(
+			&(struct ava_log_query){.types = "error", .since = "2026-11-20T09:00:00Z"},
+			got);
+		assert_string_equal(got, "00000");
+		assert_true(since == 0 || n == since);
+		since = n;
+		n = ask_days(&(struct ava_log_query){.types = "error", .after = 20297}, got);
+		assert_string_equal(got, "00");
+		/* The end of each day tells that it is older: one block, read twice. */
+		assert_true(after == 0 || n <= after + 5 * 2 * 4096);
+		after = n;
+		ask_days(&(struct ava_log_query){.types = "error", .after = 18298}, got);
+		assert_string_equal(got, "89999900000");
+	}
+	sys = &sys_real;
 }
 
 /* What doc/QUERY.md says of its bytes. */
