@@ -22,6 +22,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/learned.h"
+#include "subagent/past.h"
 #include "subagent/restart.h"
 #include "tool/mcp.h"
 #include "tool/pages.h"
@@ -271,8 +272,11 @@ static void write_problems(struct taking_up *t)
 static int core_take_up(struct core *c, const struct core_options *o, struct ava_error *err)
 {
 	struct taking_up t = {.core = c};
-	struct restart_hooks hooks = {
-		.request = remember_row, .problem = restart_problem, .user = &t};
+	struct restart_hooks hooks = {.request = remember_row,
+				      .problem = restart_problem,
+				      .user = &t,
+				      .amiss = c->recovery.nproblems > 0 || c->book.behind,
+				      .rested = c->recovery.clean};
 	int rv;
 
 	buf_init(&t.problems, 512u << 10);
@@ -507,6 +511,7 @@ void core_close(struct core *c)
 	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
+	past_keep(c->root_fd, 0);
 	for (size_t i = ARRAY_LEN(parts); i-- > 0;)
 		if (parts[i].close)
 			parts[i].close(c);

@@ -207,7 +207,7 @@ static int find_runs(struct prune *p, struct ava_error *err)
 	int rv;
 
 	strmap_init(&r.open);
-	rv = catalog_each(p->core->root_fd, NULL, prune_consider, &r, err);
+	rv = catalog_each(p->core->root_fd, NULL, NULL, prune_consider, &r, err);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory");
 	while ((b = strmap_next(&r.open, &at))) {

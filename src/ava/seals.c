@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "journal/seal.h"
 #include "journal/seal_read.h"
+#include "subagent/past.h"
 #include "subagent/run.h"
 
 #define TOGETHER 8 /* Seals in one commit */
@@ -263,6 +264,7 @@ static void note_work(struct os_work *w)
 
 	s->err = (struct ava_error){0};
 	s->rv = sealer_committed(s->sealer, s->day, &s->err);
+	past_keep(s->core->root_fd, PAST_BEHIND);
 }
 
 static void note_done(struct os_work *w)

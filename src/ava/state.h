@@ -9,6 +9,7 @@
 #include "journal/journal.h"
 #include "os/loop.h"
 #include "subagent/logbook.h"
+#include "subagent/past.h"
 #include "subagent/supervisor.h"
 
 struct proposal;
@@ -78,10 +79,7 @@ struct op_watch {
 	void *user;
 };
 
-/* A request id gets the same answer for a day, 100,000 ids at the most. */
 #define REQUEST_ID_MAX 200 /* bytes */
-#define REQUESTS_MAX   100000
-#define REQUEST_AGE_MS 86400000LL
 
 #define SETTLED_MAX 256 /* answered proposals kept */
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/jscan.h"
@@ -391,35 +392,56 @@ static int each_line(const struct catalog_walk *w, const char *line, size_t len)
 	return rv;
 }
 
-/* Lines of the file through a moving window, since the file may be larger than memory. A line
- * longer than a window is reported as no row. */
-static int each_window(const struct catalog_walk *w, int fd, char *data, struct ava_error *err)
+/* Lines of the file from *place on, which moves behind the last whole one, through a moving window,
+ * since the file may be larger than memory. A line longer than a window is reported as no row. */
+static int each_window(const struct catalog_walk *w, int fd, uint64_t *place, uint64_t size,
+		       char *data, struct ava_error *err)
 {
 	const char *line;
 	size_t have = 0, at, n;
 	bool whole = true; /* the window begins at the beginning of a line */
 	int rv = 0;
 
-	for (off_t from = 0;;) {
-		ssize_t got = sys->pread(fd, data + have, WINDOW_BYTES - have, from);
+	for (uint64_t from = *place; from < size;) {
+		ssize_t got = sys->pread(fd, data + have, MIN(WINDOW_BYTES - have, size - from),
+					 (off_t)from);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
 			return got < 0 ? err_sys(err, "read it") : 0;
-		from += got;
+		from += (uint64_t)got;
 		have += (size_t)got;
 		for (at = 0; rv == 0 && jsonl_next(data, have, &at, &line, &n) == 1; whole = true)
 			rv = each_line(w, whole ? line : "", whole ? n : 0);
 		if (rv != 0)
 			return rv;
 		have -= at;
+		*place = from - have;
 		memmove(data, data + at, have);
 		if (have == WINDOW_BYTES) {
 			whole = false;
 			have = 0;
 		}
 	}
+	return 0;
+}
+
+static int64_t catalog_mtime(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+/* CRC32C of what stands before a place; false: it cannot be read. */
+static bool catalog_before(int fd, uint64_t at, uint64_t *crc)
+{
+	char data[CATALOG_LOOK];
+	size_t len = (size_t)MIN(at, (uint64_t)sizeof(data));
+
+	if (sys_read_all(fd, data, len, (off_t)(at - len)) != 0)
+		return false;
+	*crc = crc32c(0, data, len);
+	return true;
 }
 
 int catalog_open(int rootfd, unsigned part, struct ava_error *err)
@@ -439,16 +461,34 @@ int catalog_open(int rootfd, unsigned part, struct ava_error *err)
 		       path);
 }
 
-int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err)
+bool catalog_holds(int rootfd, const struct catalog_place *place, bool rested)
+{
+	int fd = place->part > 0 ? catalog_open(rootfd, (unsigned)place->part, NULL) : -1;
+	uint64_t crc;
+	struct stat st;
+	bool holds = fd >= 0 && sys->fstat(fd, &st) == 0 && st.st_ino == place->inode &&
+		     (uint64_t)st.st_size >= place->at && catalog_before(fd, place->at, &crc) &&
+		     crc == place->crc;
+
+	if (holds && rested && (uint64_t)st.st_size == place->at)
+		holds = catalog_mtime(&st) == place->mtime_ns;
+	files_close(&fd);
+	return holds;
+}
+
+int catalog_each(int rootfd, struct catalog_place *from, const char *must, catalog_fn fn,
+		 void *user, struct ava_error *err)
 {
 	struct catalog_walk w = {must, fn, user};
+	struct catalog_place place = from != NULL ? *from : (struct catalog_place){0};
 	char *data = malloc(WINDOW_BYTES);
 	struct ava_error replaced = {0};
+	struct stat st;
 	int rv = 0, fd;
 
 	if (data == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	for (unsigned part = 1; rv == 0; part++) {
+	for (unsigned part = MAX((unsigned)place.part, 1u); rv == 0; part++) {
 		struct ava_error own = {0};
 
 		fd = catalog_open(rootfd, part, &own);
@@ -464,7 +504,16 @@ int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct
 			rv = err_set(err, fd, "%s", own.text);
 			break;
 		}
-		rv = each_window(&w, fd, data, err);
+		if (part != place.part)
+			place = (struct catalog_place){.part = part};
+		rv = sys->fstat(fd, &st) != 0
+			     ? err_sys(err, "read it")
+			     : each_window(&w, fd, &place.at, (uint64_t)st.st_size, data, err);
+		if (rv == 0 && from != NULL && catalog_before(fd, place.at, &place.crc)) {
+			place.inode = st.st_ino;
+			place.mtime_ns = catalog_mtime(&st);
+			*from = place;
+		}
 		sys->close(fd);
 	}
 	free(data);

@@ -5,6 +5,7 @@
 #define JOURNAL_CATALOG_H
 
 #include <ava.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,11 +61,25 @@ void catalog_row_fini(struct catalog_row *row);
  * AVA_ECORRUPT: not a regular file, see `err`. */
 int catalog_open(int rootfd, unsigned part, struct ava_error *err);
 
+/* A place behind a row, and how the file stood when it was read up to there. */
+struct catalog_place {
+	uint64_t part, at, inode;
+	int64_t mtime_ns;
+	uint64_t crc; /* CRC32C of the last CATALOG_LOOK bytes before it */
+};
+#define CATALOG_LOOK 4096
+
+/* Does the catalog still have, before this place, what it had? `rested`: nothing of ours has
+ * written since. Looks at the file, and at the bytes before the place. */
+bool catalog_holds(int rootfd, const struct catalog_place *place, bool rested);
+
 /* Give each row of the catalog of a root, in all its parts, to `fn`; only lines that contain
- * `must`, if not NULL. `row` NULL: the line is no row. To keep a row, copy the struct and zero the
+ * `must`, if not NULL. `from`, if not NULL: the place to begin at (zeros: the beginning), moved
+ * behind the last row. `row` NULL: the line is no row. To keep a row, copy the struct and zero the
  * original. A nonzero return of `fn` ends the walk and is returned, without a sentence. A missing
  * catalog has no rows. AVA_ECORRUPT, after the rows: the newest part is no regular file. */
 typedef int (*catalog_fn)(struct catalog_row *row, void *user);
-int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err);
+int catalog_each(int rootfd, struct catalog_place *from, const char *must, catalog_fn fn,
+		 void *user, struct ava_error *err);
 
 #endif

@@ -421,7 +421,7 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 	if (rv == 0)
 		rv = counter_begin(&c, err);
 	if (rv == 0 && by == COUNT_ROLE)
-		rv = catalog_each(c.feed->rootfd, "\"row\":\"spawn\"", role_add, &c, err);
+		rv = catalog_each(c.feed->rootfd, NULL, "\"row\":\"spawn\"", role_add, &c, err);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "no memory to count");
 	if (rv == 0 &&

@@ -54,7 +54,7 @@ int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava
 	if (strlen(name) >= sizeof(((struct trace_name *)0)->text) || strpbrk(name, "\"\\") != NULL)
 		return err_set(err, AVA_ENOENT, "there is no run of that name");
 	snprintf(key, sizeof(key), "\"traceId\":\"%s\"", name);
-	rv = catalog_each(rootfd, key, match_trace, &f, err);
+	rv = catalog_each(rootfd, NULL, key, match_trace, &f, err);
 	if (rv == 0)
 		return err_set(err, AVA_ENOENT, "there is no run named \"%s\"", name);
 	return MIN(rv, 0);

@@ -15,95 +15,15 @@
 #include "codec/json.h"
 #include "journal/catalog.h"
 #include "provider/messages.h"
+#include "subagent/past.h"
 #include "subagent/person.h"
 #include "subagent/run.h"
 #include "subagent/supervisor.h"
 
 #define FILE_MAX (256u << 20)
 
-struct left { /* a spawn row without its end row */
-	struct list node;
-	struct catalog_row row; /* owns its strings */
-};
-
-struct restart_scan {
-	struct supervisor *sup;
-	const struct restart_hooks *hooks;
-	struct list left;
-	struct strmap by_id;
-};
-
-/* ---- the catalog */
-
-static void left_free(struct left *l)
-{
-	list_del(&l->node);
-	catalog_row_fini(&l->row);
-	free(l);
-}
-
-static int scan_spawn(struct restart_scan *s, struct catalog_row *row)
-{
-	struct left *l;
-
-	if (group_restore(s->sup, row) != 0)
-		return AVA_ENOMEM;
-	if (row->request_id[0])
-		s->hooks->request(row->request_id, row->id, row->trace_id, row->started_ms,
-				  s->hooks->user);
-	if (nameset_add(&s->sup->names, row->id) != 0 ||
-	    nameset_add(&s->sup->names, row->trace_id) != 0)
-		return AVA_ENOMEM;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return AVA_ENOMEM;
-	l->row = *row;
-	list_init(&l->node);
-	if (strmap_put(&s->by_id, l->row.id, l) != 0) {
-		free(l);
-		return AVA_EEXIST; /* of two spawn rows of a run the first counts */
-	}
-	list_add(&s->left, &l->node);
-	s->sup->total++;
-	return 0;
-}
-
-static int scan_end(struct restart_scan *s, const struct catalog_row *row)
-{
-	struct left *l = strmap_del(&s->by_id, row->id);
-	int rv = l ? 0 : nameset_add(&s->sup->names, row->id); /* the spawn row is damaged */
-
-	if (group_restore(s->sup, row) != 0)
-		return AVA_ENOMEM;
-	if (row->totals.calls > 0)
-		quotes_add(&s->sup->quotes, row->role, row->totals.duration_ms);
-	spend_add(&s->sup->spend, row->ended_ms, clock_wall_ms(), row->totals.cost_microusd,
-		  row->totals.input_tokens + row->totals.output_tokens, row->totals.uncosted_calls);
-	if (l)
-		left_free(l);
-	return rv;
-}
-
-static int scan_row(struct catalog_row *row, void *user)
-{
-	struct restart_scan *s = user;
-	int rv;
-
-	if (!row) {
-		s->hooks->problem(CATALOG_PATH, "a line cannot be read and was passed over",
-				  s->hooks->user);
-		return 0;
-	}
-	if (row->kind == CATALOG_END)
-		return scan_end(s, row);
-	rv = scan_spawn(s, row);
-	if (rv == 0)
-		*row = (struct catalog_row){0}; /* a struct left owns the strings now */
-	return rv == AVA_ENOMEM ? rv : 0;
-}
-
 /* The rows that were made for runs without one. */
-static int scan_salvaged(struct restart_scan *s, const struct buf *rows)
+static int scan_salvaged(struct past *p, const struct buf *rows)
 {
 	struct catalog_row row;
 	const char *line;
@@ -113,7 +33,7 @@ static int scan_salvaged(struct restart_scan *s, const struct buf *rows)
 	while (rv == 0 && jsonl_next(rows->data, rows->len, &at, &line, &n) == 1) {
 		rv = catalog_parse(line, n, &row, NULL);
 		if (rv == 0)
-			rv = scan_row(&row, s);
+			rv = past_add(p, &row);
 		catalog_row_fini(&row);
 	}
 	return rv;
@@ -132,7 +52,7 @@ static int scan_salvaged(struct restart_scan *s, const struct buf *rows)
  * not hold up the start. */
 
 struct found {
-	struct supervisor *sup;
+	const struct nameset *names;
 	struct run_id *ids;
 	size_t n, cap;
 	bool failed; /* out of memory */
@@ -148,7 +68,7 @@ static void found_name(const char *name, void *user)
 		return;
 	memcpy(id, name, len - 6);
 	id[len - 6] = 0;
-	if (!id_is_run(id) || nameset_has(&f->sup->names, id))
+	if (!id_is_run(id) || nameset_has(f->names, id))
 		return;
 	if (!ARRAY_ROOM(f->ids, f->cap, f->n + 1)) {
 		f->failed = true;
@@ -241,8 +161,8 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id, st
 	salvage_row(d, &row, rows);
 }
 
-static int salvage_run(struct supervisor *s, const char *id, struct draft *d, struct buf *rows,
-		       const struct restart_hooks *hooks)
+static int salvage_run(struct supervisor *s, struct past *p, const char *id, struct draft *d,
+		       struct buf *rows, const struct restart_hooks *hooks)
 {
 	struct tale t = {0};
 	char path[LOGBOOK_PATH], *data = NULL;
@@ -263,7 +183,7 @@ static int salvage_run(struct supervisor *s, const char *id, struct draft *d, st
 	} else {
 		hooks->problem(path, "no row in catalog.jsonl, and no beginning to make one of",
 			       hooks->user);
-		rv = nameset_add(&s->names, id);
+		rv = nameset_add(&p->names, id);
 	}
 	json_decref(t.spawn);
 	json_decref(t.complete);
@@ -277,10 +197,10 @@ static void nothing(int rv, void *user)
 	/* A row that was not written is found missing again at the next start. */
 }
 
-static int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks, struct buf *rows,
-			struct ava_error *err)
+static int salvage_runs(struct supervisor *s, struct past *p, const struct restart_hooks *hooks,
+			struct buf *rows, struct ava_error *err)
 {
-	struct found f = {.sup = s};
+	struct found f = {.names = &p->names};
 	struct draft *d = NULL;
 	bool committed = false;
 	int rv = 0;
@@ -291,7 +211,7 @@ static int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks,
 	for (size_t i = 0; i < f.n && rv == 0; i++) {
 		if (!d)
 			d = draft_new(s->book);
-		rv = d ? salvage_run(s, f.ids[i].text, d, rows, hooks) : AVA_ENOMEM;
+		rv = d ? salvage_run(s, p, f.ids[i].text, d, rows, hooks) : AVA_ENOMEM;
 		if (rv != 0 || d->nparts == 0 || ((i + 1) % 1000 != 0 && i + 1 < f.n))
 			continue;
 		rv = buf_check(rows);
@@ -480,17 +400,48 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 				 err.code == rv ? err.text : ava_strerror(rv));
 }
 
+/* What ended runs leave to this process: names, quotes, spending, requests of a day. */
+static int take_past(struct supervisor *sup, struct past *p, const struct restart_hooks *hooks)
+{
+	char *s = p->requests.data, *end = s ? s + p->requests.len : NULL;
+	int rv = 0;
+
+	sup->names = p->names;
+	p->names = (struct nameset){0};
+	memcpy(sup->quotes.roles, p->quotes.roles, sizeof(p->quotes.roles));
+	sup->quotes.nroles = p->quotes.nroles;
+	sup->spend = p->spend;
+	sup->total = p->total;
+	while (s < end) {
+		char *next = s + strlen(s) + 1, *run, *trace, *id;
+		int64_t ms = strtoll(s, &run, 10);
+
+		trace = strchr(++run, ' ');
+		*trace++ = '\0';
+		id = strchr(trace, ' ');
+		*id++ = '\0';
+		hooks->request(id, run, trace, ms, hooks->user);
+		s = next;
+	}
+	LIST_EACH (&p->runs, n, tmp) {
+		const struct past_run *r = LIST_ENTRY(n, struct past_run, node);
+
+		rv = rv == 0 ? group_restore(sup, &r->spawn) : rv;
+		if (rv == 0 && r->end.id)
+			rv = group_restore(sup, &r->end);
+	}
+	return rv;
+}
+
 int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, struct ava_error *err)
 {
-	struct restart_scan s = {.sup = sup, .hooks = hooks};
 	struct ava_error amiss = {0};
+	struct past p;
 	struct buf rows;
 	int rv;
 
-	list_init(&s.left);
-	strmap_init(&s.by_id);
 	buf_init(&rows, (size_t)1 << 31);
-	rv = catalog_each(sup->book->root_fd, NULL, scan_row, &s, &amiss);
+	rv = past_read(&p, sup->book->root_fd, hooks->amiss, hooks->rested, &amiss);
 	if (rv == AVA_ECORRUPT) { /* the rows are made again behind what stands there */
 		hooks->problem(CATALOG_PATH,
 			       "it is not a regular file: move what stands there away; its rows "
@@ -498,23 +449,27 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 			       hooks->user);
 		rv = 0;
 	}
+	for (uint64_t i = 0; i < p.unread; i++)
+		hooks->problem(CATALOG_PATH, "a line cannot be read and was passed over",
+			       hooks->user);
 	if (rv != 0)
 		err_set(err, rv, "%s", amiss.text);
+	if (rv == 0 && (!p.kept || p.unread > 0))
+		rv = salvage_runs(sup, &p, hooks, &rows, err);
 	if (rv == 0)
-		rv = salvage_runs(sup, hooks, &rows, err);
+		rv = scan_salvaged(&p, &rows);
 	if (rv == 0)
-		rv = scan_salvaged(&s, &rows);
+		rv = take_past(sup, &p, hooks);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory while reading the catalog");
 	buf_fini(&rows);
-	while (!list_empty(&s.left)) {
-		struct left *l = LIST_FIRST(&s.left, struct left, node);
+	LIST_EACH (&p.runs, n, tmp) {
+		const struct past_run *r = LIST_ENTRY(n, struct past_run, node);
 
-		if (rv == 0)
-			rv = restart_run(sup, &l->row, hooks, err);
-		left_free(l);
+		if (rv == 0 && !r->end.id)
+			rv = restart_run(sup, &r->spawn, hooks, err);
 	}
-	strmap_fini(&s.by_id);
+	past_fini(&p);
 	money_restore(sup);
 	group_restored(sup);
 	return rv;

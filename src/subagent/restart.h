@@ -4,6 +4,7 @@
 #ifndef SUBAGENT_RESTART_H
 #define SUBAGENT_RESTART_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,8 @@ struct restart_hooks {
 	/* Called when the file `path` was changed or damaged meanwhile. */
 	void (*problem)(const char *path, const char *sentence, void *user);
 	void *user;
+	bool amiss;  /* files were not as the journal left them: the catalog is read whole */
+	bool rested; /* the last stop was orderly */
 };
 
 /* Reads catalog.jsonl: names taken, history for quotes, unfinished runs. 0, or

@@ -316,7 +316,7 @@ TEST(larger_than_memory)
 	assert_int_equal(pwrite(fd, "\n", 1, 1LL << 31), 1);
 	assert_int_equal(pwrite(fd, b.data, b.len, (1LL << 31) + 1), (ssize_t)b.len);
 	close(fd);
-	assert_int_equal(catalog_each(root, NULL, tell, &told, NULL), 0);
+	assert_int_equal(catalog_each(root, NULL, NULL, tell, &told, NULL), 0);
 	assert_int_equal(told.rows, 6);
 	assert_int_equal(told.broken, 1);
 	close(root);
