@@ -84,6 +84,24 @@ void hash_sha256_end(struct hash_sha256 *h, unsigned char out[32])
 	sha256_digest((struct sha256_ctx *)(void *)h, 32, out);
 }
 
+void hash_sha256_save(const struct hash_sha256 *h, unsigned char state[32])
+{
+	const struct sha256_ctx *c = (const void *)h;
+
+	for (int i = 0; i < 32; i++)
+		state[i] = (unsigned char)(c->state[i / 4] >> (24 - i % 4 * 8));
+}
+
+void hash_sha256_load(struct hash_sha256 *h, const unsigned char state[32], uint64_t blocks)
+{
+	struct sha256_ctx *c = (void *)h;
+
+	hash_sha256_init(h);
+	for (int i = 0; i < 32; i++)
+		c->state[i / 4] = c->state[i / 4] << 8 | state[i];
+	c->count = blocks;
+}
+
 void hash_hex(const unsigned char *bytes, size_t len, char *out)
 {
 	for (size_t i = 0; i < len; i++) {

@@ -33,6 +33,11 @@ struct hash_sha256 {
 void hash_sha256_init(struct hash_sha256 *h);
 void hash_sha256_add(struct hash_sha256 *h, const void *data, size_t len);
 void hash_sha256_end(struct hash_sha256 *h, unsigned char out[32]);
+/* The state behind the whole blocks of HASH_BLOCK bytes that were added, and a hash that goes on
+ * from there: bytes behind the last whole block are to be added again. */
+#define HASH_BLOCK 64
+void hash_sha256_save(const struct hash_sha256 *h, unsigned char state[32]);
+void hash_sha256_load(struct hash_sha256 *h, const unsigned char state[32], uint64_t blocks);
 /* Digest with `data` appended; `h` stays as it was. */
 void hash_sha256_with(const struct hash_sha256 *h, const void *data, size_t len,
 		      char out[HASH_HEX_LEN + 1]);

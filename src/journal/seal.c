@@ -43,8 +43,10 @@ struct file {
 	uint64_t seq;         /* seq of the last event hashed; 0: none */
 	uint32_t *crcs;       /* checksums of lines not in a Seal yet; owned */
 	size_t ncrcs, cap;
-	uint64_t round; /* the last round that looked at the file */
-	bool lost;      /* the path no longer holds the file that was hashed */
+	uint64_t round;                 /* the last round that looked at the file */
+	struct hash_sha256 sealed_hash; /* of `sealed` bytes */
+	uint64_t sealed_seq;
+	bool lost; /* the path no longer holds the file that was hashed */
 	char path[];
 };
 
@@ -54,6 +56,7 @@ struct sealer {
 	uint64_t n, round;
 	unsigned char hash[SEAL_HASH]; /* hash of the newest Seal; zeros: none */
 	struct strmap files;
+	struct seal_last noted;   /* content of seals/last */
 	struct files_names stale; /* files to look at in the first round */
 	struct seal_list *out;    /* *borrowed*; the Seals of the round */
 	struct buf *open;         /* the Seal being written, after those of `out` */
@@ -65,6 +68,41 @@ static void seal_file_free(struct file *f)
 {
 	free(f->crcs);
 	free(f);
+}
+
+/* The file is hashed on from where its newest Seal ends, if it is there as it was, instead of from
+ * byte 0. What was changed before that is for `verify` to find: the head of that Seal covers it. */
+static void file_go_on(const struct sealer *s, struct file *f)
+{
+	unsigned char rest[HASH_BLOCK], head[SEAL_HASH];
+	const struct seal_going *g = NULL;
+	struct hash_sha256 h, end;
+	struct stat st;
+	size_t len;
+	int fd;
+
+	for (size_t i = 0; i < s->noted.ngoing; i++)
+		if (strcmp(s->noted.going[i].path, f->path) == 0)
+			g = &s->noted.going[i];
+	fd = g != NULL ? files_open(s->rootfd, f->path, O_RDONLY) : -1;
+	if (fd < 0)
+		return;
+	len = g->size % HASH_BLOCK;
+	if (sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == g->inode &&
+	    (uint64_t)st.st_size >= g->size &&
+	    sys_read_all(fd, rest, len, (off_t)(g->size - len)) == 0) {
+		hash_sha256_load(&h, g->state, g->size / HASH_BLOCK);
+		hash_sha256_add(&h, rest, len);
+		end = h;
+		hash_sha256_end(&end, head);
+		if (memcmp(head, g->head, SEAL_HASH) == 0) { /* the state is what was kept */
+			f->hash = f->sealed_hash = h;
+			f->size = f->sealed = f->from = g->size;
+			f->seq = f->sealed_seq = g->seq;
+			f->inode = g->inode;
+		}
+	}
+	files_close(&fd);
 }
 
 static struct file *file_get(struct sealer *s, const char *path)
@@ -82,6 +120,7 @@ static struct file *file_get(struct sealer *s, const char *path)
 		seal_file_free(f);
 		return NULL;
 	}
+	file_go_on(s, f);
 	return f;
 }
 
@@ -233,6 +272,8 @@ static int seal_file(struct sealer *s, struct file *f)
 		return AVA_ENOMEM;
 	add_item(s->open, f);
 	f->sealed = f->size;
+	f->sealed_hash = f->hash;
+	f->sealed_seq = f->seq;
 	f->ncrcs = 0;
 	f->from = f->size;
 	if (f->cap > MARKS_MAX) {
@@ -339,9 +380,36 @@ int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pru
 	return rv;
 }
 
+/* The catalog, and the daily logs of the round: they are longer than what a start adds to them. */
+static void note_going(const struct sealer *s, struct seal_last *last)
+{
+	struct file *f;
+	size_t at = 0;
+
+	for (size_t i = 0; i < s->noted.ngoing; i++)
+		if (strncmp(s->noted.going[i].path, "catalog.", 8) == 0 &&
+		    strmap_get(&s->files, s->noted.going[i].path) == NULL)
+			last->going[last->ngoing++] = s->noted.going[i];
+	while ((f = strmap_next(&s->files, &at)) != NULL && last->ngoing < SEAL_GOING) {
+		struct seal_going *g = &last->going[last->ngoing];
+		struct hash_sha256 h = f->sealed_hash;
+		bool day = strncmp(f->path, "logs/ava/", 9) == 0 && f->round == s->round;
+
+		if ((!day && strncmp(f->path, "catalog.", 8) != 0) || f->lost || f->sealed == 0 ||
+		    strlen(f->path) >= sizeof(g->path))
+			continue;
+		*g = (struct seal_going){
+			.size = f->sealed, .inode = f->inode, .seq = f->sealed_seq};
+		hash_sha256_save(&h, g->state);
+		hash_sha256_end(&h, g->head);
+		memcpy(g->path, f->path, strlen(f->path) + 1);
+		last->ngoing++;
+	}
+}
+
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err)
 {
-	struct seal_last last = {.n = s->n}, before;
+	struct seal_last last = {.n = s->n};
 	char name[FILES_BUF];
 	struct hash_sha256 h;
 	struct buf until;
@@ -365,11 +433,15 @@ int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *e
 	last.size = f->size;
 	memcpy(last.hash, s->hash, SEAL_HASH);
 	snprintf(last.path, sizeof(last.path), "%s", name);
-	if (seal_last_read(s->rootfd, &before, NULL) == 0) {
-		memcpy(last.since_path, before.path, sizeof(last.since_path));
-		last.since = before.size;
-	}
-	return seal_last_write(s->rootfd, &last) != 0 ? err_sys(err, SEAL_LAST_PATH) : 0;
+	/* Before the first one the whole log, for what came while that was made. */
+	snprintf(last.since_path, sizeof(last.since_path), "%s",
+		 s->noted.path[0] != '\0' ? s->noted.path : name);
+	last.since = s->noted.size;
+	note_going(s, &last);
+	if (seal_last_write(s->rootfd, &last) != 0)
+		return err_sys(err, SEAL_LAST_PATH);
+	s->noted = last;
+	return 0;
 }
 
 /* ---- the key that seals: made at first use, its public part listed beside it
@@ -507,9 +579,9 @@ static int stale_days(struct sealer *s, const struct seal_newest *newest, bool r
 		      struct ava_error *err)
 {
 	struct files_names days = {0};
-	struct seal_last last = {0};
-	bool known = seal_last_read(s->rootfd, &last, NULL) == 0 && last.since_path[0] != '\0';
-	const char *first = known ? strrchr(last.since_path, '/') + 1 : newest->day;
+	const struct seal_last *last = &s->noted;
+	bool known = last->since_path[0] != '\0';
+	const char *first = known ? strrchr(last->since_path, '/') + 1 : newest->day;
 	char path[FILES_BUF];
 	int rv = files_list(&days, s->rootfd, "logs/ava", ".jsonl", err);
 
@@ -522,7 +594,7 @@ static int stale_days(struct sealer *s, const struct seal_newest *newest, bool r
 		if (strlen(name) == 16 && strncmp(name, newest->day, 10) >= 0)
 			rv = files_names_add(&s->stale, path);
 		if (rv == 0 && runs && strncmp(name, first, 10) >= 0)
-			rv = stale_day(s, path, known && strcmp(name, first) == 0 ? last.since : 0,
+			rv = stale_day(s, path, known && strcmp(name, first) == 0 ? last->since : 0,
 				       known ? 0 : newest->lsn);
 	}
 	files_names_fini(&days);
@@ -559,6 +631,8 @@ int sealer_open(struct sealer **out, int rootfd, struct ava_error *err)
 	rv = key_open(s, err);
 	if (rv == 0)
 		rv = seal_find_newest(rootfd, &newest, err);
+	if (rv == 0)
+		(void)seal_last_read(rootfd, &s->noted, NULL);
 	if (rv == 0) {
 		s->n = newest.n;
 		memcpy(s->hash, newest.hash, SEAL_HASH);

@@ -132,6 +132,29 @@ uint32_t seal_mark(const struct seal_item *item, size_t i)
 
 /* ---- the files beside the logs */
 
+static void last_going(struct seal_last *last, const json_t *list)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(list, i, o)
+	{
+		struct seal_going *g = &last->going[last->ngoing];
+		const char *path = json_str(o, "path");
+
+		if (last->ngoing == SEAL_GOING || strlen(path) >= sizeof(g->path) ||
+		    !files_path_ok(path) ||
+		    !hash_unhex(json_get_str(o, "state"), g->state, SEAL_HASH) ||
+		    !hash_unhex(json_get_str(o, "head"), g->head, SEAL_HASH))
+			continue;
+		g->size = (uint64_t)json_get_int(o, "size", 0);
+		g->inode = (uint64_t)json_get_int(o, "inode", 0);
+		g->seq = (uint64_t)json_get_int(o, "seq", 0);
+		memcpy(g->path, path, strlen(path) + 1);
+		last->ngoing++;
+	}
+}
+
 int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err)
 {
 	char *text = NULL;
@@ -159,10 +182,12 @@ int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err)
 		snprintf(last->path, sizeof(last->path), "%s", path);
 		path = json_str(json_object_get(o, "since"), "path");
 		size = json_get_int(json_object_get(o, "since"), "size", -1);
-		if (size >= 0 && files_path_ok(path) && strlen(path) < sizeof(last->path)) {
+		if (size >= 0 && strncmp(path, "logs/ava/", 9) == 0 && files_path_ok(path) &&
+		    strlen(path) < sizeof(last->path)) {
 			snprintf(last->since_path, sizeof(last->since_path), "%s", path);
 			last->since = (uint64_t)size;
 		}
+		last_going(last, json_object_get(o, "going"));
 	}
 	json_decref(o);
 	return rv;
@@ -170,18 +195,35 @@ int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err)
 
 int seal_last_write(int rootfd, const struct seal_last *last)
 {
-	char hash[2 * SEAL_HASH + 1], head[2 * SEAL_HASH + 1], text[800];
-	int len;
+	char hash[2 * SEAL_HASH + 1], hex[2 * SEAL_HASH + 1];
+	struct buf b;
+	int rv = -1;
 
+	buf_init(&b, SMALL_FILE);
 	hash_hex(last->hash, SEAL_HASH, hash);
-	hash_hex(last->head, SEAL_HASH, head);
-	len = snprintf(
-		text, sizeof(text),
-		"{\"n\":%llu,\"hash\":\"%s\",\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\","
-		"\"since\":{\"path\":\"%s\",\"size\":%llu}}\n",
-		(unsigned long long)last->n, hash, last->path, (unsigned long long)last->size, head,
-		last->since_path, (unsigned long long)last->since);
-	return files_replace(rootfd, SEAL_LAST_PATH, text, (size_t)len, true);
+	hash_hex(last->head, SEAL_HASH, hex);
+	buf_addf(&b,
+		 "{\"n\":%llu,\"hash\":\"%s\",\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\","
+		 "\"since\":{\"path\":\"%s\",\"size\":%llu},\"going\":[",
+		 (unsigned long long)last->n, hash, last->path, (unsigned long long)last->size, hex,
+		 last->since_path, (unsigned long long)last->since);
+	for (size_t i = 0; i < last->ngoing; i++) {
+		const struct seal_going *g = &last->going[i];
+
+		hash_hex(g->state, SEAL_HASH, hash);
+		hash_hex(g->head, SEAL_HASH, hex);
+		buf_addf(&b,
+			 "%s{\"path\":\"%s\",\"size\":%llu,\"inode\":%llu,\"seq\":%llu,"
+			 "\"state\":\"%s\",\"head\":\"%s\"}",
+			 i > 0 ? "," : "", g->path, (unsigned long long)g->size,
+			 (unsigned long long)g->inode, (unsigned long long)g->seq, hash, hex);
+	}
+	if (buf_adds(&b, "]}\n") == 0)
+		rv = files_replace(rootfd, SEAL_LAST_PATH, b.data, b.len, true);
+	else
+		errno = ENOMEM;
+	buf_fini(&b);
+	return rv;
 }
 
 int seal_key_known(int rootfd, const unsigned char key[SEAL_KEY], struct ava_error *err)

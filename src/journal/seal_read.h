@@ -49,6 +49,8 @@ uint32_t seal_mark(const struct seal_item *item, size_t i);
 /* Is the event's line a Seal? Looks at its beginning only. */
 bool seal_is_line(const char *line, size_t len);
 
+#define SEAL_GOING 4
+
 /* Content of seals/last. */
 struct seal_last {
 	uint64_t n, size;
@@ -57,6 +59,14 @@ struct seal_last {
 	/* Place in a daily log: what is told before it is sealed. "": not known. */
 	char since_path[200];
 	uint64_t since;
+	/* Files that go on from start to start, as far as they are sealed: their hash there. */
+	struct seal_going {
+		uint64_t size, inode, seq;
+		unsigned char state[SEAL_HASH]; /* as of hash_sha256_save */
+		unsigned char head[SEAL_HASH];  /* of `size` bytes */
+		char path[64];
+	} going[SEAL_GOING];
+	size_t ngoing;
 };
 /* Read seals/last: 0, AVA_ENOENT, AVA_ECORRUPT or the error of reading. */
 int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err);

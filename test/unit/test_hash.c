@@ -57,6 +57,28 @@ TEST(sha256)
 	assert_memory_equal(raw + 28, "\xf2\x00\x15\xad", 4);
 }
 
+/* A state that was kept goes on as if nothing had been between. */
+TEST(sha256_goes_on)
+{
+	unsigned char data[300], kept[32], one[32], two[32];
+	struct hash_sha256 h;
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (unsigned char)(i * 7);
+	hash_sha256(data, sizeof(data), one);
+	for (size_t at = 0; at <= sizeof(data); at++) {
+		size_t whole = at / HASH_BLOCK * HASH_BLOCK;
+
+		hash_sha256_init(&h);
+		hash_sha256_add(&h, data, at);
+		hash_sha256_save(&h, kept);
+		hash_sha256_load(&h, kept, at / HASH_BLOCK);
+		hash_sha256_add(&h, data + whole, sizeof(data) - whole);
+		hash_sha256_end(&h, two);
+		assert_memory_equal(one, two, sizeof(one));
+	}
+}
+
 TEST(from_hex)
 {
 	static const char *const bad[] = {"", "00", "0x", "g", " 0", "A0"};

@@ -90,11 +90,19 @@ TEST(unsealed_tail_is_told_apart)
 }
 
 static unsigned run_logs; /* opened */
+static int catalog_fd = -1;
+static uint64_t catalog_bytes; /* read */
 
 static int openat_counted(int dirfd, const char *path, int flags, mode_t mode)
 {
+	int fd = sys_real.openat(dirfd, path, flags, mode);
+
 	run_logs += strncmp(path, "logs/subagents/", 15) == 0;
-	return sys_real.openat(dirfd, path, flags, mode);
+	if (strcmp(path, "catalog.jsonl") == 0)
+		catalog_fd = fd;
+	else if (fd == catalog_fd)
+		catalog_fd = -1;
+	return fd;
 }
 
 static void one_run(unsigned number)
@@ -137,6 +145,133 @@ TEST(a_crash_is_as_long_as_its_tail)
 		assert_string_equal(w.all, "");
 	}
 	sys = &sys_real;
+}
+
+/* A run may end while the first round is made, too. */
+TEST(ended_during_the_first_round)
+{
+	struct seal_list out = {0};
+	struct rig_found w = {0};
+	struct ava_error err = {0};
+
+	rig_init(&rig, 8);
+	rig_day_event(&rig);
+	assert_int_equal(sealer_open(&rig.sealer, rig.fd, &err), 0);
+	assert_int_equal(sealer_round(rig.sealer, rig.touched, rig.ntouched, NULL, &out, &err), 0);
+	rig_forget(&rig);
+	one_run(5);
+	for (size_t i = 0; i < out.n; i++)
+		rig_event(&rig, rig.day, EVENT_Seal, "ava", ++rig.day_seq, out.contents[i].data);
+	assert_int_equal(sealer_committed(rig.sealer, rig.day, &err), 0);
+	seal_list_fini(&out);
+	rig_restart(&rig, false);
+	rig_forget(&rig);
+	rig_seal(&rig);
+	rig_verify(&rig, &w);
+	assert_string_equal(w.all, "");
+}
+
+static ssize_t pread_counted(int fd, void *buf, size_t len, off_t from)
+{
+	ssize_t n = sys_real.pread(fd, buf, len, from);
+
+	catalog_bytes += n > 0 && fd == catalog_fd ? (uint64_t)n : 0;
+	return n;
+}
+
+static void rows(unsigned n)
+{
+	char row[64];
+
+	while (n-- > 0) {
+		snprintf(row, sizeof(row), "{\"row\":\"spawn\",\"lsn\":%llu}\n",
+			 (unsigned long long)++rig.lsn);
+		rig_append(&rig, "catalog.jsonl", row, strlen(row));
+	}
+}
+
+/* The catalog and the day are hashed on from where their newest Seals end, by the next process too,
+ * after an orderly end as after a crash; what was changed before that is found all the same. */
+TEST(hashed_on_from_the_seal)
+{
+	static struct sys_ops ops;
+	struct rig_found w = {0};
+	size_t len;
+	char *text;
+	int fd;
+
+	rig_init(&rig, 9);
+	ops = sys_real;
+	ops.openat = openat_counted;
+	ops.pread = pread_counted;
+	sys = &ops;
+	for (unsigned n = 0; n < 6; n++) {
+		rows(2000);
+		for (unsigned i = 0; i < 200; i++)
+			rig_day_event(&rig);
+		rig_seal(&rig);
+		rows(3);
+		rig_seal(&rig);
+		rig_restart(&rig, n % 2 == 0);
+		rows(1);
+		rig_day_event(&rig);
+		catalog_bytes = 0;
+		rig_seal(&rig);
+		assert_true(catalog_bytes > 0 && catalog_bytes < 200);
+		rig_verify(&rig, &w);
+		assert_string_equal(w.all, "");
+	}
+	sys = &sys_real;
+	rig_restart(&rig, true);
+	rows(1);
+	text = unit_read(rig_full(&rig, "catalog.jsonl"), &len);
+	fd = open(rig_full(&rig, "catalog.jsonl"), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "{\"Row", 5, 0), 5);
+	close(fd);
+	rig_seal(&rig);
+	rig_verify(&rig, &w);
+	assert_true(w.broken > 0);
+	/* Another file in its place is hashed from its beginning. */
+	assert_int_equal(renameat(rig.fd, "catalog.jsonl", rig.fd, "old"), 0);
+	unit_write(rig_full(&rig, "catalog.jsonl"), text, len);
+	free(text);
+	rig_restart(&rig, true);
+	rows(1);
+	rig_seal(&rig);
+	w = (struct rig_found){0};
+	rig_verify(&rig, &w);
+	assert_string_equal(w.all, "");
+}
+
+/* A state that is not what was kept is not gone on from: later Seals are of what the files have. */
+TEST(a_state_that_was_changed)
+{
+	static const char *const paths[] = {"catalog.jsonl", "logs/ava/2026-11-19.jsonl"};
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		struct rig_found w = {0};
+		size_t len;
+		char *text, *at;
+
+		if (i > 0)
+			rig_after(NULL);
+		rig_init(&rig, 10);
+		rows(50);
+		rig_day_event(&rig);
+		rig_seal(&rig);
+		rig_restart(&rig, true);
+		text = unit_read(rig_full(&rig, "seals/last"), &len);
+		at = strstr(strstr(text, "\"going\""), paths[i]);
+		at = strstr(at, "\"state\":\"") + 9;
+		*at = *at == '0' ? '1' : '0';
+		rig_put(&rig, "seals/last", text, len);
+		free(text);
+		rows(1);
+		rig_day_event(&rig);
+		rig_seal(&rig);
+		rig_verify(&rig, &w);
+		assert_string_equal(w.all, "");
+	}
 }
 
 /* Nobody has signed what is behind the newest Seal; a line put in again is seen all the same. */
