@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "ava/job.h"
+#include "ava/patches.h"
+#include "ava/proposal.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -14,6 +16,7 @@
 #include "base/sys.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "subagent/run.h"
 
 void core_log(struct core *c, const char *fmt, ...)
 {
@@ -98,6 +101,7 @@ int core_remember(struct core *c, const char *id, int64_t at_ms, const char *pro
 		}
 		list_add(&c->request_order, &r->node);
 		c->nrequests++;
+		r->lsn = journal_lsn(c->journal, 0);
 	}
 	r->at_ms = at_ms;
 	if (*proposal)
@@ -110,6 +114,31 @@ int core_remember(struct core *c, const char *id, int64_t at_ms, const char *pro
 	       (c->nrequests > REQUESTS_MAX || oldest->at_ms < now - REQUEST_AGE_MS))
 		core_forget_request(c, oldest);
 	return 0;
+}
+
+/* Quotes in memory, patches that wait, runs that may yet propose one, and answers to requests that
+ * no run's row remembers. */
+uint64_t core_settled(const struct core *c)
+{
+	uint64_t next = c->sup.took_up ? journal_lsn(c->journal, 0) : 1;
+
+	LIST_EACH (&c->proposal_order, n, tmp)
+		next = MIN(next, LIST_ENTRY(n, struct proposal, node)->lsn);
+	LIST_EACH (&c->patches, n, tmp)
+		next = MIN(next, LIST_ENTRY(n, struct patch_offer, node)->lsn);
+	LIST_EACH (&c->sup.live, n, tmp) {
+		const struct run *r = LIST_ENTRY(n, struct run, node);
+
+		if (copying_wanted(r))
+			next = MIN(next, r->rec.log.row > 0 ? r->rec.log.row : 1);
+	}
+	LIST_EACH (&c->request_order, n, tmp) {
+		const struct request *r = LIST_ENTRY(n, struct request, node);
+
+		if (!r->run[0] && id_is_proposal(r->proposal))
+			next = MIN(next, r->lsn);
+	}
+	return next > 0 ? next - 1 : 0;
 }
 
 /* ---- events of Ava's own, and room for new work */

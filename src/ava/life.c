@@ -288,6 +288,7 @@ static int core_take_up(struct core *c, const struct core_options *o, struct ava
 		rv = restart_runs(&c->sup, &hooks, err);
 	write_problems(&t);
 	if (rv == 0) {
+		c->sup.took_up = true;
 		copying_sweep(&c->sup);
 		for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 			if (parts[i].restore)
@@ -500,6 +501,8 @@ void core_hold(struct core *c)
 
 void core_close(struct core *c)
 {
+	uint64_t settled;
+
 	mcp_client_quiesce(c->sup.mcp);
 	jobs_end(c);
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -509,9 +512,10 @@ void core_close(struct core *c)
 	for (int i = 0; i < 100 && !parts_written(c); i++)
 		journal_sync(c->journal);
 	seals_close(c);
+	settled = core_settled(c);
 	c->book.closed = true;
 	close_journal(c);
-	past_keep(c->root_fd, 0);
+	past_keep(c->root_fd, 0, settled);
 	for (size_t i = ARRAY_LEN(parts); i-- > 0;)
 		if (parts[i].close)
 			parts[i].close(c);

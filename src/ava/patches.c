@@ -69,7 +69,7 @@ void patches_forget(struct core *c, const char *run)
 
 /* Without memory there is none, and `ava apply` still can. `from`: the run that it goes on from. */
 static void patches_add(struct core *c, const char *run, const char *from, const char *session,
-			int64_t files, int64_t wall_ms)
+			int64_t files, int64_t wall_ms, uint64_t lsn)
 {
 	struct patch_offer *o = calloc(1, sizeof(*o));
 	unsigned n = 0;
@@ -81,6 +81,7 @@ static void patches_add(struct core *c, const char *run, const char *from, const
 	snprintf(o->run, sizeof(o->run), "%s", run);
 	snprintf(o->session, sizeof(o->session), "%s", session);
 	o->files = files;
+	o->lsn = lsn;
 	o->since_ms = MIN(wall_ms, clock_wall_ms());
 	o->until_ms = o->since_ms + PATCHES_MS;
 	list_add(&c->patches, &o->node);
@@ -93,7 +94,7 @@ static void patches_add(struct core *c, const char *run, const char *from, const
 void patches_ended(struct run *r, size_t files, void *core)
 {
 	patches_add(core, r->id.text, r->spec->resumed_from, r->spec->session_id, (int64_t)files,
-		    r->end.wall_ms);
+		    r->end.wall_ms, r->rec.log.row);
 }
 
 void patches_told(struct core *c, json_t *content)
@@ -122,7 +123,7 @@ static void patches_take(struct core *c, const struct ava_log_event *e)
 	if (json_get_int(content, "files", 0) > 0)
 		patches_add(c, json_str(content, "subagentId"), json_str(content, "resumedFrom"),
 			    json_str(event, "sessionId"), json_get_int(content, "files", 0),
-			    e->time_ms);
+			    e->time_ms, e->lsn);
 	json_decref(event);
 }
 
@@ -132,17 +133,22 @@ void patches_restore(struct core *c)
 		.root = c->root,
 		.types = "SubagentComplete,Custom",
 		.since = "7 days ago",
+		.after = c->sup.settled,
 	};
 	struct ava_log_event e;
+	struct ava_error err = {0};
 	struct ava_log *log;
 	char path[LOGBOOK_PATH];
 	int rv;
 
-	if (ava_log_open(&log, &q, NULL) != 0)
-		return; /* no daily log yet */
+	if (ava_log_open(&log, &q, &err) != 0) {
+		c->sup.took_up = c->sup.took_up && err.code == AVA_ENOENT; /* no daily log yet */
+		return;
+	}
 	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT)
 		if (rv == 1)
 			patches_take(c, &e);
+	c->sup.took_up = c->sup.took_up && rv == 0;
 	ava_log_close(log);
 	LIST_EACH (&c->patches, n, tmp) {
 		struct patch_offer *o = LIST_ENTRY(n, struct patch_offer, node);

@@ -17,6 +17,7 @@ struct patch_offer {
 	struct list node; /* in core.patches, oldest first */
 	char run[24], session[64];
 	int64_t files, since_ms, until_ms;
+	uint64_t lsn;   /* of the run's end, or lower */
 	bool busy;      /* an answer is being carried out */
 	json_t *answer; /* content of the event that tells the answer; owned; NULL: none yet */
 };

@@ -63,6 +63,7 @@ struct proposal {
 	 * "the second" means, whatever is answered meanwhile. */
 	unsigned number;
 	int64_t created_ms, expires_ms;
+	uint64_t lsn; /* of its event and of that of a proposal that it replaces, or lower */
 	char session[64];
 	struct os_timer *timer;
 	struct list askers; /* callers of the step being written */

@@ -240,6 +240,13 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 
 	p->number = proposals_number_of(p);
 	snprintf(p->session, sizeof(p->session), "%s", p->specs[0]->session_id);
+	p->lsn = journal_lsn(c->journal, 0);
+	LIST_EACH (&c->proposal_order, node, tmp) {
+		const struct proposal *old = LIST_ENTRY(node, struct proposal, node);
+
+		if (strcmp(old->id, p->replaces) == 0)
+			p->lsn = MIN(p->lsn, old->lsn);
+	}
 	p->created_ms = created_ms;
 	p->expires_ms = created_ms + c->settings.proposal_expiry_s * 1000;
 	snprintf(p->group_id, sizeof(p->group_id), "%s", p->specs[0]->group.id);
@@ -788,7 +795,7 @@ static void proposals_copy_id(char *to, size_t size, const char *from)
 		snprintf(to, size, "%s", from);
 }
 
-static void restore_proposed(struct core *c, int64_t time_ms, const json_t *event)
+static void restore_proposed(struct core *c, const struct ava_log_event *e, const json_t *event)
 {
 	const json_t *content = json_object_get(event, "content");
 	const json_t *config = json_object_get(content, "config");
@@ -798,18 +805,24 @@ static void restore_proposed(struct core *c, int64_t time_ms, const json_t *even
 	const char *request = json_get_str(content, "requestId");
 	const char *user = json_get_str(event, "userId");
 	size_t n = members ? json_array_size(members) : 1;
-	int64_t now = clock_wall_ms();
+	int64_t now = clock_wall_ms(), time_ms = e->time_ms;
 	struct proposal *p, *old;
+	struct request *r;
 	int rv = 0;
 
-	if (!id || !id_is_proposal(id) || strmap_get(&c->proposals, id) ||
-	    nameset_add(&c->proposal_names, id) != 0)
+	if (!id || !id_is_proposal(id) || strmap_get(&c->proposals, id))
 		return;
+	if (nameset_add(&c->proposal_names, id) != 0) {
+		c->sup.took_up = false;
+		return;
+	}
 	if (time_ms < now - REQUEST_AGE_MS || n < 1 || n > SPEC_GROUP_MAX)
 		return;
 	p = proposal_new(c, id, n, NULL);
-	if (!p)
+	if (!p) {
+		c->sup.took_up = false;
 		return;
+	}
 	proposals_copy_id(p->replaces, sizeof(p->replaces), json_get_str(content, "replaces"));
 	for (size_t i = 0; rv == 0 && i < n; i++)
 		rv = spec_from_json(&p->specs[i], members ? json_array_get(members, i) : config,
@@ -819,11 +832,16 @@ static void restore_proposed(struct core *c, int64_t time_ms, const json_t *even
 		p->instead = change_words(old->specs, p->specs, p->n);
 	/* A proposal made while the clock was ahead waits as long as one made now. */
 	if (rv != 0 || proposal_enlist(p, MIN(time_ms, now)) != 0) {
+		c->sup.took_up = false;
 		proposal_free(p);
 		return;
 	}
+	p->lsn = MIN(p->lsn, e->lsn);
 	proposal_pend(p, 0);
 	core_remember(c, p->specs[0]->request_id, p->created_ms, p->id, "", "");
+	r = core_request(c, p->specs[0]->request_id);
+	if (r)
+		r->lsn = MIN(r->lsn, e->lsn);
 }
 
 static void restore_answer(struct core *c, const char *type, const json_t *event)
@@ -860,32 +878,38 @@ static void restore_trace(struct core *c, const json_t *event)
 		proposals_copy_id(p->trace, sizeof(p->trace), json_get_str(event, "traceId"));
 }
 
-/* What is older than a request is remembered, with the time in which a quote waits, is over. */
+/* What is older than a request is remembered, with the time in which a quote waits, is over; and so
+ * is what the process before had done with. */
 void proposals_restore(struct core *c)
 {
 	char since[CLOCK_ISO_LEN + 1];
 	struct ava_log_query q = {
 		.root = c->root,
 		.since = since,
+		.after = c->sup.settled,
 		.types = "SpawnProposed,SpawnConfirmed,SpawnRejected,SpawnExpired,SubagentSpawn",
 	};
 	struct ava_log_event e;
+	struct ava_error err = {0};
 	struct ava_log *log;
 	int rv;
 
 	clock_iso(clock_wall_ms() - REQUEST_AGE_MS - c->settings.proposal_expiry_s * 1000, since);
-	if (ava_log_open(&log, &q, NULL) != 0)
-		return; /* no daily log yet */
+	if (ava_log_open(&log, &q, &err) != 0) {
+		c->sup.took_up = c->sup.took_up && err.code == AVA_ENOENT; /* no daily log yet */
+		return;
+	}
 	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT) {
 		json_t *event = rv == 1 ? json_parse(e.line, e.len, NULL) : NULL;
 
 		if (event && strcmp(e.type, "SpawnProposed") == 0)
-			restore_proposed(c, e.time_ms, event);
+			restore_proposed(c, &e, event);
 		else if (event && strcmp(e.type, "SubagentSpawn") == 0)
 			restore_trace(c, event);
 		else if (event)
 			restore_answer(c, e.type, event);
 		json_decref(event);
 	}
+	c->sup.took_up = c->sup.took_up && rv == 0;
 	ava_log_close(log);
 }

@@ -34,6 +34,7 @@ struct seals {
 	bool over;             /* the sealer is closed; a refused commit may still come back */
 	bool claimed;          /* a prune is under way; no other may begin */
 	bool pruning;          /* the round under way is about pruned.texts[at] */
+	uint64_t settled;      /* as of core_settled, when its Seals were on disk */
 	struct strmap touched; /* paths with new lines, as keys and values */
 	size_t ntouched;
 
@@ -264,7 +265,7 @@ static void note_work(struct os_work *w)
 
 	s->err = (struct ava_error){0};
 	s->rv = sealer_committed(s->sealer, s->day, &s->err);
-	past_keep(s->core->root_fd, PAST_BEHIND);
+	past_keep(s->core->root_fd, PAST_BEHIND, s->settled);
 }
 
 static void note_done(struct os_work *w)
@@ -304,6 +305,7 @@ static void committed(int rv, void *user)
 	if (s->closing)
 		return; /* seals_close does the rest */
 	s->step = NOTING;
+	s->settled = core_settled(s->core);
 	s->work = (struct os_work){.work = note_work, .done = note_done, .priv = s};
 	os_work_start(s->core->loop, &s->work);
 }

@@ -87,6 +87,7 @@ struct request {
 	struct list node;
 	int64_t at_ms;
 	char proposal[24], run[24], trace[48]; /* what the request was answered with */
+	uint64_t lsn;                          /* of its proposal, or lower */
 	struct spawn_wait *writing;            /* the spawn on its way to the disk; else NULL */
 	char id[];
 };
@@ -96,6 +97,8 @@ void core_log(struct core *c, const char *fmt, ...) __attribute__((format(printf
 /* Checks that an id can be logged unchanged. AVA_EINVAL, AVA_EDENIED (it holds a key). */
 int core_check_request(const struct core *c, const char *id, struct ava_error *err);
 struct request *core_request(struct core *c, const char *id); /* NULL: new */
+/* Up to this lsn the daily logs have nothing that the next start takes up; 0: not known. */
+uint64_t core_settled(const struct core *c);
 /* Keeps an id's answer; "" is ignored. AVA_ENOMEM. */
 int core_remember(struct core *c, const char *id, int64_t at_ms, const char *proposal,
 		  const char *run, const char *trace);

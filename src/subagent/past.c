@@ -1,8 +1,7 @@
 /* The catalog's rows, folded; see past.h.
  *
  * The file is for this build on this machine: a head, the slots of the names, then the rows that
- * are kept whole and the requests of a day, with a checksum over all of it. A line of the catalog
- * that cannot be read is told at each start, so that nothing is kept then. */
+ * are kept whole and the requests of a day, with a checksum over all of it. */
 #include "subagent/past.h"
 
 #include <fcntl.h>
@@ -20,10 +19,11 @@
 #include "journal/files.h"
 #include "journal/view.h"
 
-#define PAST_PATH "wal/catalog"
-#define PAST_TEMP PAST_PATH ".tmp"
-#define TEXT_MAX  ((size_t)1 << 30)
-#define NEWEST    64 /* rows: the next run of a chain stands that near its group's last end */
+#define PAST_PATH     "wal/catalog"
+#define PAST_TEMP     PAST_PATH ".tmp"
+#define TEXT_MAX      ((size_t)1 << 30)
+#define REQUESTS_ROOM ((size_t)1 << 16)
+#define NEWEST        64 /* rows: the next run of a chain stands that near its group's last end */
 
 struct past_head {
 	char magic[16];
@@ -32,7 +32,8 @@ struct past_head {
 	struct quotes quotes;
 	struct spend spend;
 	struct nameset names;
-	uint64_t total, rows, requests; /* rows, requests: their bytes */
+	int64_t newest_ms;
+	uint64_t total, settled, unread, rows, requests; /* rows, requests: their bytes */
 };
 #define PAST_MAGIC "ava catalog 1\n"
 
@@ -46,13 +47,41 @@ static void past_drop(struct past_run *r)
 	free(r);
 }
 
+/* The newest requests, of a day before the newest row: the clock may be ahead. */
+static int past_put_requests(const struct past *p, struct buf *out)
+{
+	const char *s = p->requests.data, *end = s ? s + p->requests.len : NULL;
+	int64_t from = MIN(p->newest_ms, clock_wall_ms()) - REQUEST_AGE_MS;
+	size_t n = 0, at = 0;
+
+	for (; s < end; s += strlen(s) + 1)
+		n++;
+	for (s = p->requests.data; s < end; s += strlen(s) + 1)
+		if (n - at++ <= REQUESTS_MAX && strtoll(s, NULL, 10) >= from)
+			(void)buf_add(out, s, strlen(s) + 1);
+	return buf_check(out);
+}
+
 static int past_request(struct past *p, const struct catalog_row *row)
 {
-	if (!row->request_id[0] || row->started_ms < clock_wall_ms() - REQUEST_AGE_MS)
+	struct buf kept;
+	int rv;
+
+	p->newest_ms = MAX(p->newest_ms, row->started_ms);
+	if (!row->request_id[0])
 		return 0;
 	(void)buf_addf(&p->requests, "%lld %s %s %s", (long long)row->started_ms, row->id,
 		       row->trace_id, row->request_id);
-	return buf_add(&p->requests, "", 1);
+	if (buf_add(&p->requests, "", 1) != 0)
+		return AVA_ENOMEM;
+	if (p->requests.len < p->requests_most)
+		return 0;
+	buf_init(&kept, TEXT_MAX);
+	rv = past_put_requests(p, &kept);
+	buf_fini(&p->requests);
+	p->requests = kept;
+	p->requests_most = 2 * kept.len + REQUESTS_ROOM;
+	return rv;
 }
 
 static int past_spawn(struct past *p, struct catalog_row *row)
@@ -105,7 +134,6 @@ static int past_drop_groups(struct past *p)
 static int past_end(struct past *p, struct catalog_row *row)
 {
 	struct past_run *r = strmap_del(&p->by_id, row->id);
-	size_t before = p->nended;
 
 	if (nameset_add(&p->names, row->id) != 0) /* the spawn row may be damaged */
 		return AVA_ENOMEM;
@@ -121,8 +149,7 @@ static int past_end(struct past *p, struct catalog_row *row)
 	*row = (struct catalog_row){0};
 	r->seen = p->rows;
 	p->nended++;
-	/* Each time as many have come as there were. */
-	return (before & (before + 1)) == 0 && before > NEWEST ? past_drop_groups(p) : 0;
+	return 0;
 }
 
 int past_add(struct past *p, struct catalog_row *row)
@@ -134,11 +161,14 @@ int past_add(struct past *p, struct catalog_row *row)
 static int past_row(struct catalog_row *row, void *user)
 {
 	struct past *p = user;
+	size_t before = p->nended;
+	int rv = row ? past_add(p, row) : 0;
 
-	if (row)
-		return past_add(p, row);
-	p->unread++;
-	return 0;
+	p->unread += row == NULL;
+	/* Each time as many have come as there were; of the rows that were kept all are here. */
+	return rv == 0 && p->nended > before && before > NEWEST && (before & (before + 1)) == 0
+		       ? past_drop_groups(p)
+		       : rv;
 }
 
 /* ---- the file */
@@ -219,6 +249,9 @@ static bool past_load(struct past *p, int fd, const struct past_head *h)
 		p->quotes = h->quotes;
 		p->spend = h->spend;
 		p->total = h->total;
+		p->settled = h->settled;
+		p->unread = h->unread;
+		p->newest_ms = h->newest_ms;
 		p->upto = h->upto;
 		buf_reset(&p->requests);
 		good = buf_add(&p->requests, text + h->rows, h->requests) == 0;
@@ -247,21 +280,6 @@ int past_read(struct past *p, int rootfd, bool whole, bool rested, struct ava_er
 	return rv;
 }
 
-/* The requests of a day, the newest of them. */
-static int past_put_requests(const struct past *p, struct buf *out)
-{
-	const char *end = p->requests.data + p->requests.len, *s;
-	int64_t from = clock_wall_ms() - REQUEST_AGE_MS;
-	size_t n = 0, at = 0;
-
-	for (s = p->requests.data; s < end; s += strlen(s) + 1)
-		n++;
-	for (s = p->requests.data; s < end; s += strlen(s) + 1)
-		if (n - at++ <= REQUESTS_MAX && strtoll(s, NULL, 10) >= from)
-			(void)buf_add(out, s, strlen(s) + 1);
-	return buf_check(out);
-}
-
 static void past_write(const struct past *p, int rootfd)
 {
 	struct past_head h;
@@ -286,6 +304,9 @@ static void past_write(const struct past *p, int rootfd)
 	h.names = p->names;
 	h.names.slots = NULL;
 	h.total = p->total;
+	h.settled = p->settled;
+	h.unread = p->unread;
+	h.newest_ms = p->newest_ms;
 	h.rows = text.len;
 	if (past_put_requests(p, &text) == 0)
 		fd = sys->openat(rootfd, PAST_TEMP, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -301,7 +322,7 @@ static void past_write(const struct past *p, int rootfd)
 	buf_fini(&text);
 }
 
-void past_keep(int rootfd, uint64_t behind)
+void past_keep(int rootfd, uint64_t behind, uint64_t settled)
 {
 	int fd = files_open(rootfd, PAST_PATH, O_RDONLY);
 	char path[FILES_BUF];
@@ -315,9 +336,12 @@ void past_keep(int rootfd, uint64_t behind)
 	if (sys->fstatat(rootfd, path, &st, 0) != 0 ||
 	    (known && (uint64_t)st.st_ino == h.upto.inode &&
 	     (uint64_t)st.st_size <=
-		     h.upto.at + (behind > 0 ? MAX(behind, h.names.cap * sizeof(uint64_t)) : 0)))
+		     h.upto.at +
+			     (behind > 0 ? MAX(behind, h.names.cap * sizeof(uint64_t) / 2) : 0)))
 		return;
-	if (past_read(&p, rootfd, false, false, NULL) == 0 && p.unread == 0)
+	if (past_read(&p, rootfd, false, false, NULL) == 0) {
+		p.settled = settled > 0 ? settled : p.settled;
 		past_write(&p, rootfd);
+	}
 	past_fini(&p);
 }

@@ -30,9 +30,12 @@ struct past {
 	struct catalog_place upto;
 	struct list runs;      /* not ended, or of a group of such a one; in the order of starts */
 	struct strmap by_id;   /* those of `runs` that have not ended */
-	struct buf requests;   /* of the last day: "time run trace id" and a zero */
+	struct buf requests;   /* of the last day, and some older: "time run trace id" and a zero */
+	size_t requests_most;  /* bytes of `requests` from which the older ones go */
+	int64_t newest_ms;     /* start of the newest run */
 	size_t nended;         /* of `runs` */
-	uint64_t rows, unread; /* rows so far; lines of the catalog that are none */
+	uint64_t rows, unread; /* rows read now; lines of the catalog that are none */
+	uint64_t settled;      /* as told to past_keep; 0: not known */
 	bool kept;             /* what wal/catalog has was used */
 };
 
@@ -43,9 +46,10 @@ int past_read(struct past *p, int rootfd, bool whole, bool rested, struct ava_er
 int past_add(struct past *p, struct catalog_row *row);
 void past_fini(struct past *p);
 
-/* Write wal/catalog when more than `behind` bytes, and more than it has itself, stand behind it.
- * For any thread, one at a time. A failure costs the next start its time. */
-void past_keep(int rootfd, uint64_t behind);
+/* Write wal/catalog when more than `behind` bytes, and half of what it has itself, stand behind it.
+ * `settled`: up to this lsn the daily logs have nothing that the next start takes up; 0: what was
+ * said before holds. For any thread, one at a time. A failure costs the next start its time. */
+void past_keep(int rootfd, uint64_t behind, uint64_t settled);
 #define PAST_BEHIND (1u << 20)
 
 #endif

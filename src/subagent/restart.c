@@ -412,6 +412,7 @@ static int take_past(struct supervisor *sup, struct past *p, const struct restar
 	sup->quotes.nroles = p->quotes.nroles;
 	sup->spend = p->spend;
 	sup->total = p->total;
+	sup->settled = p->settled;
 	while (s < end) {
 		char *next = s + strlen(s) + 1, *run, *trace, *id;
 		int64_t ms = strtoll(s, &run, 10);

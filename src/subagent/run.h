@@ -271,8 +271,10 @@ struct supervisor {
 	char *keep_out[3];     /* for tool_env.keep_out; owned */
 	struct memory *memory; /* for tool_env.memory; or NULL */
 	unsigned slots_used, nlive, nwaiting;
-	uint64_t total; /* runs ever spawned in this root */
-	bool closing;   /* no new slots */
+	uint64_t total;   /* runs ever spawned in this root */
+	uint64_t settled; /* up to this lsn the daily logs have nothing to take up */
+	bool took_up;     /* all that they have behind it was read */
+	bool closing;     /* no new slots */
 };
 
 /* ---- the runs of a group */

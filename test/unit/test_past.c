@@ -18,6 +18,7 @@
 static char top[256];
 static int root;
 static uint64_t lsn;
+static int64_t ago;
 
 static const char *at(const char *path)
 {
@@ -33,6 +34,7 @@ static int set_up(void **state)
 	unit_mkdirs(top, "wal/");
 	root = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lsn = 0;
+	ago = 0;
 	return root < 0;
 }
 
@@ -56,7 +58,7 @@ static void put(enum catalog_kind kind, unsigned run, const char *group)
 				  .request_id = request,
 				  .group_id = group,
 				  .group_index = group[0] ? 1 : 0,
-				  .started_ms = clock_wall_ms() - 1000,
+				  .started_ms = clock_wall_ms() - ago - 1000,
 				  .ended_ms = kind == CATALOG_END ? clock_wall_ms() - 500 : -1};
 	TEST_BUF(b, 4096);
 
@@ -89,6 +91,15 @@ static bool believed(bool rested)
 	kept = p.kept;
 	past_fini(&p);
 	return kept;
+}
+
+static uint64_t settled(void)
+{
+	struct past p;
+
+	assert_int_equal(past_read(&p, root, false, true, NULL), 0);
+	past_fini(&p);
+	return p.settled;
 }
 
 static void assert_same(unsigned runs)
@@ -135,26 +146,84 @@ static void assert_same(unsigned runs)
 TEST(says_what_all_rows_do)
 {
 	ended(0, 40);
-	past_keep(root, 0);
+	past_keep(root, 0, 0);
 	assert_same(40);
 	put(CATALOG_SPAWN, 40, "G-1");
-	past_keep(root, 0);
+	past_keep(root, 0, 77);
 	assert_same(41);
 	put(CATALOG_END, 40, "G-1");
-	past_keep(root, 0);
+	past_keep(root, 0, 0);
 	put(CATALOG_SPAWN, 41, "G-1"); /* the next of a chain */
 	put(CATALOG_SPAWN, 42, "");
-	past_keep(root, 0);
+	past_keep(root, 0, 0);
 	assert_same(43);
 	ended(43, 200);
-	past_keep(root, 0);
+	past_keep(root, 0, 0);
 	assert_same(243);
 	put(CATALOG_END, 41, "G-1");
 	put(CATALOG_END, 42, "");
 	assert_same(243);
-	past_keep(root, 0);
+	past_keep(root, 0, 0);
 	ended(243, 40);
 	assert_same(283);
+
+	/* The lsn of the daily logs holds until another is told. */
+	assert_int_equal(settled(), 77);
+	past_keep(root, 0, 99);
+	assert_int_equal(settled(), 99);
+}
+
+static size_t requests(void)
+{
+	struct past p;
+	size_t n = 0;
+
+	assert_int_equal(past_read(&p, root, false, true, NULL), 0);
+	for (size_t i = 0; i < p.requests.len; i++)
+		n += p.requests.data[i] == '\0';
+	past_fini(&p);
+	return n;
+}
+
+/* A clock that is two days ahead when it is written takes no request's day from it. */
+TEST(a_day_of_requests)
+{
+	ago = 2 * REQUEST_AGE_MS;
+	ended(0, 30);
+	past_keep(root, 0, 0);
+	assert_int_equal(requests(), 10);
+	ago = 0;
+	ended(30, 3);
+	past_keep(root, 0, 0);
+	assert_int_equal(requests(), 1);
+	/* They go while the whole is read, too. */
+	assert_int_equal(unlinkat(root, CATALOG_PATH, 0), 0);
+	for (unsigned day = 20; day > 0; day--) {
+		ago = day * REQUEST_AGE_MS;
+		ended(day * 600, 600);
+	}
+	assert_in_range(requests(), 200, 2600);
+}
+
+/* Chains that go on keep what ended of them, however many there are: their limits count it. */
+TEST(chains_that_go_on)
+{
+	char group[24];
+
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(group, sizeof(group), "G-%06x", i);
+		put(CATALOG_SPAWN, i, group);
+	}
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(group, sizeof(group), "G-%06x", i);
+		put(CATALOG_END, i, group);
+		put(CATALOG_SPAWN, 200 + i, group);
+	}
+	past_keep(root, 0, 0);
+	assert_same(400);
+	put(CATALOG_SPAWN, 400, "");
+	past_keep(root, 0, 0);
+	assert_same(401);
 }
 
 static int catalog_fd = -1;
@@ -191,7 +260,7 @@ TEST(costs_what_came_since)
 	ops.pread = pread_watched;
 	for (unsigned n = 200; n <= 800; n *= 2) {
 		ended(n / 2, n / 2);
-		past_keep(root, 0);
+		past_keep(root, 0, 0);
 		sys = &ops;
 		catalog_bytes = 0;
 		assert_true(believed(true));
@@ -208,7 +277,7 @@ TEST(costs_what_came_since)
 	/* Beside the work it is written when much stands behind it. */
 	sys = &ops;
 	catalog_bytes = 0;
-	past_keep(root, PAST_BEHIND);
+	past_keep(root, PAST_BEHIND, 0);
 	assert_int_equal(catalog_bytes, 0);
 }
 
@@ -233,7 +302,7 @@ TEST(of_this_catalog_alone)
 
 	ended(0, 60);
 	put(CATALOG_SPAWN, 60, "");
-	past_keep(root, 0);
+	past_keep(root, 0, 0);
 	assert_int_equal(stat(at(KEPT), &st), 0);
 	for (size_t i = 0; i < (size_t)st.st_size; i += i < 512 ? 1 : 61) {
 		flip(KEPT, i);
@@ -243,7 +312,7 @@ TEST(of_this_catalog_alone)
 	assert_true(believed(true));
 	assert_int_equal(truncate(at(KEPT), st.st_size - 1), 0);
 	assert_false(believed(true));
-	past_keep(root, 0);
+	past_keep(root, 0, 0);
 
 	/* A byte near the end is seen by itself, one before by the time of the change. */
 	text = unit_read(at(CATALOG_PATH), &len);
@@ -261,12 +330,12 @@ TEST(of_this_catalog_alone)
 	assert_false(believed(false));
 	unit_write(at(CATALOG_PATH), text, len);
 	assert_false(believed(false));
-	past_keep(root, 0);
+	past_keep(root, 0, 0);
 	assert_true(believed(true));
 	free(text);
 }
 
-/* It is told at each start, for which the line has to be met. */
+/* It is told at each start, and costs no reading of the whole catalog. */
 TEST(a_line_that_is_no_row)
 {
 	struct past p;
@@ -274,12 +343,15 @@ TEST(a_line_that_is_no_row)
 	ended(0, 3);
 	unit_append(at(CATALOG_PATH), "{}\n", 3);
 	ended(3, 3);
-	past_keep(root, 0);
-	assert_int_equal(access(at(KEPT), F_OK), -1);
-	assert_int_equal(past_read(&p, root, false, true, NULL), 0);
-	assert_int_equal(p.unread, 1);
-	assert_int_equal(p.total, 6);
-	past_fini(&p);
+	for (uint64_t n = 1; n <= 2; n++) {
+		past_keep(root, 0, 0);
+		assert_int_equal(past_read(&p, root, false, true, NULL), 0);
+		assert_true(p.kept);
+		assert_int_equal(p.unread, n);
+		assert_int_equal(p.total, 6);
+		past_fini(&p);
+		unit_append(at(CATALOG_PATH), "{}\n", 3);
+	}
 }
 
 UNIT_GROUP(.before = set_up, .after = tear_down);
