@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "codec/jscan.h"
+#include "provider/head.h"
 #include "provider/wire.h"
 
 #define MACHINE_NEWEST 1
@@ -285,7 +285,7 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 		rv = err_set(err, AVA_ECORRUPT, "messages.jsonl has no spec line with a head");
 	found.head_len = out->len;
 	if (rv == 0)
-		rv = jscan_text(out, r.head);
+		rv = head_add(out, r.head, &found.head);
 	found.head_len = out->len - found.head_len;
 	if (rv == 0)
 		rv = messages_copy_lines(&r, out, file, len);
@@ -295,6 +295,14 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 		*info = found;
 	free(r.replaces);
 	return rv;
+}
+
+struct hash_sha256 messages_prefix(const struct buf *request, const struct messages_info *info)
+{
+	struct hash_sha256 prefix = info->head;
+
+	hash_sha256_add(&prefix, request->data + info->head_len, request->len - info->head_len);
+	return prefix;
 }
 
 int messages_said(struct buf *out, const char *file, size_t len, struct ava_error *err)

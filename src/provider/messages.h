@@ -7,20 +7,21 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "codec/jscan.h"
 
 struct ava_error;
-struct hash_sha256;
 
 /* Offsets and counts of what messages_request appended. */
 struct messages_info {
-	size_t head_len; /* bytes of the head; the lines follow it */
-	size_t lines;    /* number of messages, amendments not counted */
-	bool replied;    /* the model has replied, or there was a cut */
-	size_t torn;     /* bytes of an unfinished last line, left out */
-	size_t cut_at;   /* offset of the newest cut in the file */
-	bool cut;        /* there is a cut; then the next three are set */
-	size_t calls;    /* number of calls whose lines the cuts removed */
+	size_t head_len;         /* bytes of the head; the lines follow it */
+	struct hash_sha256 head; /* running hash over the head */
+	size_t lines;            /* number of messages, amendments not counted */
+	bool replied;            /* the model has replied, or there was a cut */
+	size_t torn;             /* bytes of an unfinished last line, left out */
+	size_t cut_at;           /* offset of the newest cut in the file */
+	bool cut;                /* there is a cut; then the next three are set */
+	size_t calls;            /* number of calls whose lines the cuts removed */
 	size_t task_len; /* bytes of the first line's text that are the task, without the summary */
 	struct slice ledger; /* the summary's list of calls: the inside of an array; borrowed */
 };
@@ -35,6 +36,8 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 /* Append all messages of the whole file as they were said, joined by commas: nothing replaced,
  * nothing cut. Errors as of messages_request. */
 int messages_said(struct buf *out, const char *file, size_t len, struct ava_error *err);
+/* The running hash over `request`, which messages_request wrote into an empty buffer. */
+struct hash_sha256 messages_prefix(const struct buf *request, const struct messages_info *info);
 /* Add lines joined by \n to the hash over what a request begins with; *wordless: no
  * message follows its head yet. */
 void messages_hash(struct hash_sha256 *prefix, bool *wordless, const char *lines, size_t len);

@@ -110,6 +110,7 @@ static void infer_work(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
 	const struct model *m = j->run->spec->model;
+	struct messages_info info;
 	struct buf body;
 	char *file = NULL;
 	size_t len, from = j->run->rec.messages_from;
@@ -117,9 +118,9 @@ static void infer_work(struct os_work *w)
 	j->rv = run_messages_read(j->run, &from, &file, &len, &j->err);
 	if (j->rv == 0 && j->rehash) {
 		buf_init(&body, MESSAGES_MAX);
-		j->rv = messages_request(&body, file, len, NULL, &j->err);
-		hash_sha256_init(&j->prefix);
-		hash_sha256_add(&j->prefix, body.data, body.len);
+		j->rv = messages_request(&body, file, len, &info, &j->err);
+		if (j->rv == 0)
+			j->prefix = messages_prefix(&body, &info);
 		j->prefix_bytes = (int64_t)body.len;
 		buf_fini(&body);
 	} else if (j->rv == 0) {

@@ -54,8 +54,7 @@ int replay_rehash(struct replay *p, unsigned *results, struct ava_error *err)
 	buf_init(&body, REPLAY_FILE_MAX);
 	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
 	if (rv == 0) {
-		hash_sha256_init(&r->prefix);
-		hash_sha256_add(&r->prefix, body.data, body.len);
+		r->prefix = messages_prefix(&body, &info);
 		r->request_bytes = (int64_t)body.len;
 		r->wordless = info.lines == 0;
 	}

@@ -645,8 +645,7 @@ static void restore_request(struct run *r, const char *file, size_t len, const s
 	r->rec.messages_from = info->cut_at;
 	r->rec.message_lines = jsonl_count(file, len);
 	r->rec.wordless = info->lines == 0;
-	hash_sha256_init(&r->rec.prefix);
-	hash_sha256_add(&r->rec.prefix, body->data ? body->data : "", body->len);
+	r->rec.prefix = messages_prefix(body, info);
 }
 
 int restore_run(struct run *r, const char *file, size_t len, const struct buf *body,

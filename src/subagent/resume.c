@@ -129,8 +129,7 @@ static int take_request(const struct dialect *d, struct resumed *r, struct ava_e
 				resume_count_result, &r->results, err);
 	if (rv == 0) {
 		r->request_bytes = (int64_t)body.len;
-		hash_sha256_init(&r->prefix);
-		hash_sha256_add(&r->prefix, body.data, body.len);
+		r->prefix = messages_prefix(&body, &info);
 	}
 	buf_fini(&body);
 	return rv == AVA_EINVAL ? (err ? err->code = AVA_ECORRUPT : AVA_ECORRUPT) : rv;

@@ -462,6 +462,29 @@ static const struct {
 	 SPEC TASK "\n{\"replace\":{\"wireId\":\"a\",\"content\":\"b\"}}\n", 0, NULL, "H[" TASK},
 };
 
+/* More heads than are kept, each twice: text and hash are those of its own bytes, also where two
+ * have one length. */
+TEST(heads)
+{
+	for (unsigned i = 0; i < 200; i++) {
+		char head[24], file[160], want[HASH_HEX_LEN + 1], got[HASH_HEX_LEN + 1];
+		struct messages_info info;
+		struct hash_sha256 prefix;
+		TEST_BUF(b, 1u << 16);
+
+		snprintf(head, sizeof(head), "{\"%03u[", i / 2 % 70);
+		snprintf(file, sizeof(file), "{\"spec\":{\"head\":\"{\\\"%s\"}}\n" TASK "\n",
+			 head + 2);
+		assert_int_equal(messages_request(&b, file, strlen(file), &info, NULL), 0);
+		assert_int_equal(info.head_len, strlen(head));
+		assert_memory_equal(b.data, head, strlen(head));
+		hash_sha256_hex(b.data, b.len, want);
+		prefix = messages_prefix(&b, &info);
+		hash_sha256_with(&prefix, "", 0, got);
+		assert_string_equal(got, want);
+	}
+}
+
 TEST(files)
 {
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
