@@ -15,50 +15,13 @@
 #include "event/event.h"
 #include "journal/catalog.h"
 #include "journal/journal.h"
-#include "subagent/logbook.h"
+#include "subagent/feed.h"
 
 struct ava_error;
 struct logbook;
 struct os_loop;
 struct os_timer;
 struct redact;
-
-/* ---- the feed: a bounded ring of the newest acknowledged event lines, for watchers (SSE,
- * waits, the page). A reader is a position in the ring, not a queue; a reader that falls behind
- * is told so and catches up from the files.
- *
- * Lines come in the order of lsn, except that a commit held back by an unwritable file comes
- * once the file can be written. */
-#define FEED_MAX_LINES 8192
-#define FEED_MAX_BYTES (4u << 20)
-
-struct feed_line {
-	uint64_t lsn;
-	bool in_run;  /* the line stands in a run's file, not in the daily log */
-	char run[24]; /* run of the event; "": an event of Ava's own */
-	uint32_t len;
-	char *bytes; /* without \n */
-};
-
-struct feed {
-	struct feed_line *ring; /* FEED_MAX_LINES places */
-	uint64_t first, next;   /* positions of the oldest line and the next one */
-	size_t bytes;
-	struct list readers;
-	unsigned catching_up; /* readers that read the files */
-};
-
-struct feed_reader {
-	struct list node;
-	uint64_t at; /* position of the next line to read */
-	void (*wake)(struct feed_reader *r);
-};
-
-void feed_join(struct feed *f, struct feed_reader *r); /* from now on */
-void feed_leave(struct feed_reader *r);
-/* 1 and the line (borrowed until the loop turn ends), 0: none, -1: fell behind;
- * the reader is then moved to the end, and reads the files before it goes on. */
-int feed_next(struct feed *f, struct feed_reader *r, const struct feed_line **line);
 
 /* ---- drafts */
 #define DRAFT_MAX_PARTS 600 /* most are entries: a reply has up to 256 calls */
