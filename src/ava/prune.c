@@ -29,14 +29,16 @@
 #include "journal/files.h"
 #include "journal/seal.h"
 #include "journal/seal_read.h"
+#include "provider/head.h"
 #include "tool/copy.h"
 
-#define PRUNED_MAX (1u << 20) /* bytes of a list in one Seal */
-#define FILES_ONCE 4000       /* files named in one Seal */
-#define BROKEN_MAX 400
-#define AWAY_PATH  "seals/pruning"
-#define AWAY_MAX   ((size_t)1 << 30)
-#define DEPTH_MAX  64
+#define PRUNED_MAX   (1u << 20) /* bytes of a list in one Seal */
+#define FILES_ONCE   4000       /* files named in one Seal */
+#define BROKEN_MAX   400
+#define AWAY_PATH    "seals/pruning"
+#define AWAY_MAX     ((size_t)1 << 30)
+#define DEPTH_MAX    64
+#define MESSAGES_MAX ((size_t)256 << 20)
 
 struct prune {
 	struct core *core;
@@ -45,6 +47,7 @@ struct prune {
 	bool live;                     /* runs are at work, and their files stay */
 	struct files_names runs, days; /* ids of runs; names below logs/ava */
 	struct files_names files;      /* paths named in the Seal */
+	struct files_names heads;      /* names below heads/ that nothing refers to */
 	uint64_t bytes;
 	struct seal_newest base; /* the last Seal that is removed */
 };
@@ -275,6 +278,85 @@ static int find_files(struct prune *p, struct ava_error *err)
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }
 
+/* ---- heads (provider/head.h) that no run and no conversation refers to */
+
+/* A head that is referred to leaves the list; all do when the file cannot be read. */
+static void prune_spare_heads(struct prune *p, const char *path)
+{
+	char *data = NULL;
+	size_t len = 0, at = 0;
+	struct slice name;
+	int rv = logbook_read(p->core->root_fd, path, MESSAGES_MAX, &data, &len, NULL);
+
+	while (rv == 0 && p->heads.n > 0 && head_next(data, len, &at, &name))
+		for (size_t i = p->heads.n; i-- > 0;)
+			if (strncmp(p->heads.names[i], name.s, name.len) == 0) {
+				free(p->heads.names[i]);
+				p->heads.names[i] = p->heads.names[--p->heads.n];
+			}
+	free(data);
+	if (rv != 0 && rv != AVA_ENOENT)
+		files_names_fini(&p->heads);
+}
+
+/* Lists the heads; those of the messages of all runs that stay, or of a folder of conversations,
+ * leave the list. A folder that cannot be listed spares all. */
+static void prune_find_heads(struct prune *p, const char *dir)
+{
+	struct files_names found = {0};
+	struct nameset gone = {0};
+	bool runs = strcmp(dir, "runs") == 0;
+	char path[FILES_BUF];
+	int rv = files_list(&found, p->core->root_fd, dir, runs ? "" : ".jsonl", NULL);
+
+	for (size_t i = 0; rv == 0 && runs && i < p->runs.n; i++)
+		rv = nameset_add(&gone, p->runs.names[i]);
+	for (size_t i = 0; rv == 0 && i < found.n && p->heads.n > 0; i++) {
+		/* Of a conversation also parts: the base file may be gone. */
+		if (runs ? nameset_has(&gone, found.names[i])
+			 : !strstr(found.names[i], ".messages."))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s%s", dir, found.names[i],
+			 runs ? "/messages.jsonl" : "");
+		prune_spare_heads(p, path);
+	}
+	if (rv != 0)
+		files_names_fini(&p->heads);
+	nameset_fini(&gone);
+	files_names_fini(&found);
+}
+
+static void find_heads(struct prune *p)
+{
+	struct files_names folders = {0};
+	char path[FILES_BUF];
+
+	if (files_list(&p->heads, p->core->root_fd, "heads", "", NULL) != 0 ||
+	    files_list(&folders, p->core->root_fd, "sessions", "", NULL) != 0)
+		files_names_fini(&p->heads);
+	prune_find_heads(p, "runs");
+	for (size_t i = 0; p->heads.n > 0 && i < folders.n; i++) {
+		snprintf(path, sizeof(path), "sessions/%s", folders.names[i]);
+		prune_find_heads(p, path);
+	}
+	files_names_fini(&folders);
+}
+
+/* Removes them, on the thread of the logbook: a head that it has committed meanwhile stays, and
+ * what refers to another one from now on brings it again. */
+static void prune_heads(struct prune *p)
+{
+	unsigned char hash[32];
+	char path[FILES_BUF];
+
+	for (size_t i = 0; i < p->heads.n; i++) {
+		snprintf(path, sizeof(path), "heads/%s", p->heads.names[i]);
+		if (hash_from_hex(p->heads.names[i], hash) &&
+		    !nameset_has(&p->core->book.heads, path))
+			(void)sys->unlinkat(p->core->root_fd, path, 0); /* else the next time */
+	}
+}
+
 /* ---- check against the Seals */
 
 static void prune_take_finding(const struct ava_finding *f, void *user)
@@ -302,25 +384,6 @@ static int check_sealed(struct prune *p, struct ava_error *err)
 
 /* ---- the Seal about pruned files */
 
-static int hash_file(int rootfd, const char *path, uint64_t *size, char hex[HASH_HEX_LEN + 1])
-{
-	unsigned char head[SEAL_HASH], buf[65536];
-	int fd = files_open(rootfd, path, O_RDONLY);
-	struct hash_sha256 h;
-	ssize_t n = -1;
-
-	hash_sha256_init(&h);
-	*size = 0;
-	while (fd >= 0 && (n = sys->pread(fd, buf, sizeof(buf), (off_t)*size)) > 0) {
-		hash_sha256_add(&h, buf, (size_t)n);
-		*size += (uint64_t)n;
-	}
-	files_close(&fd);
-	hash_sha256_end(&h, head);
-	hash_hex(head, SEAL_HASH, hex);
-	return n == 0 ? 0 : AVA_EIO;
-}
-
 /* Writes files [from, to) of the list as the object of a Seal. */
 static int write_pruned(struct prune *p, struct buf *b, size_t from, size_t to,
 			struct ava_error *err)
@@ -332,7 +395,7 @@ static int write_pruned(struct prune *p, struct buf *b, size_t from, size_t to,
 	buf_addf(b, "{\"upTo\":%llu,\"hash\":\"%s\",\"files\":[", (unsigned long long)p->base.n,
 		 hex);
 	for (size_t i = from; i < to; i++) {
-		if (hash_file(p->core->root_fd, p->files.names[i], &size, hex) != 0)
+		if (files_hash(p->core->root_fd, p->files.names[i], &size, hex) != 0)
 			return err_set(err, AVA_EIO, "%s cannot be read", p->files.names[i]);
 		buf_addf(b, "%s{\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\"}",
 			 i > from ? "," : "", p->files.names[i], (unsigned long long)size, hex);
@@ -432,6 +495,7 @@ static void prune_fini(struct prune *p)
 	files_names_fini(&p->runs);
 	files_names_fini(&p->days);
 	files_names_fini(&p->files);
+	files_names_fini(&p->heads);
 }
 
 int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct buf *report,
@@ -453,6 +517,10 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 		sealer_close(s, rv == 0);
 		if (rv == 0)
 			rv = prune_away(p.core->root_fd, &p.files, &p.runs, err);
+	}
+	if (rv == 0 && !dry) {
+		find_heads(&p);
+		prune_heads(&p);
 	}
 	core_close_bare(p.core);
 	if (rv == 0)
@@ -493,6 +561,8 @@ static void pruning_end(struct prune_work *g)
 	if (!g->dry)
 		seals_prune_over(g->p.core);
 	buf_init(&report, 64u << 20);
+	if (g->rv == 0 && !g->dry)
+		prune_heads(&g->p);
 	for (size_t i = 0; g->rv == 0 && !g->dry && i < g->p.runs.n; i++)
 		patches_forget(g->p.core, g->p.runs.names[i]);
 	if (g->rv == 0) {
@@ -519,6 +589,8 @@ static void pruning_look(struct job *j)
 	size_t n;
 
 	g->rv = find_all(&g->p, &g->err);
+	if (g->rv == 0 && !g->dry)
+		find_heads(&g->p);
 	n = g->dry ? 0 : (g->p.files.n + FILES_ONCE - 1) / FILES_ONCE;
 	/* Checkpoint first: the next start would write lines again that the journal still has. */
 	if (g->rv == 0 && n > 0)

@@ -206,7 +206,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	if (rv == 0)
 		rv = read_spec(r->spec, file, len, err);
 	if (rv == 0)
-		rv = messages_request(&body, file, len, &info, err);
+		rv = messages_request(&body, file, len, t->session->core->root_fd, &info, err);
 	if (rv == 0)
 		rv = read_entries(&m, t->session, err);
 	if (rv == 0) {

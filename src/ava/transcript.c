@@ -22,6 +22,7 @@
 #include "codec/utf8.h"
 #include "journal/files.h"
 #include "provider/chat_request.h"
+#include "provider/head.h"
 #include "provider/wire.h"
 
 #define SHOWN_BYTES  ((size_t)64 << 10) /* of a text */
@@ -38,6 +39,7 @@ struct transcript_ask {
 
 struct transcript {
 	struct transcript_ask ask;
+	int root_fd;
 	const struct redact *secrets; /* *borrowed*; NULL: none are known */
 	struct jw *w;                 /* inside of the array that gets the messages */
 
@@ -261,12 +263,14 @@ static bool transcript_head(struct transcript *t, struct slice spec)
 {
 	static const char *const keys[] = {"system", "instructions", "messages"};
 	struct slice raw = jscan_member(spec.s, spec.len, "head");
+	struct hash_sha256 prefix;
 	struct buf head;
 
 	t->earlier = jscan_member(spec.s, spec.len, "resumedFrom").len > 0;
 	buf_init(&head, TEXT_BYTES);
-	if (raw.len > 2)
-		(void)jscan_text(&head, (struct slice){raw.s + 1, raw.len - 2});
+	if (raw.len > 2 &&
+	    head_add(&head, t->root_fd, (struct slice){raw.s + 1, raw.len - 2}, &prefix, NULL) != 0)
+		return transcript_unreadable(t);
 	if (head.len > 0 && head.data[head.len - 1] == ',')
 		head.len--;
 	buf_adds(&head, "]}");
@@ -341,8 +345,11 @@ static int transcript_work(struct verb_work *w, struct ava_error *err)
 {
 	const struct transcript_ask *ask = w->own;
 	struct jw *out = &w->answer.w;
-	struct transcript t = {
-		.ask = *ask, .secrets = w->job.core->redact, .w = out, .last = ask->after};
+	struct transcript t = {.ask = *ask,
+			       .root_fd = w->job.core->root_fd,
+			       .secrets = w->job.core->redact,
+			       .w = out,
+			       .last = ask->after};
 	char path[LOGBOOK_PATH], name[FILES_BUF];
 	bool goes_on = true;
 	int rv = 1, fd;

@@ -301,13 +301,19 @@ struct export
 	const char *id;
 	struct buf out;
 	struct jw w;
+	struct buf heads; /* names of the heads that lines refer to, each with a blank */
 };
 
 /* A line that is an object as it stands, any other as a string. */
 static void root_add_line(struct export *e, const char *key, const char *s, size_t len)
 {
 	json_t *v = json_parse(s, len, NULL);
+	json_t *kind = json_object_get(v, json_object_get(v, "cut") ? "cut" : "spec");
+	const char *head = json_get_str(kind, "head");
+	unsigned char hash[32];
 
+	if (hash_from_hex(head, hash) && (!e->heads.data || !strstr(e->heads.data, head)))
+		buf_addf(&e->heads, "%s ", head);
 	if (json_is_object(v))
 		jw_raw(&e->w, key, s, len);
 	else
@@ -342,6 +348,32 @@ static int root_add_lines(struct export *e, const char *base, const char *with, 
 		free(data);
 	}
 	return rv == AVA_ENOENT ? 0 : rv;
+}
+
+/* The heads that the messages refer to, by name; one that is missing or damaged is left out. */
+static int root_add_heads(struct export *e, struct ava_error *err)
+{
+	char path[80], hash[HASH_HEX_LEN + 1], *data = NULL;
+	struct ava_error why = {0};
+	size_t len = 0;
+	int rv = buf_check(&e->heads);
+
+	jw_object(&e->w, "heads");
+	for (const char *name = e->heads.data; rv == 0 && name && *name; name += HASH_HEX_LEN + 1) {
+		snprintf(path, sizeof(path), "heads/%.*s", HASH_HEX_LEN, name);
+		hash[0] = '\0';
+		if (sys_read_file(e->rootfd, path, FILE_MAX, &data, &len, &why) == 0)
+			hash_sha256_hex(data, len, hash);
+		if (strcmp(hash, path + strlen("heads/")) == 0)
+			jw_strn(&e->w, hash, data, len);
+		else
+			cli_note("%s is left out: %s", path,
+				 data ? "it is not what was written" : why.text);
+		free(data);
+		data = NULL;
+	}
+	jw_end(&e->w);
+	return rv;
 }
 
 static int root_add_result(struct export *e, struct ava_error *err)
@@ -436,6 +468,8 @@ static int write_export(struct export *e, struct ava_error *err)
 		rv = root_add_lines(e, base, NULL, &messages, err);
 	jw_end(&e->w);
 	if (rv == 0)
+		rv = root_add_heads(e, err);
+	if (rv == 0)
 		rv = root_add_result(e, err);
 	if (rv == 0)
 		rv = add_artifacts(e, err);
@@ -456,6 +490,7 @@ static int export_run(int argc, char **argv)
 
 	e = (struct export){.rootfd = -1, .id = argv[0]};
 	buf_init(&e.out, OUT_MAX);
+	buf_init(&e.heads, OUT_MAX);
 	rv = root_prepare(root, &err);
 	if (rv == 0) {
 		e.rootfd = read_open_root(root, &err);
@@ -466,6 +501,7 @@ static int export_run(int argc, char **argv)
 		putchar('\n');
 	}
 	buf_fini(&e.out);
+	buf_fini(&e.heads);
 	if (e.rootfd >= 0)
 		close(e.rootfd);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "codec/utf8.h"
 
 void jscan_init(struct jscan *w, const char *s, size_t len)
@@ -526,6 +527,30 @@ int jsonl_next(const char *data, size_t len, size_t *at, const char **line, size
 	*line_len = (size_t)(end - from);
 	*at += *line_len + 1;
 	return 1;
+}
+
+bool head_next(const char *lines, size_t len, size_t *at, struct slice *name)
+{
+	const char *line;
+	size_t n;
+
+	while (jsonl_next(lines, len, at, &line, &n) == 1) {
+		struct slice key, value;
+		struct jscan w;
+
+		if (!jscan_begins(line, n, "{\"spec\":") && !jscan_begins(line, n, "{\"cut\":"))
+			continue;
+		jscan_init(&w, line, n);
+		jscan_object(&w);
+		if (!jscan_key(&w, &key) || !jscan_skip(&w, &value))
+			continue;
+		value = jscan_member(value.s, value.len, "head");
+		*name = (struct slice){value.s + 1, HASH_HEX_LEN};
+		if (value.len == HASH_HEX_LEN + 2 &&
+		    strspn(name->s, "0123456789abcdef") == HASH_HEX_LEN)
+			return true;
+	}
+	return false;
 }
 
 uint32_t jsonl_count(const char *data, size_t len)

@@ -87,6 +87,9 @@ int jscan_mended(struct buf *out, struct slice raw);
  * 1; 0 at the end; -1 when the rest has no \n (a torn tail: *line and *line_len show it, *at is
  * not moved). */
 int jsonl_next(const char *data, size_t len, size_t *at, const char **line, size_t *line_len);
+/* The next name of a head of requests (provider/head.h) that lines of messages refer to, from *at
+ * on; false: no more. */
+bool head_next(const char *lines, size_t len, size_t *at, struct slice *name);
 /* Number of whole lines in `data`. */
 uint32_t jsonl_count(const char *data, size_t len);
 

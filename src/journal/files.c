@@ -17,10 +17,13 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "journal/ballast.h"
 
 #define KEEP_MAX   1000 /* copies kept of one file */
 #define HOLE_LEAST ((off_t)64 << 30)
+
+#define MESSAGES_MAX ((size_t)1 << 30)
 
 static bool component_ok(const char *s, size_t len)
 {
@@ -368,6 +371,55 @@ bool files_cut_of(const void *ours, const void *data, size_t len)
 }
 
 /* ---- lists of names */
+
+int files_hash(int rootfd, const char *path, uint64_t *size, char hex[HASH_HEX_LEN + 1])
+{
+	int fd = files_open(rootfd, path, O_RDONLY);
+	unsigned char buf[65536];
+	struct hash_sha256 h;
+	ssize_t n = -1;
+
+	hash_sha256_init(&h);
+	*size = 0;
+	while (fd >= 0 && (n = sys->pread(fd, buf, sizeof(buf), (off_t)*size)) > 0) {
+		hash_sha256_add(&h, buf, (size_t)n);
+		*size += (uint64_t)n;
+	}
+	files_close(&fd);
+	hash_sha256_with(&h, "", 0, hex);
+	return n == 0 ? 0 : AVA_EIO;
+}
+
+bool files_named_by_hash(int rootfd, const char *path, const char *name)
+{
+	char hash[HASH_HEX_LEN + 1];
+	struct stat st;
+	uint64_t size;
+
+	return strlen(name) != HASH_HEX_LEN ||
+	       (files_hash(rootfd, path, &size, hash) == 0 && strcmp(hash, name) == 0) ||
+	       (sys->fstatat(rootfd, path, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT);
+}
+
+bool files_lost_head(int rootfd, const char *path, uint64_t upto, char head[FILES_BUF])
+{
+	char *data = NULL;
+	struct slice name;
+	size_t len = 0, at = 0;
+	bool lost = false;
+	struct stat st;
+
+	if (strncmp(path, "runs/", 5) != 0 ||
+	    sys_read_file(rootfd, path, MESSAGES_MAX, &data, &len, NULL) != 0)
+		return false;
+	while (!lost && head_next(data, (size_t)MIN(len, upto), &at, &name)) {
+		snprintf(head, FILES_BUF, "heads/%.*s", (int)name.len, name.s);
+		lost = sys->fstatat(rootfd, head, &st, 0) != 0 && errno == ENOENT &&
+		       sys->fstatat(rootfd, path, &st, 0) == 0;
+	}
+	free(data);
+	return lost;
+}
 
 int files_names_add(struct files_names *l, const char *name)
 {

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+
 struct ava_error;
 
 #define FILES_PATH_MAX 512 /* longest path that callers may give */
@@ -69,6 +71,16 @@ void files_close(int *fd);
 
 /* Could `data` be what a power cut leaves of `ours`: its beginning, some bytes read as zeros? */
 bool files_cut_of(const void *ours, const void *data, size_t len);
+
+/* Size and SHA-256 of a file. AVA_EIO: it cannot be read. */
+int files_hash(int rootfd, const char *path, uint64_t *size, char hex[HASH_HEX_LEN + 1]);
+
+/* Is `name` the SHA-256 of the file? Another name than a hash, or a file that went, says nothing:
+ * true. */
+bool files_named_by_hash(int rootfd, const char *path, const char *name);
+/* Is a head of requests missing, "heads/…", that the first `upto` bytes of messages of a run refer
+ * to (false: another file)? Pruning takes the messages first: when they are gone, too, none is. */
+bool files_lost_head(int rootfd, const char *path, uint64_t upto, char head[FILES_BUF]);
 
 struct files_names {
 	char **names; /* owned, each name too */

@@ -18,7 +18,7 @@
 #include "journal/catalog.h"
 #include "journal/wal.h"
 
-#define FORMAT_KNOWN 1
+#define FORMAT_KNOWN 2
 
 int read_open_root(const char *path, struct ava_error *err)
 {
@@ -75,11 +75,11 @@ int read_check_format(int rootfd, struct ava_error *err)
 	free(text);
 	if (number <= 0)
 		return err_set(err, AVA_ECORRUPT, "the data root's FORMAT file holds no number");
-	if (number > FORMAT_KNOWN)
-		return err_set(
-			err, AVA_EFORMAT,
-			"the data root has format %ld, this ava knows up to %d: use a newer ava",
-			number, FORMAT_KNOWN);
+	if (number != FORMAT_KNOWN)
+		return err_set(err, AVA_EFORMAT,
+			       "the data root has format %ld, this ava knows %d: use the one that "
+			       "wrote it",
+			       number, FORMAT_KNOWN);
 	return 0;
 }
 

@@ -547,7 +547,7 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 		rv = err_set(
 			err, AVA_EFORMAT,
 			"this data was written by another version of ava (FORMAT says \"%.*s\","
-			" this one knows \"%.*s\"): use the newer ava, or another data root",
+			" this one knows \"%.*s\"): use the one that wrote it, or another root",
 			(int)strcspn(text, "\n"), text, (int)sizeof(ours) - 2, ours);
 	free(text);
 	if (rv == 0)

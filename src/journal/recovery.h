@@ -9,7 +9,7 @@
 #include "journal/journal.h"
 #include "journal/wal.h"
 
-#define RECOVERY_FORMAT "ava 1\n" /* the FORMAT file of this version */
+#define RECOVERY_FORMAT "ava 2\n" /* the FORMAT file of this version */
 
 struct recovery_segment {
 	uint64_t seq;

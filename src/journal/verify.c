@@ -1,19 +1,17 @@
 /* Do the logs still hold the sealed content? ava_log_verify and ava_log_head of ava.h;
  * doc/SEALS.md says what a success proves.
  *
- * First the chain of Seals is followed through the daily logs: each must be signed by a known
- * key, have the next number and the hash of the one before; the newest must be the one that
- * seals/last names, or a later one. Statements of good Seals are noted with their files; bad
- * Seals are findings, and their statements are ignored. Then threads read the files, the largest
- * first. A file goes through one SHA-256; at each sealed size the digest so far is compared. At
- * the first difference the lines of that stretch are compared with the marks of its Seal, to
- * name the line and its change. Bytes behind the last sealed size are the unsealed tail,
- * reported apart, like files that were never sealed. At the end all findings are reported in the
- * order of names. Reads a data root, changes nothing, needs no daemon. When a newer Seal was
- * written meanwhile and something is amiss, everything is done again: `ava prune` may have been
- * at work, and that Seal names the removed files.
- *
- * What can fail: memory, and reading; an error of one file is kept with the file. */
+ * First the chain of Seals is followed through the daily logs: each must be signed by a known key,
+ * have the next number and the hash of the one before; the newest must be the one that seals/last
+ * names, or a later one. Statements of good Seals are noted with their files; bad Seals are
+ * findings, and their statements are ignored. Then threads read the files, the largest first. A
+ * file goes through one SHA-256; at each sealed size the digest so far is compared. At the first
+ * difference the lines of that stretch are compared with the marks of its Seal, to name the line
+ * and its change. Bytes behind the last sealed size are the unsealed tail, reported apart, like
+ * files that were never sealed. At the end all findings are reported in the order of names. Reads
+ * a data root, changes nothing, needs no daemon. When a newer Seal was written meanwhile and
+ * something is amiss, everything is done again: `ava prune` may have been at work, and that Seal
+ * names the removed files. What can fail: memory, and reading; an error of one file stays there. */
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -610,8 +608,7 @@ static const char *last_line(const struct verify_file *f, int fd, uint64_t upto,
 	return nl != NULL ? nl + 1 : bytes;
 }
 
-/* Check the lines behind the last Seal. 0 or a code. They are unsigned, but a run's numbers go
- * on in them, so a line put in again is found. */
+/* Check the unsigned lines behind the last Seal, in which a run's numbers go on. 0 or a code. */
 static int check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t size)
 {
 	bool is_log = strncmp(f->path, "logs/", 5) == 0;
@@ -697,13 +694,12 @@ static int check_items(struct verify *v, struct verify_file *f, int fd, uint64_t
 	return good < size ? check_tail(f, fd, good, size) : 0;
 }
 
-/* A run's last event, which is sealed, names the sha256 of its result.json, so a result changed
- * since is found. */
+/* A run's last event, which is sealed, names the sha256 of its result.json; messages name heads. */
 static void verify_check_result(struct verify *v, struct verify_file *f, int fd, uint64_t size)
 {
 	static const char key[] = "\"resultHash\":\"";
 	const char *name = f->path + strlen("logs/subagents/"), *line, *at;
-	char *text = NULL, *result = NULL, path[300], have[HASH_HEX_LEN + 1];
+	char *text = NULL, *result = NULL, path[FILES_BUF], have[HASH_HEX_LEN + 1];
 	size_t len, n;
 
 	line = last_line(f, fd, size, &text, &len);
@@ -719,6 +715,8 @@ static void verify_check_result(struct verify *v, struct verify_file *f, int fd,
 			verify_tell(f, AVA_BROKEN, 0, 0, "its %.100s is not as it was handed in",
 				    path);
 	}
+	if (f->n > 0 && files_lost_head(v->rootfd, f->path, f->items[f->n - 1].size, path))
+		verify_tell(f, AVA_BROKEN, 0, 0, "its %.100s is missing", path);
 	free(result);
 	free(text);
 }
@@ -728,7 +726,10 @@ static void verify_check_file(struct verify *v, struct verify_file *f, char *buf
 	struct stat st;
 	int fd;
 
-	if (f->aside) {
+	if (strncmp(f->path, "heads/", 6) == 0) { /* heads of requests (doc/MESSAGES.md) */
+		if (!files_named_by_hash(v->rootfd, f->path, f->path + 6))
+			verify_tell(f, AVA_BROKEN, 0, 0, "its name is not the hash of its bytes");
+	} else if (f->aside) {
 		verify_tell(f, AVA_NOTE, 0, 0, "a recovery put this aside; it is not sealed");
 	} else if (f->disk == UINT64_MAX) {
 		if (f->n > 0 && !f->pruned)
@@ -785,6 +786,7 @@ static int add_present(struct verify *v, struct ava_error *err)
 	} folders[] = {
 		{"logs/subagents", ".jsonl", "", false},
 		{"runs", "", "/messages.jsonl", false},
+		{"heads", "", "", false},
 		{"logs/subagents", ".broken", "", true},
 		{"logs/ava", ".broken", "", true},
 		{"lost", "", "", true},

@@ -168,7 +168,7 @@ static struct call_ref name_of(const struct work *w, size_t call)
 
 static int context_take_apart(struct work *w, const char *file, size_t len)
 {
-	int rv = messages_request(&w->body, file, len, &w->info, w->err);
+	int rv = messages_request(&w->body, file, len, w->ask->root_fd, &w->info, w->err);
 
 	if (rv == 0)
 		rv = conversation_read(&w->c, w->body.data + w->info.head_len,
@@ -574,7 +574,7 @@ static int write_cut(struct work *w)
 	buf_adds(out, ",\"ledger\":[");
 	buf_add(out, ledger.data != NULL ? ledger.data : "", ledger.len);
 	buf_addc(out, ']');
-	jw_strn(&j, "head", w->body.data, w->info.head_len);
+	jw_strn(&j, "head", w->info.head.s, w->info.head.len);
 	buf_adds(out, ",\"lines\":[");
 	buf_add(out, first.data != NULL ? first.data : "", first.len);
 	for (size_t i = w->plan.fold; i < w->c.nlines; i++) {
@@ -601,8 +601,9 @@ static int try_it(struct work *w, const char *file, size_t len)
 	if (!e->cut)
 		buf_add(&all, file, len);
 	buf_add(&all, e->lines.data, e->lines.len);
-	rv = buf_check(&all) != 0 ? context_no_memory(w)
-				  : messages_request(after, all.data, all.len, &info, w->err);
+	rv = buf_check(&all) != 0
+		     ? context_no_memory(w)
+		     : messages_request(after, all.data, all.len, w->ask->root_fd, &info, w->err);
 	if (rv == 0)
 		rv = w->ask->dialect->check(after->data + info.head_len, after->len - info.head_len,
 					    w->err);

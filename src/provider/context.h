@@ -17,6 +17,7 @@ struct dialect;
 
 struct context_ask {
 	const struct dialect *dialect;
+	int root_fd; /* for the head (provider/head.h) */
 	struct agent_compact want;
 	const struct repeats *repeats;
 	/* Gives our name of the run's k-th call, counted from 0. */

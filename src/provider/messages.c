@@ -22,7 +22,7 @@ struct replace {
 };
 
 struct messages_reading {
-	struct slice head; /* raw string of the newest spec line that has one */
+	struct slice head; /* the name in the newest line that has one */
 	struct replace *replaces;
 	size_t nreplaces, cap;
 	size_t line;       /* number of the line, from 1 */
@@ -255,8 +255,8 @@ static int messages_copy_lines(struct messages_reading *r, struct buf *out, cons
 	return rv != 0 ? rv : buf_check(out);
 }
 
-int messages_request(struct buf *out, const char *file, size_t len, struct messages_info *info,
-		     struct ava_error *err)
+int messages_request(struct buf *out, const char *file, size_t len, int root_fd,
+		     struct messages_info *info, struct ava_error *err)
 {
 	struct messages_reading r = {.err = err, .line = 1, .after_line = 1};
 	struct messages_info found = {0};
@@ -283,9 +283,10 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 	}
 	if (rv == 0 && r.head.s == NULL)
 		rv = err_set(err, AVA_ECORRUPT, "messages.jsonl has no spec line with a head");
+	found.head = r.head;
 	found.head_len = out->len;
 	if (rv == 0)
-		rv = head_add(out, r.head, &found.head);
+		rv = head_add(out, root_fd, r.head, &found.prefix, err);
 	found.head_len = out->len - found.head_len;
 	if (rv == 0)
 		rv = messages_copy_lines(&r, out, file, len);
@@ -299,7 +300,7 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 
 struct hash_sha256 messages_prefix(const struct buf *request, const struct messages_info *info)
 {
-	struct hash_sha256 prefix = info->head;
+	struct hash_sha256 prefix = info->prefix;
 
 	hash_sha256_add(&prefix, request->data + info->head_len, request->len - info->head_len);
 	return prefix;

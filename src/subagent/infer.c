@@ -86,7 +86,7 @@ static void infer_drop(struct infer_job *j)
 
 /* ---- the request, on a pool thread or at once */
 
-static int infer_build(struct infer_job *j, const char *file, size_t len)
+static int infer_build(struct infer_job *j, const char *file, size_t len, int root_fd)
 {
 	const struct model *m = j->run->spec->model;
 	const struct dialect *d = m->dialect;
@@ -94,9 +94,11 @@ static int infer_build(struct infer_job *j, const char *file, size_t len)
 	struct messages_info info = {0};
 	int rv;
 
-	/* Reserve about the file's length: a body that grows would be copied again and again. */
-	rv = buf_reserve(body, len + 1024) ? messages_request(body, file, len, &info, &j->err)
-					   : err_set(&j->err, AVA_ENOMEM, "out of memory");
+	/* Reserve about the length of file and head: a body that grows would be copied again and
+	 * again. */
+	rv = buf_reserve(body, len + 16384)
+		     ? messages_request(body, file, len, root_fd, &info, &j->err)
+		     : err_set(&j->err, AVA_ENOMEM, "out of memory");
 	j->replied = info.replied;
 	if (rv == 0)
 		rv = d->check(body->data + info.head_len, body->len - info.head_len, &j->err);
@@ -114,17 +116,18 @@ static void infer_work(struct os_work *w)
 	struct buf body;
 	char *file = NULL;
 	size_t len, from = j->run->rec.messages_from;
+	int root_fd = j->run->rec.outbox.lb->root_fd;
 
 	j->rv = run_messages_read(j->run, &from, &file, &len, &j->err);
 	if (j->rv == 0 && j->rehash) {
 		buf_init(&body, MESSAGES_MAX);
-		j->rv = messages_request(&body, file, len, &info, &j->err);
+		j->rv = messages_request(&body, file, len, root_fd, &info, &j->err);
 		if (j->rv == 0)
 			j->prefix = messages_prefix(&body, &info);
 		j->prefix_bytes = (int64_t)body.len;
 		buf_fini(&body);
 	} else if (j->rv == 0) {
-		j->rv = infer_build(j, file, len);
+		j->rv = infer_build(j, file, len, root_fd);
 	}
 	free(file);
 	if (j->rehash)
@@ -135,7 +138,7 @@ static void infer_work(struct os_work *w)
 	buf_fini(&j->body);
 }
 
-/* false: the conversation is not in memory, or has parts. */
+/* false: the conversation or its head is not in memory, or it has parts. */
 static bool infer_build_at_once(struct infer_job *j)
 {
 	struct run *r = j->run;
@@ -147,8 +150,11 @@ static bool infer_build_at_once(struct infer_job *j)
 	len = run_messages_cached(r, text);
 	if (len < 0)
 		return false;
-	j->rv = infer_build(j, text, (size_t)len);
-	return true;
+	j->rv = infer_build(j, text, (size_t)len, -1);
+	if (j->rv != AVA_ENOENT)
+		return true;
+	buf_reset(&j->body);
+	return false;
 }
 
 /* ---- the outcome, on the loop */

@@ -30,6 +30,7 @@
 #include "event/event.h"
 #include "journal/files.h"
 #include "os/loop.h"
+#include "provider/head.h"
 
 #define PART_MAX     (48u << 20)
 #define RETRY_MIN_MS 100
@@ -199,6 +200,7 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 void logbook_close(struct logbook *lb)
 {
 	os_timer_free(lb->retry);
+	nameset_fini(&lb->heads);
 	feed_fini(&lb->feed);
 }
 
@@ -483,6 +485,63 @@ static void unnumber(struct list *drafts)
 
 /* ---- commits */
 
+/* Puts a head before what refers to it. It goes again with each commit until one is durable: a
+ * commit may not lean on another one in flight, which the disk may refuse alone. */
+static int draft_put_head(struct draft *d, struct slice name, struct ava_error *err)
+{
+	struct hash_sha256 prefix;
+	char path[HEAD_PATH];
+	struct draft_part *p;
+	unsigned before = d->nparts;
+	bool failed = d->failed;
+	int rv = AVA_ENOMEM;
+
+	head_path(name, path);
+	if (nameset_has(&d->lb->heads, path + strlen("heads/")))
+		return 0;
+	p = nameset_add(&d->lb->heads, path) == 0 ? logbook_part_of(d, DRAFT_PUT, path) : NULL;
+	if (d->nparts > before)
+		rv = head_add(&p->bytes, d->lb->root_fd, name, &prefix, err);
+	else if (p)
+		rv = 0;
+	d->failed = failed; /* the draft is whole without it: it is tried again with the commit */
+	if (rv != 0 && d->nparts > before) { /* an empty part must not go */
+		buf_fini(&p->bytes);
+		free(p);
+		d->nparts--;
+	} else if (d->nparts > before) {
+		memmove(d->parts + 1, d->parts, before * sizeof(struct draft_part *));
+		d->parts[0] = p;
+	}
+	return rv;
+}
+
+int draft_heads_of(struct draft *d, const struct buf *lines, struct ava_error *err)
+{
+	struct slice name;
+	size_t at = 0;
+	int rv = 0;
+
+	while (rv == 0 && head_next(lines->data, lines->len, &at, &name))
+		rv = draft_put_head(d, name, err);
+	return rv;
+}
+
+static int draft_heads(struct draft *d)
+{
+	int rv = 0;
+
+	for (unsigned i = 0; rv == 0 && i < d->nparts; i++) {
+		const struct draft_part *p = d->parts[i];
+
+		if (p->kind == DRAFT_MESSAGES)
+			rv = draft_heads_of(d, &p->bytes, NULL);
+		while (d->parts[i] != p)
+			i++;
+	}
+	return rv;
+}
+
 /* The drafts get their numbers and go as one commit, in order. Negative: nothing is
  * committed and the drafts have no numbers. */
 static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done, void *user)
@@ -502,11 +561,11 @@ static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done,
 	int rv = 0;
 
 	LIST_EACH (drafts, node, tmp) {
-		const struct draft *d = LIST_ENTRY(node, struct draft, node);
+		struct draft *d = LIST_ENTRY(node, struct draft, node);
 
+		failed = failed || draft_failed(d) || draft_heads(d) != 0;
 		n += d->nparts;
 		level = MAX(level, d->level);
-		failed = failed || draft_failed(d);
 	}
 	if (!failed && n > ARRAY_LEN(few))
 		ops = malloc(n * sizeof(*ops));
@@ -563,9 +622,14 @@ static void logbook_publish(struct draft *d)
 		if (l->day)
 			feed_publish(&lb->feed, l->day->bytes.data + l->day_at, l->day_len, false);
 	}
-	for (unsigned i = 0; i < d->nparts && lb->touched && !d->quiet; i++)
-		if (d->parts[i]->kind != DRAFT_PUT && d->parts[i]->kind != DRAFT_DROP)
-			lb->touched(d->parts[i]->path, lb->touched_user);
+	for (unsigned i = 0; i < d->nparts; i++) {
+		const struct draft_part *p = d->parts[i];
+
+		if (p->kind == DRAFT_PUT && strncmp(p->path, "heads/", 6) == 0)
+			(void)nameset_add(&lb->heads, p->path + 6); /* no memory: it goes again */
+		else if (p->kind != DRAFT_PUT && p->kind != DRAFT_DROP && lb->touched && !d->quiet)
+			lb->touched(p->path, lb->touched_user);
+	}
 }
 
 void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto, late_fn each,
@@ -744,10 +808,12 @@ void outbox_put(struct outbox *b, struct draft *d, enum journal_level level,
 	d->done = done;
 	d->user = user;
 	list_add(&b->waiting, &d->node);
-	if (b->lb->compare)
+	if (b->lb->compare) {
 		b->lb->compare(d, b->lb->compare_user);
-	else
-		outbox_pump(b);
+		return;
+	}
+	(void)draft_heads(d); /* it may wait: see draft_heads_of */
+	outbox_pump(b);
 }
 
 static void retry_fire(void *user)

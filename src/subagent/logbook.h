@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/strmap.h"
 #include "event/event.h"
 #include "journal/catalog.h"
 #include "journal/journal.h"
@@ -110,7 +111,12 @@ int draft_catalog(struct draft *d, const struct catalog_row *row, struct run_log
 void draft_entry_id(struct draft *d, char out[20]);
 int draft_entry(struct draft *d, const char *path, const char *id, const struct buf *entry);
 
-/* The draft is *taken*. 0: done (NULL: nobody asks) follows exactly once; negative: never, not
+/* Puts the heads that lines of messages refer to into the draft now: later, memory may not have
+ * those that no commit brought to disk yet. As head_add. */
+int draft_heads_of(struct draft *d, const struct buf *lines, struct ava_error *err);
+
+/* The draft is *taken*. Heads that its lines of messages refer to go with it, unless they are
+ * known to be on disk. 0: done (NULL: nobody asks) follows exactly once; negative: never, not
  * committed. */
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
 		 void *user, struct ava_error *err);
@@ -152,6 +158,9 @@ struct logbook {
 	struct list flying;  /* drafts of commits under way, by lsn */
 	struct os_timer *retry;
 	int64_t retry_ms;
+	/* Heads (provider/head.h): "heads/…" was committed, maybe in vain, since the logbook was
+	 * opened; "…" is on disk. Pruning leaves both alone. */
+	struct nameset heads;
 	/* behind: the journal's numbers were below those in the logs, so they were moved on;
 	 * closed: no outbox sends. */
 	bool behind, closed;

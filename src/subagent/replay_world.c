@@ -52,7 +52,7 @@ int replay_rehash(struct replay *p, unsigned *results, struct ava_error *err)
 	int rv;
 
 	buf_init(&body, REPLAY_FILE_MAX);
-	rv = messages_request(&body, p->rec.file, p->rec.at, &info, err);
+	rv = messages_request(&body, p->rec.file, p->rec.at, p->book.root_fd, &info, err);
 	if (rv == 0) {
 		r->prefix = messages_prefix(&body, &info);
 		r->request_bytes = (int64_t)body.len;

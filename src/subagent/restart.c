@@ -264,34 +264,14 @@ struct messages { /* of one run, as a stop left them */
 	struct messages_info info;
 };
 
-/* Parses the first line without its head, which stands last, is nine tenths of the line
- * and not needed: ten thousand of them would hold up the start. */
-static json_t *parse_line(const char *line, size_t len, struct ava_error *err)
-{
-	static const char head[] = ",\"head\":\"";
-	const char *at = memmem(line, len, head, sizeof(head) - 1);
-	json_t *o = NULL;
-	struct buf b;
-
-	buf_init(&b, FILE_MAX);
-	if (at && buf_add(&b, line, (size_t)(at - line)) == 0 && buf_adds(&b, "}}") == 0)
-		o = json_parse(b.data, b.len, NULL);
-	buf_fini(&b);
-	return o ? o : json_parse(line, len, err);
-}
-
 static int parse_spec(struct messages *m, const struct catalog_row *row, struct ava_error *err)
 {
 	json_t *first = NULL;
-	const char *line;
-	size_t at = 0, n;
-	int rv;
+	int rv = spec_first_line(m->file, m->len, &first, err);
 
-	if (jsonl_next(m->file, m->len, &at, &line, &n) == 1)
-		first = parse_line(line, n, err);
-	rv = first ? spec_from_json(&m->spec, json_object_get(first, "spec"), row->session_id,
-				    row->request_id, row->user_id, err)
-		   : restart_unread(err, "its messages have no readable first line");
+	if (rv == 0)
+		rv = spec_from_json(&m->spec, first, row->session_id, row->request_id, row->user_id,
+				    err);
 	json_decref(first);
 	return rv;
 }
@@ -310,7 +290,7 @@ static int restart_read_messages(struct supervisor *sup, const struct catalog_ro
 	if (rv == 0)
 		rv = restart_amendments(m->spec, m->file, m->len, err);
 	if (rv == 0)
-		rv = messages_request(&m->body, m->file, m->len, &m->info, err);
+		rv = messages_request(&m->body, m->file, m->len, sup->book->root_fd, &m->info, err);
 	if (rv != 0) {
 		spec_free(m->spec);
 		m->spec = NULL;

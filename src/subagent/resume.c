@@ -114,14 +114,15 @@ static int resume_count_result(size_t k, const char *text, size_t len, bool is_e
 }
 
 /* Builds the request of the lines as it will be sent: checked, hashed, its results counted. */
-static int take_request(const struct dialect *d, struct resumed *r, struct ava_error *err)
+static int take_request(const struct dialect *d, int root_fd, struct resumed *r,
+			struct ava_error *err)
 {
 	struct messages_info info;
 	struct buf body;
 	int rv;
 
 	buf_init(&body, FILE_MAX);
-	rv = messages_request(&body, r->lines.data, r->lines.len, &info, err);
+	rv = messages_request(&body, r->lines.data, r->lines.len, root_fd, &info, err);
 	if (rv == 0)
 		rv = d->check(body.data + info.head_len, body.len - info.head_len, err);
 	if (rv == 0)
@@ -213,7 +214,7 @@ int resume_prepare(int root_fd, struct run_spec *s, size_t upto, struct resumed 
 	if (rv == 0)
 		rv = make_lines(s, file, MIN(len, upto), r, err);
 	if (rv == 0)
-		rv = take_request(s->model->dialect, r, err);
+		rv = take_request(s->model->dialect, root_fd, r, err);
 	free(file);
 	if (rv == 0) {
 		*out = r;

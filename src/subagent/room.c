@@ -68,6 +68,7 @@ int room_plan(struct run *r, const struct agent_compact *want, const struct repe
 {
 	struct context_ask ask = {
 		.dialect = r->spec->model->dialect,
+		.root_fd = r->rec.outbox.lb->root_fd,
 		.want = *want,
 		.repeats = repeats,
 		.name = room_call_name,

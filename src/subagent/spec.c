@@ -21,6 +21,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/schema.h"
+#include "provider/head.h"
 #include "provider/model.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
@@ -705,23 +706,27 @@ int spec_line_end(struct jw *w)
 
 int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_error *err)
 {
+	struct ava_error why = {0};
 	json_t *line = NULL;
 	const char *first;
 	size_t at = 0, n;
 
 	if (jsonl_next(file, len, &at, &first, &n) == 1)
-		line = json_parse(first, n, NULL);
+		line = json_parse(first, n, &why);
 	*spec = json_incref(json_object_get(line, "spec"));
 	json_decref(line);
 	if (json_is_object(*spec))
 		return 0;
 	json_decref(*spec);
 	*spec = NULL;
-	return err_set(err, AVA_ECORRUPT, "its messages have no readable first line");
+	return why.code == AVA_ENOMEM
+		       ? err_set(err, AVA_ENOMEM, "out of memory")
+		       : err_set(err, AVA_ECORRUPT, "its messages have no readable first line");
 }
 
-static int render_head(const struct run_spec *r, struct buf *head,
-		       char prompt_hash[HASH_HEX_LEN + 1])
+/* Renders the head, and tells its name, its length and the running hash over it. */
+static int render_head(const struct run_spec *r, char name[HASH_HEX_LEN + 1],
+		       char prompt_hash[HASH_HEX_LEN + 1], int64_t *bytes, struct hash_sha256 *hash)
 {
 	const struct tool *tools[ROLE_MAX_TOOLS];
 	struct dialect_spec d = {
@@ -732,10 +737,11 @@ static int render_head(const struct run_spec *r, struct buf *head,
 		.model_facts = r->model,
 		.thinking = r->thinking,
 	};
-	struct buf system;
+	struct buf system, head;
 	int rv;
 
 	buf_init(&system, 4u << 20);
+	buf_init(&head, 8u << 20);
 	if (r->system) {
 		buf_adds(&system, r->system);
 		rv = buf_adds(&system, r->operating);
@@ -745,8 +751,12 @@ static int render_head(const struct run_spec *r, struct buf *head,
 	if (rv == 0) {
 		hash_sha256_hex(r->operating, strlen(r->operating), prompt_hash);
 		d.system = system.data;
-		rv = r->model->dialect->encode_head(head, &d);
+		rv = r->model->dialect->encode_head(&head, &d);
 	}
+	if (rv == 0)
+		rv = head_keep(head.data, head.len, name, hash);
+	*bytes = (int64_t)head.len;
+	buf_fini(&head);
 	buf_fini(&system);
 	return rv;
 }
@@ -754,15 +764,12 @@ static int render_head(const struct run_spec *r, struct buf *head,
 int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	      struct hash_sha256 *hash)
 {
-	char prompt_hash[HASH_HEX_LEN + 1];
-	struct buf head;
+	char prompt_hash[HASH_HEX_LEN + 1], head[HASH_HEX_LEN + 1];
 	struct jw w;
-	int rv;
+	int rv = render_head(r, head, prompt_hash, request_bytes, hash);
 
-	buf_init(&head, 8u << 20);
-	rv = render_head(r, &head, prompt_hash);
 	if (rv != 0)
-		goto out;
+		return rv;
 	spec_line_begin(&w, out, "spec");
 	jw_int(&w, "machine", MACHINE_VERSION);
 	jw_str(&w, "dialect", r->model->dialect->name);
@@ -782,14 +789,8 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 		jw_strn(&w, NULL, tool, 16);
 	}
 	jw_end(&w);
-	jw_strn(&w, "head", head.data, head.len);
-	rv = spec_line_end(&w);
-	*request_bytes = (int64_t)head.len;
-	hash_sha256_init(hash);
-	hash_sha256_add(hash, head.data, head.len);
-out:
-	buf_fini(&head);
-	return rv;
+	jw_str(&w, "head", head);
+	return spec_line_end(&w);
 }
 
 int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
@@ -914,19 +915,17 @@ int spec_pays(const struct run_spec *r, int64_t bytes, int64_t *needed, struct a
 /* The end of an amendment that changes the head of requests. */
 static int line_with_head(struct jw *w, const struct run_spec *r)
 {
-	char prompt_hash[HASH_HEX_LEN + 1];
-	struct buf head;
-	int rv;
+	char prompt_hash[HASH_HEX_LEN + 1], head[HASH_HEX_LEN + 1];
+	struct hash_sha256 hash;
+	int64_t bytes;
+	int rv = render_head(r, head, prompt_hash, &bytes, &hash);
 
-	buf_init(&head, 8u << 20);
-	rv = render_head(r, &head, prompt_hash);
 	if (r->later)
 		spec_brief_write(w, r);
 	else
 		jw_null(w, "withheld");
 	if (rv == 0)
-		jw_strn(w, "head", head.data, head.len);
-	buf_fini(&head);
+		jw_str(w, "head", head);
 	return rv == 0 ? spec_line_end(w) : rv;
 }
 

@@ -1,7 +1,7 @@
 /* The spec of a run: everything that is confirmed, resolved once from the
  * request and never changed afterwards. A proposal stores its canonical JSON,
  * over which the config hash is taken; the first line of
- * messages.jsonl is the same object with the rendered request head. */
+ * messages.jsonl is the same object with the name of the rendered request head. */
 #ifndef SUBAGENT_SPEC_H
 #define SUBAGENT_SPEC_H
 

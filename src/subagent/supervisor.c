@@ -272,6 +272,8 @@ static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 		rv = resume_messages(r, b, &results, err);
 	else if (b)
 		rv = spec_messages(r->spec, b, &r->rec.request_bytes, &r->rec.prefix);
+	if (rv == 0)
+		rv = draft_heads_of(d, b, err);
 	if (rv != 0)
 		return rv;
 	r->rec.message_lines = run_checkpoint_lines(r, d);

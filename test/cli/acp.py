@@ -668,8 +668,9 @@ def first_bytes(messages, n):
     """What the request that follows the n-th message begins with, by the file of the conversation."""
     lines = open(messages, encoding="utf-8").read().splitlines()
     head = [json.loads(x)["spec"]["head"] for x in lines if x.startswith('{"spec"') and "head" in json.loads(x)["spec"]]
+    head = open(os.environ["AVA_DATA_ROOT"] + "/heads/" + head[-1], encoding="utf-8").read()
     said = [x for x in lines if x.startswith('{"role"')]
-    return hashlib.sha256((head[-1] + ",".join(said[:n])).encode()).hexdigest()
+    return hashlib.sha256((head + ",".join(said[:n])).encode()).hexdigest()
 
 
 def test_model():

@@ -136,11 +136,11 @@ no_root()
 	equal "$1: doctor sees it" false "$(doctor .ok)"
 }
 good=$AVA_DATA_ROOT
-printf 'ava 2\n' >"$good/FORMAT"
-no_root 'a newer FORMAT' 'newer ava'
+printf 'ava 3\n' >"$good/FORMAT"
+no_root 'a newer FORMAT' 'the one that wrote it'
 run "$AVA" logs
-contains 'a newer FORMAT: logs too' 'newer ava' "$ERR"
-printf 'ava 1\n' >"$good/FORMAT"
+contains 'a newer FORMAT: logs too' 'the one that wrote it' "$ERR"
+printf 'ava 2\n' >"$good/FORMAT"
 
 : >"$T/file"
 AVA_DATA_ROOT=$T/file

@@ -159,6 +159,21 @@ all_replay 'every run replays identically'
 
 check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
 	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
+# --- each run's requests begin otherwise: more heads than memory keeps
+
+i=0
+while [ $i -lt 100 ]; do
+	echo '{"text":"Done."}' >"$T/other-$i.jsonl"
+	printf '{"task":"one of a hundred","role":"code_reviewer","model":"offline:%s"}\n' "$T/other-$i.jsonl"
+	i=$((i + 1))
+done >"$T/hundred.jsonl"
+before=$(ls "$AVA_DATA_ROOT/heads" | wc -l)
+equal 'a group with a hundred heads begins' 201 "$(jq -s --arg cwd "$T" \
+	'{confirmed: true, cwd: $cwd, runs: .}' "$T/hundred.jsonl" |
+	curl -s -o "$OUT" -w '%{http_code}' --unix-socket "$AVA_DATA_ROOT/ava.sock" \
+		-H 'Content-Type: application/json' -d @- http://x/api/v1/groups)"
+equal 'and all are kept' $((before + 100)) "$(ls "$AVA_DATA_ROOT/heads" | wc -l)"
+
 # --- what stands in the way of several is said of all of them
 
 unset AVA_MODEL

@@ -67,9 +67,10 @@ equal 'and told in the log' "$hash" "$("$AVA" logs --agent ava -o json | jq -r '
 cat "$ERR" >>"$OUT"
 contains 'then it runs, and the quote says whose words it works by' 'Role: db_admin, from' "$OUT"
 id=$("$AVA" ps -a --json | jq -r '.[0].subagent_id')
-messages() { cat "$AVA_DATA_ROOT/runs/$1/messages.jsonl"; }
+all_of() { cat "$1" "$AVA_DATA_ROOT/heads/$(head -n 1 "$1" | jq -r .spec.head)"; }
+messages() { all_of "$AVA_DATA_ROOT/runs/$1/messages.jsonl"; }
 messages "$id" >m
-contains 'the model reads its text' '## Your Role\\nFIRST TEXT.' m
+contains 'the model reads its text' '## Your Role\nFIRST TEXT.' m
 contains 'which is part of what was confirmed' "\"hash\":\"$hash\"" m
 check 'no hook and no server of it ran' test ! -e ran
 
@@ -95,8 +96,9 @@ equal 'a replay of what ran does without the file' 0 "$("$AVA" replay "$id" >/de
 # Ava may propose it: the roles that there are stand in her tool.
 printf 'Find where otter is created\n' | "$AVA" >/dev/null 2>&1
 session=$(find "$AVA_DATA_ROOT/sessions" -name '*.messages.jsonl' | head -1)
-contains 'Ava knows a role of the person' '\"crab\"' "$session"
-check 'and none that nobody trusts' sh -c "! grep -q db_admin '$session'"
+all_of "$session" >m
+contains 'Ava knows a role of the person' '"crab"' m
+check 'and none that nobody trusts' sh -c '! grep -q db_admin m'
 
 # A role without a model of its own has that of the conversation.
 printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"crab","task":"find otter"}}]}' '{"text":"asked"}' >ava.jsonl

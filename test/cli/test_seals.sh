@@ -54,7 +54,19 @@ equal 'with what its log has' "$(jq -sc . "$AVA_DATA_ROOT/logs/subagents/$id.jso
 	"$(jq -c .events "$OUT")"
 equal 'and its result' "$(jq -c .summary "$AVA_DATA_ROOT/runs/$id/result.json")" \
 	"$(jq -c .result.summary "$OUT")"
+equal 'and what its requests begin with' "$(jq -r '.messages[0].spec.head' "$OUT")" \
+	"$(jq -j '.heads[]' "$OUT" | sha256sum | cut -d ' ' -f 1)"
 jq -c '.events[]' "$OUT" >"$T/events"
+head=heads/$(jq -r '.messages[0].spec.head' "$OUT")
+mv "$AVA_DATA_ROOT/$head" "$T/away"
+run "$AVA" logs verify
+exits 'what its requests begin with is missed' 1
+contains 'by name' "its $head is missing" "$OUT"
+run "$AVA" export "$id"
+exits 'and the run is exported without it' 0
+equal 'with all else' "$(wc -l <"$T/events") {}" "$(jq -c '(.events | length), .heads' "$OUT" | xargs)"
+contains 'which is said' "$head is left out" "$ERR"
+mv "$T/away" "$AVA_DATA_ROOT/$head"
 equal 'and its events are a log' "$(jq '.events | length' "$OUT")" "$("$AVA" logs --file "$T/events" --count)"
 cp "$AVA_DATA_ROOT/logs/subagents/$id.jsonl" "$T/log-elsewhere"
 run "$AVA" logs --file "$T/log-elsewhere" -o json

@@ -5,6 +5,7 @@ It shares no code with ava. Used as a module by kill9.py and by hand:
     check_root.py ROOT        exit 1 and a line for each thing that is wrong"""
 
 import glob
+import hashlib
 import json
 import os
 import sys
@@ -92,6 +93,16 @@ def check_run(root, run, wrong, must_end=True):
     return ends[0]["content"]
 
 
+def check_head(root, name, where, wrong):
+    """A head that is referred to is on the disk, whole."""
+    try:
+        with open(f"{root}/heads/{name}", "rb") as f:
+            if hashlib.sha256(f.read()).hexdigest() != name:
+                wrong.append(f"{where}: its head {name} is damaged")
+    except OSError as e:
+        wrong.append(f"{where}: its head: {e}")
+
+
 def check_messages(root, run, wrong):
     """Every call is answered in the next message, and nothing else is."""
     path = f"{root}/runs/{run}/messages.jsonl"
@@ -100,6 +111,9 @@ def check_messages(root, run, wrong):
         return
     pending = []
     for number, line in lines(path, wrong):
+        head = (line.get("spec") or line.get("cut") or {}).get("head")
+        if head or number == 1:
+            check_head(root, head, f"{path}:{number}", wrong)
         if "role" not in line:
             continue
         blocks = line["content"]

@@ -324,8 +324,10 @@ static void check_entry(const json_t *o, void *user)
 	f->ends += event && strcmp(event, "subagent:start") != 0;
 }
 
-static void check_messages(const char *path, long k)
+static void check_messages(const char *dir, const char *path, long k)
 {
+	char root[700];
+	int root_fd;
 	struct messages_info info;
 	struct ava_error err = {0};
 	struct buf body;
@@ -333,8 +335,11 @@ static void check_messages(const char *path, long k)
 	char *data = unit_read(path, &len);
 
 	buf_init(&body, 64u << 20);
-	if (messages_request(&body, data, len, &info, &err) != 0)
+	snprintf(root, sizeof(root), "%s/data", dir);
+	root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (messages_request(&body, data, len, root_fd, &info, &err) != 0)
 		fail_msg("k = %ld: %s", k, err.text);
+	close(root_fd);
 	buf_adds(&body, ",{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}");
 	if (dialect_offline.check(body.data + info.head_len, body.len - info.head_len, &err) != 0)
 		fail_msg("k = %ld: %s", k, err.text);
@@ -401,7 +406,7 @@ static void check_said(const char *dir, long k)
 	assert_int_equal(occurrences(dir, "catalog.jsonl", "\"row\":\"end\""), 1);
 	snprintf(path, sizeof(path), "%s/data/sessions/%s/%.*s.messages.jsonl", dir, f.folder,
 		 (int)(strlen(f.name) - 6), f.name);
-	check_messages(path, k);
+	check_messages(dir, path, k);
 	snprintf(path, sizeof(path), "sessions/%s/%.*s.messages.jsonl", f.folder,
 		 (int)(strlen(f.name) - 6), f.name);
 	if (occurrences(dir, path, "[ava] The person confirmed") != 1)

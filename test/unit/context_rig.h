@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heads.h"
 #include "unit.h"
 
 #include "agent/agent.h"
@@ -202,7 +203,7 @@ static inline void ctx_know(const struct ctx *c, struct ctx_known *k)
 	char *text;
 
 	*k = (struct ctx_known){0};
-	assert_int_equal(messages_request(&again, c->file.data + c->from, c->file.len - c->from,
+	assert_int_equal(messages_request(&again, c->file.data + c->from, c->file.len - c->from, -1,
 					  &info, NULL),
 			 0);
 	assert_int_equal(conversation_read(&said, c->now.data + info.head_len,
@@ -339,7 +340,7 @@ static inline void ctx_build(struct ctx *c)
 	buf_reset(&c->now);
 	c->most_read = MAX(c->most_read, c->file.len - c->from);
 	assert_int_equal(messages_request(&c->now, c->file.data + c->from, c->file.len - c->from,
-					  &info, &err),
+					  -1, &info, &err),
 			 0);
 	if (c->dialect->check(c->now.data + info.head_len, c->now.len - info.head_len, &err) != 0)
 		fail_msg("request %d: %s", c->requests, err.text);
@@ -347,7 +348,8 @@ static inline void ctx_build(struct ctx *c)
 		buf_init(&whole, 1u << 30);
 		if (c->requests < 3000) {
 			assert_int_equal(
-				messages_request(&whole, c->file.data, c->file.len, NULL, NULL), 0);
+				messages_request(&whole, c->file.data, c->file.len, -1, NULL, NULL),
+				0);
 			assert_int_equal(whole.len, c->now.len);
 			assert_memory_equal(whole.data, c->now.data, whole.len);
 		}
@@ -418,6 +420,7 @@ static inline int ctx_compact(struct agent *a, const struct agent_compact *want)
 	struct ctx *c = ctx_of(a);
 	struct context_ask ask = {
 		.dialect = c->dialect,
+		.root_fd = -1,
 		.want = *want,
 		.repeats = a->at.repeats,
 		.name = ctx_name,
@@ -571,7 +574,7 @@ static inline void ctx_open(struct ctx *c, const struct dialect *d, int64_t wind
 	jw_object(&w, NULL);
 	jw_object(&w, "spec");
 	jw_int(&w, "machine", 1);
-	jw_strn(&w, "head", head.data, head.len);
+	jw_str(&w, "head", heads_name(head.data, head.len));
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(&c->file, '\n');

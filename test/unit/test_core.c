@@ -84,8 +84,8 @@ TEST_OF(request_bytes, struct world *w)
 		if (strncmp(line, "{\"role\":\"assistant\"", 19) != 0)
 			continue;
 		buf_init(&body, 1u << 24);
-		assert_int_equal(messages_request(&body, file, (size_t)(line - file), NULL, NULL),
-				 0);
+		assert_int_equal(
+			messages_request(&body, file, (size_t)(line - file), -1, NULL, NULL), 0);
 		assert_true(body.len > last_len);
 		assert_true(last_len == 0 || memcmp(body.data, last, last_len) == 0);
 		hash_sha256_hex(body.data, body.len, hash);

@@ -36,7 +36,7 @@ TEST(open_and_close_again)
 		rig_close(&rig);
 	}
 	rig_holds(&rig, "a.jsonl", want);
-	rig_holds(&rig, "FORMAT", "ava 1\n");
+	rig_holds(&rig, "FORMAT", "ava 2\n");
 	assert_true(rig_wal_files(&rig, ".seg") <= 6);
 }
 
@@ -116,7 +116,7 @@ TEST(closed_files_are_known)
 
 TEST(newer_format)
 {
-	static const char *const others[] = {"ava 2\n", "ava 10\n", "", "ava 1", "ava 1\nx"};
+	static const char *const others[] = {"ava 1\n", "ava 20\n", "", "ava 2", "ava 2\nx"};
 	struct ava_error err;
 
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
@@ -149,7 +149,7 @@ TEST(odd_files)
 	rig_open(&rig);
 	rig_append(&rig, "a.jsonl", "a\n");
 	rig_holds(&rig, "wal.broken", "a person's\n");
-	rig_holds(&rig, "FORMAT", "ava 1\n");
+	rig_holds(&rig, "FORMAT", "ava 2\n");
 	assert_true(rig_exists(&rig, "FORMAT.broken"));
 }
 

@@ -2,8 +2,12 @@
  * journal whose disk fails when the test says so. */
 #include "logbook_rig.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/util.h"
+#include "provider/head.h"
 
 #define RUN_A "S-00000a"
 #define RUN_B "S-00000b"
@@ -242,6 +246,120 @@ TEST(a_failed_sync)
 	atomic_store(&rig_sync_error, 0);
 	RIG_UNTIL(&rig, journal_health(rig.j, NULL) == 0);
 	assert_false(rig_holds(&rig, LOG_A, "\"n\":"));
+}
+
+/* ---- heads of requests */
+
+/* Commits a line that refers to `head`; what the disk said of it. */
+static int commit_head(const char *head, char path[HEAD_PATH])
+{
+	struct draft *d = draft_new(&rig.book);
+	char name[HASH_HEX_LEN + 1];
+	struct hash_sha256 prefix;
+	int before = (int)told.n;
+
+	assert_int_equal(head_keep(head, strlen(head), name, &prefix), 0);
+	head_path((struct slice){name, HASH_HEX_LEN}, path);
+	buf_addf(draft_part(d, DRAFT_MESSAGES, "runs/a/messages.jsonl"),
+		 "{\"mark\":{}}\n{\"spec\":{\"machine\":1,\"head\":\"%s\"}}\n", name);
+	assert_int_equal(draft_commit(d, JOURNAL_NOW, tell, NULL, NULL), 0);
+	assert_string_equal(d->parts[0]->path,
+			    nameset_has(&rig.book.heads, name) ? "runs/a/messages.jsonl" : path);
+	RIG_UNTIL(&rig, (int)told.n == before + 1);
+	return told.rv[before];
+}
+
+/* A head goes before the first line that refers to it, and again until the disk has it. */
+TEST(heads)
+{
+	char path[HEAD_PATH], other[HEAD_PATH];
+
+	atomic_store(&rig_sync_error, EIO);
+	assert_int_equal(commit_head("{\"a\":[", path), AVA_EUNKNOWN);
+	atomic_store(&rig_sync_error, 0);
+	RIG_UNTIL(&rig, journal_health(rig.j, NULL) == 0);
+	assert_int_equal(commit_head("{\"a\":[", path), 0);
+	assert_true(rig_holds(&rig, path, "{\"a\":["));
+	assert_int_equal(unlinkat(rig.book.root_fd, path, 0), 0);
+	assert_int_equal(commit_head("{\"a\":[", path), 0); /* it is known to be there */
+	assert_int_equal(faccessat(rig.book.root_fd, path, F_OK, 0), -1);
+	assert_int_equal(commit_head("{\"b\":[", other), 0);
+	assert_true(rig_holds(&rig, other, "{\"b\":["));
+}
+
+/* A line that refers to the head of that name, in a draft of its own. */
+static struct draft *draft_of_head(const char *run, const char *name)
+{
+	struct draft *d = draft_new(&rig.book);
+	char path[LOGBOOK_PATH];
+
+	snprintf(path, sizeof(path), "runs/%s/messages.jsonl", run);
+	buf_addf(draft_part(d, DRAFT_MESSAGES, path),
+		 "{\"spec\":{\"machine\":1,\"head\":\"%s\"}}\n", name);
+	return d;
+}
+
+/* A draft whose head could not be had at first brings the whole one later, though another draft
+ * brought it meanwhile. */
+TEST(a_head_that_failed_once)
+{
+	static const char head[] = "{\"once\":[";
+	char name[HASH_HEX_LEN + 1], path[HEAD_PATH];
+	struct hash_sha256 prefix;
+	struct outbox box;
+
+	hash_sha256_hex(head, strlen(head), name);
+	head_path((struct slice){name, HASH_HEX_LEN}, path);
+	outbox_init(&box, &rig.book);
+	outbox_put(&box, draft_of_head("a", name), JOURNAL_NOW, tell, NULL);
+	assert_int_equal(told.n, 0);
+	assert_int_equal(head_keep(head, strlen(head), name, &prefix), 0);
+	assert_int_equal(draft_commit(draft_of_head("b", name), JOURNAL_NOW, tell, NULL, NULL), 0);
+	RIG_UNTIL(&rig, told.n == 2 && outbox_empty(&box));
+	assert_int_equal(told.rv[0] | told.rv[1], 0);
+	assert_true(rig_holds(&rig, path, head));
+	outbox_fini(&box);
+}
+
+static void forget_heads(void)
+{
+	char other[32], name[HASH_HEX_LEN + 1];
+	struct hash_sha256 prefix;
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(other, sizeof(other), "{\"other\":[%d,", i);
+		assert_int_equal(head_keep(other, strlen(other), name, &prefix), 0);
+	}
+}
+
+/* Drafts keep their heads, which no disk has yet, however many others memory gets meanwhile. */
+TEST(heads_of_waiting_drafts)
+{
+	static const char *const heads[] = {"{\"waits\":[", "{\"made\":["};
+	char name[2][HASH_HEX_LEN + 1], path[HEAD_PATH];
+	struct hash_sha256 prefix;
+	struct draft *made;
+	struct outbox box;
+
+	outbox_init(&box, &rig.book);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(head_keep(heads[i], strlen(heads[i]), name[i], &prefix), 0);
+	made = draft_of_head("b", name[1]);
+	assert_int_equal(draft_heads_of(made, &made->parts[0]->bytes, NULL), 0);
+	atomic_store(&rig_sync_error, EIO);
+	outbox_put(&box, draft_of_head("a", name[0]), JOURNAL_NOW, tell, NULL);
+	forget_heads();
+	RIG_UNTIL(&rig, box.stall_code != 0);
+	atomic_store(&rig_sync_error, 0);
+	RIG_UNTIL(&rig, told.n == 1);
+	assert_int_equal(draft_commit(made, JOURNAL_NOW, tell, NULL, NULL), 0);
+	RIG_UNTIL(&rig, told.n == 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(told.rv[i], 0);
+		head_path((struct slice){name[i], HASH_HEX_LEN}, path);
+		assert_true(rig_holds(&rig, path, heads[i]));
+	}
+	outbox_fini(&box);
 }
 
 /* ---- outboxes */

@@ -1,5 +1,6 @@
 /* Requests of chat completions: head, tail by provider and facts, headers,
  * marks, lines, the check in both directions, results and open calls. */
+#include "heads.h"
 #include "unit.h"
 
 #include <ava.h>
@@ -391,9 +392,12 @@ TEST(replaced)
 			     "{\"replace\":{\"callId\":\"c1.1\",\"wireId\":\"a\",\"content\":"
 			     "\"gone\"}}\n";
 	struct messages_info info;
+	size_t len;
+	char *named = heads_named(file, &len);
 	TEST_BUF(b, 65536);
 
-	assert_int_equal(messages_request(&b, file, strlen(file), &info, NULL), 0);
+	assert_int_equal(messages_request(&b, named, len, -1, &info, NULL), 0);
+	free(named);
 	assert_int_equal(info.lines, 4);
 	expect(&b, "{\"messages\":[" TASK
 		   "," CALLS(CALL("a") "," CALL("b")) ","
@@ -411,7 +415,8 @@ TEST(example)
 	char *want = unit_read_src("test/golden/messages/chat.request.json", &want_len);
 	TEST_BUF(b, 65536);
 
-	assert_int_equal(messages_request(&b, file, len, &info, NULL), 0);
+	heads_golden("test/golden/messages", file, len);
+	assert_int_equal(messages_request(&b, file, len, -1, &info, NULL), 0);
 	assert_int_equal(wire_check_chat(b.data + info.head_len, b.len - info.head_len, NULL), 0);
 	assert_int_equal(dialect_openai.encode_tail(&b, NULL, false, &call), 0);
 	expect(&b, want);

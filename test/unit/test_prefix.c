@@ -49,7 +49,7 @@ static void request_of(const char *role, const char *model, unsigned which, stru
 		fail_msg("%s %s: %s", role, model, err.text);
 	buf_init(out, 1 << 20);
 	assert_int_equal(spec_messages(r, &lines, &bytes, &hash), 0);
-	assert_int_equal(messages_request(out, lines.data, lines.len, NULL, &err), 0);
+	assert_int_equal(messages_request(out, lines.data, lines.len, -1, NULL, &err), 0);
 	assert_int_equal(out->len, bytes);
 	no_example_ids(role, out->data);
 	/* A tool is described once, in the form of its dialect. */

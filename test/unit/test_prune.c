@@ -4,8 +4,10 @@
 
 #include "ava/prune.h"
 #include "base/settings.h"
+#include "base/sys.h"
 #include "journal/catalog.h"
 #include "os/loop.h"
+#include "provider/head.h"
 
 #define NOON INT64_C(1795262400000) /* 2026-11-21T12:00Z */
 #define DAY  INT64_C(86400000)
@@ -102,6 +104,99 @@ TEST(what_goes_and_what_stays)
 	w.want = "logs/subagents/S-000004.jsonl";
 	rig_verify(&rig, &w);
 	assert_true(w.hit);
+}
+
+/* A file of messages that refers to a head of this text, and the head; its path. */
+static const char *referred(struct seal_rig *r, const char *path, const char *text)
+{
+	static char head[8][HEAD_PATH];
+	static unsigned n;
+	char name[HASH_HEX_LEN + 1];
+	TEST_BUF(line, 4096);
+
+	hash_sha256_hex(text, strlen(text), name);
+	head_path((struct slice){name, HASH_HEX_LEN}, head[n]);
+	unit_write(rig_full(r, head[n]), text, strlen(text));
+	buf_addf(&line, "{\"spec\":{\"machine\":1,\"head\":\"%s\"}}\n", name);
+	unit_write(rig_full(r, path), line.data, line.len);
+	return head[n++ % 8];
+}
+
+/* Heads that nothing refers to any more go; others' files do not. */
+TEST(heads)
+{
+	static const char *const folders[] = {"heads", "runs/S-000005", "runs/S-000001", "sessions",
+					      "sessions/--a--"};
+	const char *gone, *talk, *part, *stays;
+	struct rig_found w = {0};
+	struct ava_error err = {0};
+	struct buf report;
+
+	make(&rig, true);
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		mkdir(rig_full(&rig, folders[i]), 0700);
+	gone = referred(&rig, "runs/S-000001/messages.jsonl", "{\"gone\":[");
+	stays = referred(&rig, "runs/S-000005/messages.jsonl", "{\"stays\":[");
+	talk = referred(&rig, "sessions/--a--/b.messages.jsonl", "{\"talk\":[");
+	part = referred(&rig, "sessions/--a--/c.messages.2.jsonl", "{\"part\":[");
+	unit_write(rig_full(&rig, "heads/mine"), "", 0);
+	assert_int_equal(prune(&rig, true, &report, &err), 0);
+	buf_fini(&report);
+	assert_true(there(&rig, gone));
+	assert_int_equal(prune(&rig, false, &report, &err), 0);
+	buf_fini(&report);
+	assert_false(there(&rig, gone));
+	assert_true(there(&rig, stays));
+	assert_true(there(&rig, talk));
+	assert_true(there(&rig, part));
+	assert_true(there(&rig, "heads/mine"));
+	unlink(rig_full(&rig, "heads/mine"));
+	rig_verify(&rig, &w);
+	assert_int_equal(w.broken, 0);
+	unit_write(rig_full(&rig, stays), "{\"stayt\":[", 10);
+	w.want = stays;
+	rig_verify(&rig, &w);
+	assert_true(w.hit);
+}
+
+static struct sys_ops head_gone; /* a head goes when its turn has come */
+
+static int open_gone(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (strncmp(path, "heads/", 6) == 0)
+		unlink(rig_full(&rig, path));
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+/* A head that sealed messages refer to is missed, but not one that pruning takes just now. */
+TEST(a_head_is_missed)
+{
+	static const char messages[] = "runs/S-000000/messages.jsonl";
+	struct rig_found w = {.want = messages};
+	const char *head;
+
+	rig_init(&rig, 7);
+	mkdir(rig_full(&rig, "heads"), 0700);
+	mkdir(rig_full(&rig, "runs/S-000000"), 0700);
+	head = referred(&rig, messages, "{\"missed\":[");
+	rig_append(&rig, messages, "", 0);
+	rig_day_event(&rig);
+	rig_seal(&rig);
+	rig_verify(&rig, &w);
+	assert_int_equal(w.broken, 0);
+	unlink(rig_full(&rig, head));
+	rig_verify(&rig, &w);
+	assert_true(w.hit);
+	assert_non_null(strstr(w.first, head));
+	head = referred(&rig, "runs/other", "{\"missed_not\":[");
+	unlink(rig_full(&rig, "runs/other"));
+	head_gone = sys_real;
+	head_gone.openat = open_gone;
+	sys = &head_gone;
+	rig_verify(&rig, &w);
+	sys = &sys_real;
+	assert_false(there(&rig, head));
+	assert_int_equal(w.broken, 1); /* the one from before */
 }
 
 TEST(a_live_run_is_in_the_way)

@@ -109,9 +109,10 @@ TEST(questions_refused)
 	assert_string_equal(read_all(&(struct ava_log_query){0}), "nothing has been logged yet");
 	assert_string_equal(read_all(&(struct ava_log_query){.types = "ToolCall,Nonsense"}),
 			    "there is no event type \"Nonsense\"");
-	unit_write(path_of("FORMAT"), "2\n", 2);
-	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}),
-			    "the data root has format 2, this ava knows up to 1: use a newer ava");
+	unit_write(path_of("FORMAT"), "1\n", 2);
+	assert_string_equal(
+		read_all(&(struct ava_log_query){.run = RUN}),
+		"the data root has format 1, this ava knows 2: use the one that wrote it");
 	unit_write(path_of("FORMAT"), "x\n", 2);
 	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}),
 			    "the data root's FORMAT file holds no number");

@@ -11,13 +11,16 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "base/util.h"
+#include "provider/head.h"
 #include "subagent/replay.h"
 
 #define RUN "S-7f3a2b"
 
 static char root[256], messages_path[320], log_path[320];
-static char *messages, *events; /* as they were recorded */
+static char *messages, *events, *head_text; /* as they were recorded */
 static size_t messages_len, events_len;
 
 static void put_back(void)
@@ -28,13 +31,16 @@ static void put_back(void)
 
 static int setup(void **state)
 {
-	char path[320];
+	char path[400], below[HEAD_PATH];
+	struct slice name;
+	size_t at = 0, len;
 
 	snprintf(root, sizeof(root), "%s", unit_tmpdir());
 	snprintf(messages_path, sizeof(messages_path), "%s/runs/" RUN "/messages.jsonl", root);
 	snprintf(log_path, sizeof(log_path), "%s/logs/subagents/" RUN ".jsonl", root);
-	for (size_t i = 0; i < 4; i++) {
-		static const char *const dirs[] = {"runs", ("runs/" RUN), "logs", "logs/subagents"};
+	for (size_t i = 0; i < 5; i++) {
+		static const char *const dirs[] = {"runs", ("runs/" RUN), "logs", "logs/subagents",
+						   "heads"};
 
 		snprintf(path, sizeof(path), "%s/%s", root, dirs[i]);
 		assert_int_equal(mkdir(path, 0700), 0);
@@ -42,6 +48,12 @@ static int setup(void **state)
 	messages = unit_read_src("test/golden/replay/messages.jsonl", &messages_len);
 	events = unit_read_src("test/golden/replay/" RUN ".jsonl", &events_len);
 	put_back();
+	assert_true(head_next(messages, messages_len, &at, &name));
+	head_path(name, below);
+	snprintf(path, sizeof(path), "test/golden/replay/%s", below);
+	head_text = unit_read_src(path, &len);
+	snprintf(path, sizeof(path), "%s/%s", root, below);
+	unit_write(path, head_text, len);
 	return 0;
 }
 
@@ -49,6 +61,7 @@ static int teardown(void **state)
 {
 	free(messages);
 	free(events);
+	free(head_text);
 	unit_rmdir(root);
 	return 0;
 }
@@ -132,9 +145,7 @@ TEST(finds_what_was_changed)
 {
 	/* clang-format off */
 	static const struct change changes[] = {
-		/* the prompt, a schema */
-		{false, 1, "working on a focused task", "working on a focussed task", "InferStart", "i1", "the hash of"},
-		{false, 1, "input_schema", "input_schemb", "InferStart", "i1", "the hash of"},
+		/* the task */
 		{false, 2, "find kettle", "find cattle", "InferStart", "i1", "the hash of"},
 		/* the model, what was confirmed */
 		{false, 1, "\"model\":\"offline:/script", "\"model\":\"offline:/skript", "SubagentSpawn", "", "the model"},
@@ -174,6 +185,33 @@ TEST(finds_what_was_changed)
 		assert_false(r.complete);
 		put_back();
 	}
+}
+
+/* Another head, and one whose file is damaged or missing. */
+TEST(finds_another_head)
+{
+	char *text = strdup(head_text), was[HASH_HEX_LEN + 1], name[HASH_HEX_LEN + 1], path[400];
+	const struct change c = {false, 1, was, name, "InferStart", "i1", "the hash of"};
+	struct replay_report r;
+	struct ava_error err;
+
+	memcpy(strstr(text, "working on a focused task"), "weeping", 7);
+	hash_sha256_hex(head_text, strlen(head_text), was);
+	hash_sha256_hex(text, strlen(text), name);
+	snprintf(path, sizeof(path), "%s/heads/%s", root, name);
+	change_file(&c);
+	assert_int_equal(replay(&r, false, &err), AVA_ECORRUPT);
+	assert_non_null(strstr(err.text, "is missing"));
+	unit_write(path, head_text, strlen(head_text));
+	assert_int_equal(replay(&r, false, &err), AVA_ECORRUPT);
+	assert_non_null(strstr(err.text, "is not what was written"));
+	unit_write(path, text, strlen(text));
+	replayed(&r, false);
+	assert_int_equal(r.ndiffs, 1);
+	assert_string_equal(r.diffs[0].call, "i1");
+	assert_memory_equal(r.diffs[0].what, "the hash of", 11);
+	free(text);
+	put_back();
 }
 
 /* Byte for byte: what went to the model cannot change without being found. */

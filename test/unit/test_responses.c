@@ -1,5 +1,6 @@
 /* Requests of the Responses API: head, tail, lines, the check in both directions, results
  * and open calls, what is left out; and which model is spoken to in this dialect. */
+#include "heads.h"
 #include "unit.h"
 
 #include <ava.h>
@@ -219,7 +220,8 @@ TEST(example)
 	char *want = unit_read_src("test/golden/messages/responses.request.json", &want_len);
 	TEST_BUF(b, 65536);
 
-	assert_int_equal(messages_request(&b, file, len, &info, NULL), 0);
+	heads_golden("test/golden/messages", file, len);
+	assert_int_equal(messages_request(&b, file, len, -1, &info, NULL), 0);
 	assert_true(info.replied);
 	assert_int_equal(
 		dialect_responses.check(b.data + info.head_len, b.len - info.head_len, NULL), 0);

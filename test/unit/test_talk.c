@@ -262,8 +262,9 @@ TEST(limits_are_of_a_turn)
 TEST(operating_text)
 {
 	struct world *w = *state;
-	const char *text = talk_operating, *hash, *head;
-	char want[HASH_HEX_LEN + 1], *data;
+	const char *text = talk_operating, *hash;
+	char want[HASH_HEX_LEN + 1], path[320], *data, *head;
+	size_t len;
 	struct buf escaped;
 	json_t *line;
 	const char *id = begin(w, NULL);
@@ -272,7 +273,9 @@ TEST(operating_text)
 	data = messages(w, id);
 	line = json_parse(data, strcspn(data, "\n"), NULL);
 	hash = json_get_str(json_object_get(line, "spec"), "operatingTextHash");
-	head = json_get_str(json_object_get(line, "spec"), "head");
+	snprintf(path, sizeof(path), "%s/heads/%s", w->root,
+		 json_get_str(json_object_get(line, "spec"), "head"));
+	head = unit_read(path, &len);
 	hash_sha256_hex(text, strlen(text), want);
 	assert_string_equal(hash, want);
 	buf_init(&escaped, 1 << 20);
@@ -288,6 +291,7 @@ TEST(operating_text)
 	assert_in_range(strlen(talk_operating_brief) / 3, 100, 8000 / 20);
 	buf_fini(&escaped);
 	json_decref(line);
+	free(head);
 	free(data);
 }
 

@@ -1,6 +1,7 @@
 /* What a run's model was asked and what it said, for people: the golden conversations of all
  * dialects, and lines that need care. The file of a run that has ended is replaced by them. */
 #include "gateway_rig.h"
+#include "heads.h"
 
 #include "codec/jscan.h"
 #include "codec/redact.h"
@@ -35,12 +36,15 @@ static void shows(const char *lines, const char *want)
 {
 	json_t *answer, *m, *p;
 	size_t i, k;
-	char *file = strdup(lines), *args;
+	char *file = strdup(lines), *named, *args;
+	size_t len;
 	TEST_BUF(got, 1u << 20);
 
 	for (char *c = file; *c; c++)
 		*c = *c == '\'' ? '"' : *c;
-	answer = ask(run_of(file, strlen(file)), "");
+	named = heads_named(file, &len);
+	answer = ask(run_of(named, len), "");
+	free(named);
 	assert_null(json_object_get(answer, "unreadable"));
 	json_array_foreach(json_object_get(answer, "messages"), i, m)
 	{
@@ -77,6 +81,7 @@ TEST(golden)
 
 		snprintf(path, sizeof(path), "test/golden/messages/%s.jsonl", names[i]);
 		file = unit_read_src(path, &len);
+		heads_golden("test/golden/messages", file, len);
 		answer = ask(run_of(file, len), "");
 		snprintf(path, sizeof(path), "test/golden/messages/%s.shown.jsonl", names[i]);
 		want = unit_read_src(path, &want_len);
@@ -176,7 +181,7 @@ TEST(secrets_and_cut)
 	const char *text;
 	json_t *answer;
 	size_t n;
-	char *all;
+	char *all, *named;
 	TEST_BUF(file, 1u << 20);
 
 	rig.core->redact = secrets;
@@ -190,7 +195,9 @@ TEST(secrets_and_cut)
 	for (size_t i = 0; i < SHOWN_MAX / 2; i++)
 		buf_adds(&file, e);
 	buf_adds(&file, "\"}]}\nnot json\n{\"role\":\"user\"\n{\"other\":{}}\n{\"torn\":");
-	answer = ask(run_of(file.data, file.len), "");
+	named = heads_named(file.data, &n);
+	answer = ask(run_of(named, n), "");
+	free(named);
 	all = json_dumps(answer, 0);
 	assert_null(strstr(all, key));
 	assert_non_null(strstr(all, "a [redacted] \\\\x1b[1m"));

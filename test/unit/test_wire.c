@@ -1,6 +1,7 @@
 /* The Messages form: bytes of the encoders, the check in both directions, the
  * reader, and messages.jsonl to request bytes (the golden files of
  * doc/MESSAGES.md). */
+#include "heads.h"
 #include "unit.h"
 
 #include <ava.h>
@@ -382,7 +383,8 @@ TEST(golden)
 	TEST_BUF(b, 1u << 20);
 
 	want = unit_read_src("test/golden/messages/run.request.json", &want_len);
-	assert_int_equal(messages_request(&b, file, len, &info, NULL), 0);
+	heads_golden("test/golden/messages", file, len);
+	assert_int_equal(messages_request(&b, file, len, -1, &info, NULL), 0);
 	head = info.head_len;
 	assert_int_equal(info.lines, 5);
 	assert_int_equal(info.torn, 0);
@@ -393,7 +395,7 @@ TEST(golden)
 
 	/* A torn last line was never acknowledged. */
 	buf_reset(&b);
-	assert_int_equal(messages_request(&b, file, len - 1, &info, NULL), 0);
+	assert_int_equal(messages_request(&b, file, len - 1, -1, &info, NULL), 0);
 	assert_true(info.torn > 0);
 	assert_non_null(strstr(b.data, "[an \\\"older\\\" marker]"));
 	free(file);
@@ -462,37 +464,18 @@ static const struct {
 	 SPEC TASK "\n{\"replace\":{\"wireId\":\"a\",\"content\":\"b\"}}\n", 0, NULL, "H[" TASK},
 };
 
-/* More heads than are kept, each twice: text and hash are those of its own bytes, also where two
- * have one length. */
-TEST(heads)
-{
-	for (unsigned i = 0; i < 200; i++) {
-		char head[24], file[160], want[HASH_HEX_LEN + 1], got[HASH_HEX_LEN + 1];
-		struct messages_info info;
-		struct hash_sha256 prefix;
-		TEST_BUF(b, 1u << 16);
-
-		snprintf(head, sizeof(head), "{\"%03u[", i / 2 % 70);
-		snprintf(file, sizeof(file), "{\"spec\":{\"head\":\"{\\\"%s\"}}\n" TASK "\n",
-			 head + 2);
-		assert_int_equal(messages_request(&b, file, strlen(file), &info, NULL), 0);
-		assert_int_equal(info.head_len, strlen(head));
-		assert_memory_equal(b.data, head, strlen(head));
-		hash_sha256_hex(b.data, b.len, want);
-		prefix = messages_prefix(&b, &info);
-		hash_sha256_with(&prefix, "", 0, got);
-		assert_string_equal(got, want);
-	}
-}
-
 TEST(files)
 {
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		struct ava_error err = {0};
 		TEST_BUF(b, 1u << 16);
+		char *file;
+		size_t len;
 		int rv;
 
-		rv = messages_request(&b, files[i].file, strlen(files[i].file), NULL, &err);
+		file = heads_named(files[i].file, &len);
+		rv = messages_request(&b, file, len, -1, NULL, &err);
+		free(file);
 		print_message("%s: %s\n", files[i].name, err.text);
 		assert_int_equal(rv, files[i].code);
 		if (rv != 0)
