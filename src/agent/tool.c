@@ -49,16 +49,6 @@ static json_t *read_schema(const char *text)
 	return schema;
 }
 
-void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1])
-{
-	struct hash_sha256 h;
-
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, t->name, strlen(t->name) + 1);
-	hash_sha256_add(&h, t->description, strlen(t->description) + 1);
-	hash_sha256_with(&h, t->schema, strlen(t->schema), out);
-}
-
 /* ---- definitions as models see them */
 
 /* Length up to the end of the first sentence. */

@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
-#include "base/hash.h"
 
 struct arena;
 struct mcp_client;
@@ -160,9 +160,6 @@ int tool_add(const struct tool *t);             /* AVA_EEXIST, AVA_EBUSY (too ma
 void tool_remove(const struct tool *t);         /* no new run gets it */
 const struct tool *tool_added(unsigned i);      /* the i-th added one; NULL behind the last */
 bool tool_granted(const struct tool_env *env, const char *grant);
-
-/* Hash of a definition: name, description and schema. */
-void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1]);
 
 /* Write name, description and schema (under that key) for a model, into an open object. `brief`:
  * the first sentence of each description, arguments of tool.brief only, no bounds; calls are

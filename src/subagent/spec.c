@@ -781,14 +781,6 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 		spec_brief_write(&w, r);
 	jw_str(&w, "configHash", r->hash);
 	jw_str(&w, "operatingTextHash", prompt_hash);
-	jw_array(&w, "toolHashes"); /* in the order of "tools"; hashes' beginnings are enough */
-	for (unsigned i = 0; i < r->agent.ntools; i++) {
-		char tool[HASH_HEX_LEN + 1];
-
-		tool_hash(r->tools[i], tool);
-		jw_strn(&w, NULL, tool, 16);
-	}
-	jw_end(&w);
 	jw_str(&w, "head", head);
 	return spec_line_end(&w);
 }
