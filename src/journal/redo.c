@@ -236,7 +236,7 @@ static int redo_is_ours(struct redo *r, struct redo_file *f, const char *data, s
 /* Copy foreign content to x.broken before it is written over. */
 static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *err)
 {
-	char kept[FILES_BUF], name[FILES_BUF];
+	char kept[FILES_BUF], name[FILES_BUF], what[FILES_BUF + 48];
 	char *data = NULL;
 	size_t len = 0;
 	int rv = sys_read_file(r->rootfd, f->name, KEEP_MAX, &data, &len, err), ours = 0;
@@ -248,11 +248,13 @@ static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *e
 	if (rv == 0)
 		ours = redo_is_ours(r, f, data, len);
 	snprintf(name, sizeof(name), "%.*s.broken", FILES_PATH_MAX, f->name);
+	memcpy(kept, name, sizeof(kept));
 	if (ours == 0 && (rv == 0 ? files_keep(r->rootfd, name, data, len, kept)
 				  : sys_put_aside(r->rootfd, f->name)) != 0)
 		ours = -1;
+	snprintf(what, sizeof(what), "was changed; what it was is kept in %s", kept);
 	if (ours == 0)
-		redo_problem(r, f->name, "was changed; what it was is kept in .broken", 0, f->name);
+		redo_problem(r, f->name, what, 0, f->name);
 	free(data);
 	return ours < 0 ? err_sys(err, "keep what is in the place of %s", f->name) : 0;
 }
