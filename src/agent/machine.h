@@ -214,11 +214,14 @@ struct agent_position {
 	uint8_t loops;               /* number of replies that repeated themselves without end */
 	uint8_t vain;                /* replies in a row without a call that could run */
 	bool nudged, force_submit;
-	bool told_look;          /* the model, without a call so far, was told to look first */
-	bool again;              /* the last attempt of this call failed, and the next is due */
-	bool wrapping;           /* the next reply is the last, whatever it holds */
-	bool told_dropped;       /* the model was told that unknown arguments are left out */
-	bool overflowed;         /* the request was too large, and no room was made yet */
+	bool told_look;    /* the model, without a call so far, was told to look first */
+	bool again;        /* the last attempt of this call failed, and the next is due */
+	bool wrapping;     /* the next reply is the last, whatever it holds */
+	bool told_dropped; /* the model was told that unknown arguments are left out */
+	bool overflowed;   /* the request was too large, and no room was made yet */
+	bool said_due;     /* `said` is another one than the last position has */
+	/* Positions since the last whole one: this one has what changed since. 0: it is whole. */
+	int32_t delta;
 	struct repeats *repeats; /* calls made before; owned by the agent; NULL: none */
 	char *said;              /* text that reply_keep kept; owned; NULL: none */
 };

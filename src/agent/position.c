@@ -1,10 +1,11 @@
 /* The position of a machine and its JSON.
  *
  * The numbers stand in one table that both directions read. The table of earlier calls is an
- * array of strings, one for each call: prints of call and result (32 hex digits), the place of
- * the result, the table's count of changes then; and for a call that was repeated or removed
- * also its last iteration, its number of repetitions, of removals, and whether it is gone (1) or
- * fetched again (2).
+ * array of strings, one for each call, the oldest first: prints of call and result (32 hex
+ * digits), the place of the result, the table's count of changes then; and for a call that was
+ * repeated or removed also its last iteration, its number of repetitions, of removals, and whether
+ * it is gone (1) or fetched again (2). A position that is not whole has the rows that changed: read
+ * in their order, they find or push out the same rows as they did in the machine.
  *
  * What can fail: memory, and a position that was changed by hand. */
 #include "agent/position.h"
@@ -37,6 +38,7 @@ static const struct {
 	const char *key;
 	size_t at, size;
 } fields[] = {
+	FIELD("delta", delta),
 	FIELD("iteration", iteration),
 	FIELD("turnFrom", turn_from),
 	FIELD("usedMs", used_ms),
@@ -116,19 +118,19 @@ static bool field_set(struct agent_position *p, size_t i, int64_t n)
 /* ---- the earlier calls */
 
 /* Calls of earlier turns of a conversation are left out, or its positions would only grow. */
-static void write_repeats(const struct repeats *r, int32_t turn_from, struct jw *w)
+static void write_repeats(const struct repeats *r, bool whole, int32_t turn_from, struct jw *w)
 {
 	jw_object(w, "repeats");
 	jw_int(w, "changes", r->changes);
-	jw_int(w, "next", r->next);
 	jw_array(w, "calls");
 	for (unsigned i = 0; i < r->n; i++) {
-		const struct repeat_call *c = &r->calls[i];
+		struct repeat_call *c = &r->calls[(r->next + i) % r->n];
 		char text[160];
 		int n;
 
-		if (c->last <= turn_from)
+		if (c->last <= turn_from || !(whole || c->due))
 			continue;
+		c->due = false;
 		n = snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 " %d.%u %u", c->call,
 			     c->result, (int)c->at.iteration, c->at.n, c->changes);
 		if (c->last != c->at.iteration || c->times != 1 || c->removed > 0 || c->fetched)
@@ -159,68 +161,104 @@ static bool position_read_call(struct repeat_call *c, const char *text)
 	return true;
 }
 
+static struct repeat_call *position_find(const struct repeats *r, uint64_t call)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->calls[i].call == call)
+			return &r->calls[i];
+	return NULL;
+}
+
+/* The row of a call, or room for one more; NULL: no memory. */
+static struct repeat_call *position_row(struct repeats *r, uint64_t call)
+{
+	struct repeat_call *seen = position_find(r, call);
+
+	if (seen != NULL)
+		return seen;
+	if (r->n < REPEAT_CALLS)
+		return ARRAY_ROOM(r->calls, r->cap, r->n + 1) ? &r->calls[r->n++] : NULL;
+	r->next = (r->next + 1) % REPEAT_CALLS;
+	return &r->calls[(r->next + REPEAT_CALLS - 1) % REPEAT_CALLS];
+}
+
 static int read_repeats(struct agent_position *p, const json_t *o)
 {
 	const json_t *list = json_object_get(o, "calls"), *one;
-	size_t n = json_array_size(list), i;
-	struct repeats *r;
+	struct repeat_call call, *row;
+	size_t i;
 
 	if (o == NULL)
 		return 0;
-	if (n > REPEAT_CALLS)
+	if (json_array_size(list) > REPEAT_CALLS)
 		return AVA_ECORRUPT;
-	p->repeats = r = calloc(1, sizeof(*r));
-	if (r == NULL)
+	if (p->repeats == NULL && (p->repeats = calloc(1, sizeof(*p->repeats))) == NULL)
 		return AVA_ENOMEM;
-	if (!ARRAY_ROOM(r->calls, r->cap, MAX(n, 1)))
-		return AVA_ENOMEM;
-	r->changes = (uint32_t)json_get_int(o, "changes", 0);
-	r->next = (unsigned)json_get_int(o, "next", 0) % REPEAT_CALLS;
+	p->repeats->changes = (uint32_t)json_get_int(o, "changes", 0);
 	json_array_foreach(list, i, one)
 	{
-		if (!json_is_string(one) ||
-		    !position_read_call(&r->calls[r->n++], json_string_value(one)))
+		if (!json_is_string(one) || !position_read_call(&call, json_string_value(one)))
 			return AVA_ECORRUPT;
+		row = position_row(p->repeats, call.call);
+		if (row == NULL)
+			return AVA_ENOMEM;
+		*row = call;
 	}
 	return 0;
 }
 
 /* ---- both directions */
 
+/* Text in which secrets cannot be searched is left out. */
+static void write_said(const char *said, const struct redact *redact, struct jw *w)
+{
+	size_t len = utf8_prefix(said, strlen(said), SAID_MAX);
+	struct buf clean;
+	bool is;
+
+	buf_init(&clean, 1u << 20);
+	is = redact_text(redact, &clean, said, len) >= 0 && clean.data != NULL &&
+	     (said[len] == '\0' || buf_adds(&clean, "…") == 0);
+	jw_strn(w, "said", is ? clean.data : "", is ? clean.len : 0);
+	buf_fini(&clean);
+}
+
 void agent_position_write(const struct agent_position *p, const char *sentence,
 			  const struct redact *redact, struct jw *w)
 {
-	struct buf clean;
-	size_t len;
+	bool whole = p->delta == 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (field_get(p, i) != 0)
 			jw_int(w, fields[i].key, field_get(p, i));
 	if (p->overflowed || p->wrapping)
 		jw_str(w, p->overflowed ? "overflow" : "repeated", sentence);
-	if (p->said != NULL) {
-		len = utf8_prefix(p->said, strlen(p->said), SAID_MAX);
-		buf_init(&clean, 1u << 20);
-		/* Text in which secrets cannot be searched is left out. */
-		if (redact_text(redact, &clean, p->said, len) >= 0 && clean.data != NULL &&
-		    (p->said[len] == 0 || buf_adds(&clean, "…") == 0))
-			jw_strn(w, "said", clean.data, clean.len);
-		buf_fini(&clean);
-	}
+	if (whole ? p->said != NULL : p->said_due)
+		write_said(p->said != NULL ? p->said : "", redact, w);
 	if (p->repeats != NULL)
-		write_repeats(p->repeats, p->turn_from, w);
+		write_repeats(p->repeats, whole, p->turn_from, w);
 }
 
 int agent_position_read(struct agent_position *p, const json_t *value)
 {
 	const char *said = json_get_str(value, "said");
+	int64_t delta = json_get_int(value, "delta", 0);
 
-	*p = (struct agent_position){0};
+	if (delta != 0 && delta != (int64_t)p->delta + 1)
+		return AVA_ENOENT;
+	if (delta == 0) {
+		agent_position_fini(p);
+		*p = (struct agent_position){0};
+	}
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (!field_set(p, i, json_get_int(value, fields[i].key, 0)))
 			return AVA_ECORRUPT;
-	if (said != NULL && (p->said = strdup(said)) == NULL)
-		return AVA_ENOMEM;
+	if (said != NULL) {
+		free(p->said);
+		p->said = said[0] != '\0' ? strdup(said) : NULL;
+		if (said[0] != '\0' && p->said == NULL)
+			return AVA_ENOMEM;
+	}
 	return read_repeats(p, json_object_get(value, "repeats"));
 }
 
@@ -366,29 +404,12 @@ int repeat_copy(const struct repeats *r, struct repeats **out)
 	return 0;
 }
 
-static struct repeat_call *position_find(const struct repeats *r, uint64_t call)
-{
-	for (unsigned i = 0; i < r->n; i++)
-		if (r->calls[i].call == call)
-			return &r->calls[i];
-	return NULL;
-}
-
 static struct repeat_call *find_at(const struct repeats *r, struct call_ref at)
 {
 	for (unsigned i = 0; r != NULL && i < r->n; i++)
 		if (r->calls[i].at.iteration == at.iteration && r->calls[i].at.n == at.n)
 			return &r->calls[i];
 	return NULL;
-}
-
-/* Room for one more call; NULL: no memory. */
-static struct repeat_call *position_place(struct repeats *r)
-{
-	if (r->n < REPEAT_CALLS)
-		return ARRAY_ROOM(r->calls, r->cap, r->n + 1) ? &r->calls[r->n++] : NULL;
-	r->next = (r->next + 1) % REPEAT_CALLS;
-	return &r->calls[(r->next + REPEAT_CALLS - 1) % REPEAT_CALLS];
 }
 
 static struct repeat_print repeat_print(const struct turn_call *c)
@@ -426,13 +447,13 @@ static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_
 			seen->times = (uint8_t)MIN(seen->times + 1, UINT8_MAX);
 		seen->changes = r->changes;
 		seen->last = at.iteration;
+		seen->due = true;
 		out->times = MAX(seen->times, 2u);
 		out->from = seen->at;
 		return 0;
 	}
 	r->changes += !same && changes;
-	if (seen == NULL)
-		seen = position_place(r);
+	seen = position_row(r, print.call);
 	if (seen == NULL)
 		return AVA_ENOMEM;
 	*seen = (struct repeat_call){
@@ -444,6 +465,7 @@ static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_
 		.times = 1,
 		.removed = fetched ? seen->removed : 0,
 		.fetched = fetched,
+		.due = true,
 	};
 	return 0;
 }
@@ -515,7 +537,7 @@ void repeat_removed(struct repeats *r, struct call_ref at)
 
 	if (seen == NULL || seen->gone)
 		return;
-	seen->gone = true;
+	seen->gone = seen->due = true;
 	seen->fetched = false;
 	seen->removed = (uint8_t)MIN(seen->removed + 1, UINT8_MAX);
 }

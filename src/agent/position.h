@@ -18,12 +18,20 @@ struct redact;
  * borrowed. */
 void agent_position_of(const struct agent *a, int64_t now_ms, struct agent_position *p);
 
-/* Write the position into an object open in `w`; zeros are left out. `sentence`: the service's,
+/* Write the position into an object open in `w`; zeros are left out. With p->delta > 0 only what
+ * is due of `said` and `repeats`, whose rows are not due any more then. `sentence`: the service's,
  * when the request was too large; or the fault of a run that repeats itself, for its last reply.
  * The model's text goes in without secrets; `redact` NULL: there are none. */
 void agent_position_write(const struct agent_position *p, const char *sentence,
 			  const struct redact *redact, struct jw *w);
-/* Read a position from JSON. 0, AVA_ENOMEM, AVA_ECORRUPT; call agent_position_fini in any case. */
+/* No position was read yet: a first one must be whole. */
+#define AGENT_POSITION_NONE                                                                        \
+	{                                                                                          \
+		.delta = -1                                                                        \
+	}
+/* Read the next position into *p, which holds the one before: a whole one takes its place, another
+ * one changes it. 0, AVA_ENOMEM, AVA_ECORRUPT, AVA_ENOENT: it changes a position that is not the
+ * one before; call agent_position_fini in any case. */
 int agent_position_read(struct agent_position *p, const json_t *value);
 void agent_position_fini(struct agent_position *p);       /* frees what its pointers point to */
 const char *agent_position_sentence(const json_t *value); /* borrowed; "": none */
@@ -73,6 +81,7 @@ struct repeat_call {
 	uint8_t removed;       /* how often the result was removed from the conversation */
 	bool gone;             /* the result is removed now */
 	bool fetched;          /* the result was asked for again after it was removed */
+	bool due;              /* no position has the row as it is now */
 };
 
 struct repeats {

@@ -868,6 +868,7 @@ int reply_keep(struct agent *a, const char *text)
 	snprintf(both, size, "%s%s%s", better ? "" : said, better ? "" : "\n\n", text);
 	free(a->at.said);
 	a->at.said = both;
+	a->at.said_due = true;
 	return 0;
 }
 
@@ -884,5 +885,6 @@ void reply_forget(struct agent *a)
 			continue; /* skip calls that look nothing up, or were refused */
 		free(a->at.said);
 		a->at.said = NULL;
+		a->at.said_due = true;
 	}
 }

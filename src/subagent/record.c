@@ -717,21 +717,17 @@ static void write_retry(struct jw *w, const struct retry *t)
 	jw_end(w);
 }
 
-/* Writes the members of a position (doc/JOURNAL.md). */
-static void record_position_value(struct jw *w, struct run *r)
+/* Write what the run has beside its machine: of its calls and files those that came since the last
+ * position, of a whole one all. */
+static void write_position_run(struct jw *w, struct run *r)
 {
-	const struct agent *a = &r->agent;
-	struct agent_position p;
+	struct run_tools *t = &r->tools;
+	size_t at;
 
-	agent_position_of(a, clock_mono_ms(), &p);
-	if (a->asked && !r->call.id[0]) { /* the call waits, or failed: a restart makes it again */
-		p.again = true;
-		if (r->call.has_failed && r->call.has_failed(r))
-			p.totals.failed_calls++;
-		else
-			p.totals.calls--;
+	if (r->rec.deltas == 0) {
+		t->calls_placed = r->agent.at.turn_from;
+		t->artifacts_placed = 0;
 	}
-	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, w);
 	jw_object(w, "run");
 	jw_str(w, "call", r->call.id);
 	jw_int(w, "attempts", r->call.attempts);
@@ -747,31 +743,65 @@ static void record_position_value(struct jw *w, struct run *r)
 		jw_int(w, "groupMs", group_used_ms(r->group));
 	/* Totals that result.json will tell. */
 	jw_int(w, "startedMs", r->started_wall_ms);
-	if (r->tools.last[0]) {
-		jw_str(w, "lastTool", r->tools.last);
-		jw_int(w, "lastToolMs", r->tools.last_wall_ms);
+	if (t->last[0]) {
+		jw_str(w, "lastTool", t->last);
+		jw_int(w, "lastToolMs", t->last_wall_ms);
 	}
-	if (r->tools.bytes_read > 0)
-		jw_int(w, "bytesRead", r->tools.bytes_read);
+	if (t->bytes_read > 0)
+		jw_int(w, "bytesRead", t->bytes_read);
 	jw_array(w, "toolCounts");
 	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
-		jw_int(w, NULL, r->tools.counts[i]);
+		jw_int(w, NULL, t->counts[i]);
 	jw_end(w);
 	jw_array(w, "callsOf"); /* by iteration; 0: results of a resumed run */
-	for (int32_t i = a->at.turn_from; i < r->tools.calls_at; i++)
-		jw_int(w, NULL, r->tools.calls_before[i + 1] - r->tools.calls_before[i]);
+	for (int32_t i = t->calls_placed; i < t->calls_at; i++)
+		jw_int(w, NULL, t->calls_before[i + 1] - t->calls_before[i]);
 	jw_end(w);
+	t->calls_placed = t->calls_at;
 	if (r->place) { /* without its files: a conversation has no end, the list would only grow */
 		jw_int(w, "after", (int64_t)logbook_shown(r->rec.outbox.lb));
 		jw_str(w, "model", r->spec->model->id);
-		if (a->ending)
+		if (r->agent.ending)
 			jw_bool(w, "ended", true);
-	} else if (r->tools.artifacts.len > 0) {
+	} else if (t->artifacts.len > t->artifacts_placed) {
+		at = t->artifacts_placed + (t->artifacts_placed > 0); /* behind the comma */
 		jw_array(w, "artifacts");
-		jw_raw(w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
+		jw_raw(w, NULL, t->artifacts.data + at, t->artifacts.len - at);
 		jw_end(w);
+		t->artifacts_placed = t->artifacts.len;
 	}
 	jw_end(w);
+}
+
+/* Positions behind a whole one may have so many times the bytes that it has beyond POSITION_SMALL.
+ * So what a turn writes does not grow with the run, and a restart reads little. */
+#define POSITION_TIMES 4
+#define POSITION_SMALL 1024
+
+/* Writes the members of a position (doc/JOURNAL.md): all, or what changed since the last one. */
+static void record_position_value(struct jw *w, struct run *r)
+{
+	struct agent *a = &r->agent;
+	int64_t from = (int64_t)w->out->len, len;
+	struct agent_position p;
+
+	r->rec.deltas = r->rec.spare_bytes > 0 ? r->rec.deltas + 1 : 0;
+	agent_position_of(a, clock_mono_ms(), &p);
+	p.delta = r->rec.deltas;
+	if (a->asked && !r->call.id[0]) { /* the call waits, or failed: a restart makes it again */
+		p.again = true;
+		if (r->call.has_failed && r->call.has_failed(r))
+			p.totals.failed_calls++;
+		else
+			p.totals.calls--;
+	}
+	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, w);
+	a->at.said_due = false;
+	write_position_run(w, r);
+	len = (int64_t)w->out->len - from;
+	if (!r->place) /* those of a conversation are whole: they have the calls of a turn alone */
+		r->rec.spare_bytes = p.delta > 0 ? r->rec.spare_bytes - len
+						 : POSITION_TIMES * (len - POSITION_SMALL);
 }
 
 void record_position(struct draft *d, struct run *r)

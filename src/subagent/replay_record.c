@@ -63,6 +63,7 @@ int record_open(struct record *r, int root_fd, const char *run, struct ava_error
 	size_t len, at = 0, n;
 	int rv;
 
+	r->stood = (struct agent_position)AGENT_POSITION_NONE;
 	logbook_run_path(run, path);
 	rv = logbook_read(root_fd, path, REPLAY_FILE_MAX, &data, &len, err);
 	if (rv == AVA_ENOENT)
@@ -96,6 +97,7 @@ void record_close(struct record *r)
 	json_decref(r->content);
 	json_decref(r->meta);
 	json_decref(r->end);
+	agent_position_fini(&r->stood);
 }
 
 /* Must the machine bring this event about? Costs follow from replies, activity from calls, and
@@ -402,33 +404,59 @@ static void compare_event(struct replay *p, int kind, const json_t *is)
 	}
 }
 
-/* The machine's position in a StateWrite, without the clock, which stands still here, a service's
- * words, and what the world notes beside it. */
-static int position_text(const json_t *content, struct buf *out)
+/* The whole position, without the clock, which stands still here, and a service's words. */
+static void position_text(const struct agent_position *p, struct buf *out)
 {
-	static const char *const others[] = {"usedMs", "overflow", "repeated", "run"};
-	json_t *value = json_object_get(content, "value");
+	struct agent_position whole = *p;
+	struct jw w;
 
-	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		json_object_del(value, others[i]);
+	whole.delta = 0;
+	whole.used_ms = 0;
 	buf_init(out, 1u << 20);
-	return json_dump(out, value);
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	agent_position_write(&whole, "", NULL, &w);
+	jw_end(&w);
+}
+
+/* Reads the record's positions up to the event before `end`. AVA_ENOENT: one is missing. */
+static int stand_before(struct record *r, size_t end)
+{
+	int rv = 0;
+
+	for (; rv == 0 && r->stood_at < end; r->stood_at++) {
+		const struct trace_event *e = &r->events->events[r->stood_at];
+		json_t *content = e->kind == EVENT_StateWrite ? trace_content(e) : NULL;
+
+		if (e->kind == EVENT_StateWrite)
+			rv = agent_position_read(&r->stood, json_object_get(content, "value"));
+		json_decref(content);
+	}
+	return rv;
 }
 
 /* Compares the position written behind an InferStart with the next one in the record, if any. */
 static void compare_position(struct record *r, const json_t *is)
 {
+	static const char what[] = "where the machine stands";
+	struct agent_position now = AGENT_POSITION_NONE;
 	size_t i = r->next;
 	struct buf a, b;
-	int rv;
 
 	if (!record_scan(r, &i, EVENT_StateWrite))
 		return;
-	rv = position_text(r->content, &a); /* both begin their buffer */
-	if (position_text(is, &b) == 0 && rv == 0)
-		record_same(r, "where the machine stands", a.data, a.len, b.data, b.len);
-	buf_fini(&a);
-	buf_fini(&b);
+	if (stand_before(r, i) != 0) {
+		record_differs(r, what, "a position that it builds on is missing", "");
+		return;
+	}
+	if (agent_position_read(&now, json_object_get(is, "value")) == 0) {
+		position_text(&r->stood, &a);
+		position_text(&now, &b);
+		record_same(r, what, a.data, a.len, b.data, b.len);
+		buf_fini(&a);
+		buf_fini(&b);
+	}
+	agent_position_fini(&now);
 }
 
 /* Compares a line that the run would add to its conversation. Where bytes differ and the replay

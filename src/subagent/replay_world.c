@@ -33,6 +33,7 @@ void replay_no_memory(struct replay *p)
 
 void replay_flush(struct replay *p, void (*done)(int rv, void *user))
 {
+	p->run.rec.spare_bytes = 0; /* its positions are whole, to be compared with the record's */
 	commit_flush(&p->run, JOURNAL_RIDE, done);
 	if (p->run.rec.lost)
 		replay_no_memory(p);

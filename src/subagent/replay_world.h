@@ -23,7 +23,9 @@ struct record {
 	/* The event looked at, and its parts; a difference is told with it. */
 	const struct trace_event *seen;
 	json_t *content, *meta;
-	json_t *end; /* content of SubagentComplete; NULL: the run has not ended */
+	json_t *end;                 /* content of SubagentComplete; NULL: the run has not ended */
+	struct agent_position stood; /* the machine's, of all positions before event `stood_at` */
+	size_t stood_at;
 };
 
 struct replay {

@@ -1,8 +1,9 @@
-/* A run is restored from its newest position and the events behind it. A position is written with
- * the results of a turn, with each InferStart and when room was made; so the tail is at most one
- * reply, its calls, and questions and messages of people. A run has both in its log. A conversation
- * has its positions in its messages, since the daily logs are of all conversations and may be
- * pruned; the events are looked for there. The record ends in one of four places:
+/* A run is restored from its newest position and the events behind it. A position may have only
+ * what changed since the one before: then all from the newest whole one on are read. One is written
+ * with the results of a turn, with each InferStart and when room was made; so the tail is at most
+ * one reply, its calls, and questions and messages of people. A run has both in its log. A
+ * conversation has its positions in its messages, since the daily logs are of all conversations and
+ * may be pruned; the events are looked for there. The record ends in one of four places:
  *
  *   no position                 the run is queued, as it was
  *   InferStart, no InferEnd     the call was cut: charged its estimate, made again
@@ -54,10 +55,12 @@ struct tail {
 	struct run *run;
 	struct tail_call calls[TURN_MAX_CALLS];
 	unsigned ncalls;
-	size_t from;      /* offset behind the line of the last position; 0: none */
-	bool replied;     /* the last call has a reply, and no position follows it */
-	bool has_line;    /* the reply has a line in the messages: it was not empty */
-	unsigned foreign; /* lines that are no events of this run */
+	size_t from;              /* offset behind the line of the last position; 0: none */
+	size_t whole;             /* offset of the last whole one */
+	struct agent_position at; /* the machine's, of the positions so far */
+	bool replied;             /* the last call has a reply, and no position follows it */
+	bool has_line;            /* the reply has a line in the messages: it was not empty */
+	unsigned foreign;         /* lines that are no events of this run */
 	struct usage usage;
 	enum turn_stop stop;
 	int64_t held_ms, held_from_ms; /* delay of the next attempt, and its begin by wall clock */
@@ -69,7 +72,8 @@ struct tail {
 
 int restore_calls(struct run *r, const json_t *position)
 {
-	int64_t from = json_get_int(position, "turnFrom", 0);
+	bool whole = json_get_int(position, "delta", 0) == 0;
+	int64_t from = whole ? json_get_int(position, "turnFrom", 0) : r->tools.calls_at;
 	int32_t iteration = r->agent.at.iteration;
 	const json_t *v;
 	size_t i;
@@ -89,7 +93,7 @@ int restore_calls(struct run *r, const json_t *position)
 
 static void read_evidence(struct run *r, const json_t *o)
 {
-	const json_t *list = json_object_get(o, "toolCounts"), *v;
+	const json_t *list = json_object_get(o, "toolCounts");
 	size_t i;
 
 	r->started_wall_ms = json_get_int(o, "startedMs", 0);
@@ -98,59 +102,66 @@ static void read_evidence(struct run *r, const json_t *o)
 	r->tools.bytes_read = json_get_int(o, "bytesRead", 0);
 	for (i = 0; i < r->spec->agent.ntools; i++)
 		r->tools.counts[i] = (uint32_t)json_integer_value(json_array_get(list, i));
-	json_array_foreach(json_object_get(o, "artifacts"), i, v)
-	{
-		buf_addf(&r->tools.artifacts, "%s\"%s\"", i > 0 ? "," : "", json_string_value(v));
-	}
 }
 
-static int take_position(struct tail *c, const json_t *value, int64_t wall_ms)
+/* Takes the next position, in order: the members that add up. */
+static int add_position(struct tail *c, const json_t *value)
 {
 	struct run *r = c->run;
-	const json_t *run, *retry;
-	const char *first;
-	struct agent_position p = {0};
-	int rv = agent_position_read(&p, value);
+	struct buf *files = &r->tools.artifacts;
+	const json_t *v;
+	size_t i;
+	int rv = agent_position_read(&c->at, value);
 
-	if (rv == 0) {
-		run = json_object_get(value, "run");
-		agent_restore(&r->agent, &p, agent_position_sentence(value));
-		snprintf(r->call.id, sizeof(r->call.id), "%s", json_str(run, "call"));
-		r->call.attempts = (uint16_t)json_get_int(run, "attempts", 0);
-		r->rec.notices = (uint8_t)json_get_int(run, "notices", 0);
-		r->call.fallbacks = (uint16_t)json_get_int(run, "fallbacks", 0);
-		r->agent.at.totals.estimated_calls =
-			(int32_t)json_get_int(run, "estimatedCalls", 0);
-		first = json_get_str(run, "firstModel");
-		if (first)
-			r->call.first_model = arena_copy(&r->spec->mem, first, strlen(first));
-		retry = json_object_get(run, "retry");
-		if (retry) {
-			r->call.retry.failures = (uint16_t)json_get_int(retry, "failures", 0);
-			r->call.retry.broken = (uint16_t)json_get_int(retry, "broken", 0);
-			r->call.retry.last_ms = json_get_int(retry, "lastMs", 0);
-			c->failing_from_ms =
-				r->agent.at.used_ms - json_get_int(retry, "failingMs", 0);
-		}
-		if (r->place && strcmp(json_str(run, "model"), r->spec->model->id) != 0)
-			infer_changed(r); /* after the turn another one was chosen */
-		if (json_object_get(run, "groupMs"))
-			group_noted(r, json_get_int(run, "groupMs", 0), wall_ms);
-		read_evidence(r, run);
+	if (rv == 0)
 		rv = restore_calls(r, value);
+	if (c->at.delta == 0)
+		buf_reset(files);
+	json_array_foreach(json_object_get(json_object_get(value, "run"), "artifacts"), i, v)
+	{
+		buf_addf(files, "%s\"%s\"", files->len > 0 ? "," : "", json_string_value(v));
 	}
-	agent_position_fini(&p);
 	return rv;
 }
 
-static int read_position(struct tail *c, const struct event_view *v)
+/* Sets the run to the last position that was added, `value`. */
+static void stand_at(struct tail *c, const json_t *value, int64_t wall_ms)
+{
+	struct run *r = c->run;
+	const json_t *run = json_object_get(value, "run"), *retry = json_object_get(run, "retry");
+	const char *first = json_get_str(run, "firstModel");
+
+	agent_restore(&r->agent, &c->at, agent_position_sentence(value));
+	snprintf(r->call.id, sizeof(r->call.id), "%s", json_str(run, "call"));
+	r->call.attempts = (uint16_t)json_get_int(run, "attempts", 0);
+	r->rec.notices = (uint8_t)json_get_int(run, "notices", 0);
+	r->call.fallbacks = (uint16_t)json_get_int(run, "fallbacks", 0);
+	r->agent.at.totals.estimated_calls = (int32_t)json_get_int(run, "estimatedCalls", 0);
+	if (first)
+		r->call.first_model = arena_copy(&r->spec->mem, first, strlen(first));
+	if (retry) {
+		r->call.retry.failures = (uint16_t)json_get_int(retry, "failures", 0);
+		r->call.retry.broken = (uint16_t)json_get_int(retry, "broken", 0);
+		r->call.retry.last_ms = json_get_int(retry, "lastMs", 0);
+		c->failing_from_ms = r->agent.at.used_ms - json_get_int(retry, "failingMs", 0);
+	}
+	if (r->place && strcmp(json_str(run, "model"), r->spec->model->id) != 0)
+		infer_changed(r); /* after the turn another one was chosen */
+	if (json_object_get(run, "groupMs"))
+		group_noted(r, json_get_int(run, "groupMs", 0), wall_ms);
+	read_evidence(r, run);
+}
+
+/* Takes a position of the log. */
+static int read_position(struct tail *c, const struct event_view *v, bool last)
 {
 	struct ava_error why = {0};
 	json_t *content = json_parse(v->content.s, v->content.len, &why);
-	int rv = why.code == AVA_ENOMEM
-			 ? AVA_ENOMEM
-			 : take_position(c, json_object_get(content, "value"), v->wall_ms);
+	const json_t *value = json_object_get(content, "value");
+	int rv = why.code == AVA_ENOMEM ? AVA_ENOMEM : add_position(c, value);
 
+	if (rv == 0 && last)
+		stand_at(c, value, v->wall_ms);
 	json_decref(content);
 	return rv;
 }
@@ -356,9 +367,14 @@ static bool view_own(const struct run *r, const char *line, size_t len, struct e
 	       memcmp(v->agent_id.s, r->id.text, v->agent_id.len) == 0;
 }
 
-/* Takes numbers and hash of a line, and remembers the newest position. */
-static void restore_scan_line(struct tail *c, const char *line, size_t len, size_t next,
-			      struct event_view *position)
+static bool is_position(const struct event_view *v)
+{
+	return v->kind == EVENT_StateWrite &&
+	       jscan_begins(v->content.s, v->content.len, "{\"key\":\"position\",");
+}
+
+/* Takes numbers and hash of the line that ends at `next`, and remembers the newest positions. */
+static void restore_scan_line(struct tail *c, const char *line, size_t len, size_t next)
 {
 	struct run *r = c->run;
 	struct event_view v;
@@ -372,18 +388,19 @@ static void restore_scan_line(struct tail *c, const char *line, size_t len, size
 	c->last_ms = v.wall_ms;
 	if (v.kind >= 0)
 		r->rec.types |= event_bit((enum event_kind)v.kind);
-	if (v.kind == EVENT_StateWrite &&
-	    jscan_begins(v.content.s, v.content.len, "{\"key\":\"position\",")) {
-		c->from = next;
-		*position = v;
-	}
+	if (!is_position(&v))
+		return;
+	c->from = next;
+	if (!jscan_begins(v.content.s, v.content.len,
+			  "{\"key\":\"position\",\"value\":{\"delta\":"))
+		c->whole = next - len - 1;
 }
 
 /* Reads the run's log, with its successors where recovery had to begin new files. */
 static int restore_read_log(struct tail *c, struct ava_error *err)
 {
 	struct run *r = c->run;
-	struct event_view v, position = {0};
+	struct event_view v;
 	char path[LOGBOOK_PATH], *data;
 	const char *line;
 	size_t len, n, at = 0;
@@ -394,14 +411,19 @@ static int restore_read_log(struct tail *c, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	while (jsonl_next(data, len, &at, &line, &n) == 1)
-		restore_scan_line(c, line, n, at, &position);
-	if (c->from > 0)
-		rv = read_position(c, &position);
+		restore_scan_line(c, line, n, at);
+	for (at = c->whole; rv == 0 && at < c->from && jsonl_next(data, len, &at, &line, &n) == 1;)
+		if (view_own(r, line, n, &v) && is_position(&v))
+			rv = read_position(c, &v, at == c->from);
 	for (at = 0; rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1;)
 		if (view_own(r, line, n, &v))
 			rv = restore_take_event(c, &v,
 						c->from > 0 && (size_t)(line - data) >= c->from);
 	free(data);
+	if (rv == AVA_ENOENT)
+		return err_set(err, AVA_ECORRUPT,
+			       "%s was changed: a position that the last one builds on is missing",
+			       path);
 	if (rv == AVA_ECORRUPT)
 		return err_set(err, rv, "%s was changed: its last position cannot be read", path);
 	if (rv != 0)
@@ -430,11 +452,13 @@ static int restore_read_days(struct tail *c, const json_t *position, struct ava_
 		.session = r->spec->session_id,
 		.after = (uint64_t)json_get_int(json_object_get(position, "run"), "after", 0),
 	};
-	int rv = position ? take_position(c, position, 0) : 0, more = 0;
+	int rv = position ? add_position(c, position) : 0, more = 0;
 	struct ava_log *log = NULL;
 	struct ava_log_event e;
 	struct event_view v;
 
+	if (rv == 0 && position)
+		stand_at(c, position, 0);
 	if (rv == 0 && r->call.id[0] && restore_is_open(position)) {
 		rv = ava_log_open(&log, &q, NULL);
 		rv = rv == AVA_ENOENT || rv == AVA_ECORRUPT ? 0 : rv; /* taken up without it */
@@ -658,6 +682,7 @@ int restore_run(struct run *r, const char *file, size_t len, const struct buf *b
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	c->run = r;
 	c->failing_from_ms = -1;
+	c->at = (struct agent_position)AGENT_POSITION_NONE;
 	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
 		buf_init(&c->calls[i].output, OUTPUT_MAX);
 	if (body)
@@ -673,6 +698,7 @@ int restore_run(struct run *r, const char *file, size_t len, const struct buf *b
 		buf_fini(&c->calls[i].output);
 		json_decref(c->calls[i].decided);
 	}
+	agent_position_fini(&c->at);
 	free(c);
 	return rv;
 }

@@ -60,6 +60,8 @@ struct run_record {
 	uint8_t notices;           /* of the next request: set of enum record_notice */
 	bool wordless;             /* the request has a head and no message yet */
 	bool position_due;         /* the next commit writes a position */
+	int32_t deltas;            /* positions since the last whole one */
+	int64_t spare_bytes;       /* of them; the next one is whole when none are left */
 	bool lost;                 /* memory ran out and a part is missing: write nothing more */
 	bool turn_open;            /* the last reply's calls have no results line yet */
 	bool unnoted;              /* the next draft notes the restart (record_restored) */
@@ -129,6 +131,8 @@ struct run_tools {
 	uint32_t *calls_before;  /* calls made before each iteration */
 	size_t calls_cap;
 	int32_t calls_at;
+	int32_t calls_placed; /* calls_at and artifacts.len of the last position */
+	size_t artifacts_placed;
 	char last[64]; /* name of the tool called last, and when */
 	int64_t last_wall_ms;
 	int64_t bytes_read;

@@ -470,6 +470,38 @@ TEST_OF(a_question, struct world *w)
 	same_when(w, &s, one_waits);
 }
 
+/* Long runs, of which most positions have what changed alone, cut at several lengths: calls that
+ * are new and calls that are not, and outputs that are kept. */
+TEST_OF(long_runs, struct world *w)
+{
+	static const unsigned lengths[] = {9, 14, 15, 33, 70};
+	char path[400];
+	TEST_BUF(text, 1u << 20);
+
+	for (int i = 0; i < 400; i++) {
+		snprintf(path, sizeof(path), "%.150s/%0220d", w->src, i);
+		unit_write(path, "", 0);
+	}
+	for (size_t k = 0; k < ARRAY_LEN(lengths); k++) {
+		struct op_spawn s;
+
+		buf_reset(&text);
+		for (unsigned i = 0; i < lengths[k]; i++)
+			buf_addf(&text,
+				 i % 10 == 7 ? CALL("list_files", "{\"max_results\":4%02u}")
+					     : CALL("search_codebase", "{\"pattern\":\"%u\"}"),
+				 i % 10 == 7 ? i / 10 : i % 29);
+		buf_adds(&text, ASKS);
+		s = asked(w, script(w, text.data));
+		s.max_tokens = 900000000;
+		s.max_iterations = 100;
+		same_when(w, &s, one_waits);
+		supervisor_cancel(LIST_FIRST(&w->core->sup.live, struct run, node), "ben", "cli");
+		while (!list_empty(&w->core->sup.live))
+			os_loop_step(w->loop, 5);
+	}
+}
+
 TEST_OF(an_approval, struct world *w)
 {
 	static const char *const before[] = {"read_file"};

@@ -152,6 +152,44 @@ WORLD_TEST(a_log_without_its_messages)
 	assert_interrupted(w, &l);
 }
 
+/* Positions that have what changed, each on the one before. */
+WORLD_TEST(positions_add_up)
+{
+	static const char *const more[] = {
+		"{\"iteration\":1,\"said\":\"so\",\"repeats\":{\"changes\":1,\"calls\":["
+		"\"000000000000000a000000000000000b 1.1 0\"]},\"run\":{\"callsOf\":[0,1],"
+		"\"artifacts\":[\"c1.1.txt\"]}}",
+		"{\"delta\":1,\"iteration\":2,\"repeats\":{\"changes\":2,\"calls\":["
+		"\"000000000000000c000000000000000d 2.1 1\"]},\"run\":{\"callsOf\":[3]}}",
+		"{\"delta\":2,\"iteration\":5,\"run\":{\"call\":\"i5\",\"callsOf\":[0,0,2],"
+		"\"artifacts\":[\"c5.1.txt\",\"c5.2.txt\"]}}"};
+	static const uint32_t before[] = {0, 0, 1, 4, 4, 4, 6};
+	struct left whole = queued(w, ""), lacks = queued(w, "");
+	struct run *r;
+
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		char text[400];
+
+		snprintf(text, sizeof(text), "{\"key\":\"position\",\"value\":%s}", more[i]);
+		add(w, &whole, EVENT_StateWrite, text);
+		if (i != 1)
+			add(w, &lacks, EVENT_StateWrite, text);
+	}
+	close_world(w);
+	restart(w);
+	r = carried(w, &whole);
+	assert_int_equal(r->agent.at.iteration, 5);
+	assert_string_equal(r->agent.at.said, "so");
+	assert_int_equal(r->agent.at.repeats->n, 2);
+	assert_int_equal(r->agent.at.repeats->changes, 2);
+	assert_int_equal(r->tools.calls_at, 6);
+	assert_memory_equal(r->tools.calls_before, before, sizeof(before));
+	assert_string_equal(r->tools.artifacts.data, "\"c1.1.txt\",\"c5.1.txt\",\"c5.2.txt\"");
+	assert_non_null(strstr(w->problems, lacks.log));
+	assert_non_null(strstr(w->problems, "a position that the last one builds on is missing"));
+	assert_interrupted(w, &lacks);
+}
+
 /* A recorded result stays, whole where only its beginning is in the log; the other
  * call is open. */
 WORLD_TEST(results_are_kept)
