@@ -136,6 +136,8 @@ static char line_kind(const char *line, size_t len, struct jscan *w)
 {
 	struct slice key;
 
+	if (jscan_begins(line, len, "{\"role\":"))
+		return 'm';
 	jscan_init(w, line, len);
 	if (!jscan_object(w) || !jscan_key(w, &key))
 		return 0;
@@ -163,7 +165,7 @@ static int messages_read_line(struct messages_reading *r, const char *line, size
 	switch (kind) {
 	case 'm':
 		info->lines++;
-		info->replied |= wire_line_kind(line, len) == LINE_REPLY;
+		info->replied = info->replied || wire_line_kind(line, len) == LINE_REPLY;
 		return 0;
 	case 's':
 		rv = messages_read_spec(r, &w);
@@ -346,4 +348,42 @@ void messages_hash(struct hash_sha256 *prefix, bool *wordless, const char *lines
 		hash_sha256_add(prefix, at, n);
 		at += n + 1;
 	}
+}
+
+/* ---- the check of what is new */
+
+/* Checked lines leave no call open: what follows is checked behind a message like the last one. */
+#define USER_BEFORE "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"-\"}]}"
+
+/* Are the lines from `from` on right by themselves? An id of a call that stands before may be one
+ * that was used already. */
+static bool messages_fit(const struct dialect *d, const char *lines, size_t len, size_t from)
+{
+	struct wire_reader r;
+	struct wire_block b;
+	struct buf text;
+	bool fit, user;
+
+	buf_init(&text, len + sizeof(USER_BEFORE));
+	buf_adds(&text, USER_BEFORE);
+	buf_add(&text, lines + from, len - from);
+	fit = buf_check(&text) == 0 && d->check(text.data, text.len, NULL) == 0;
+	wire_reader_init(&r, text.data, fit ? text.len : 0);
+	while (fit && wire_message(&r, &user) == 1)
+		while (fit && wire_block(&r, &b) == 1)
+			fit = b.type != WIRE_TOOL_USE ||
+			      memmem(lines, from, b.id.s - 1, b.id.len + 2) == NULL;
+	buf_fini(&text);
+	return fit;
+}
+
+int messages_check(const struct dialect *d, const char *lines, size_t len, size_t *checked,
+		   struct ava_error *err)
+{
+	int rv = 0;
+
+	if (*checked == 0 || *checked > len || !messages_fit(d, lines, len, *checked))
+		rv = d->check(lines, len, err);
+	*checked = rv == 0 ? len : 0;
+	return rv;
 }

@@ -11,6 +11,7 @@
 #include "codec/jscan.h"
 
 struct ava_error;
+struct dialect;
 
 /* Offsets and counts of what messages_request appended. */
 struct messages_info {
@@ -39,6 +40,10 @@ int messages_request(struct buf *out, const char *file, size_t len, int root_fd,
 int messages_said(struct buf *out, const char *file, size_t len, struct ava_error *err);
 /* The running hash over `request`, which messages_request wrote into an empty buffer. */
 struct hash_sha256 messages_prefix(const struct buf *request, const struct messages_info *info);
+/* d->check of lines of which the first *checked bytes are as they were when this found no fault: of
+ * them little is looked at. *checked: bytes that are right, 0 with a fault. */
+int messages_check(const struct dialect *d, const char *lines, size_t len, size_t *checked,
+		   struct ava_error *err);
 /* Add lines joined by \n to the hash over what a request begins with; *wordless: no
  * message follows its head yet. */
 void messages_hash(struct hash_sha256 *prefix, bool *wordless, const char *lines, size_t len);

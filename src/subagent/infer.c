@@ -43,11 +43,12 @@ struct infer_job {
 	struct os_work work;
 	struct run *run;
 	struct agent_infer call;
-	bool dropped; /* the job was stopped, and the end of the pool thread frees it */
-	bool rehash;  /* the job only hashes the changed head and builds no request */
-	bool shows;   /* the rehash is before the first attempt, not after a failed one */
-	bool parks;   /* the gate parks the run: the service told another when to come back */
-	bool replied; /* the model has spoken in this conversation */
+	bool dropped;   /* the job was stopped, and the end of the pool thread frees it */
+	bool rehash;    /* the job only hashes the changed head and builds no request */
+	bool shows;     /* the rehash is before the first attempt, not after a failed one */
+	bool parks;     /* the gate parks the run: the service told another when to come back */
+	bool replied;   /* the model has spoken in this conversation */
+	size_t checked; /* run_record.checked, before and after */
 	struct dialect_answer answer; /* answer of a local model */
 	struct wire_ticket ticket;    /* ticket and the fields below: for a remote model */
 	struct buf body;
@@ -100,8 +101,12 @@ static int infer_build(struct infer_job *j, const char *file, size_t len, int ro
 		     ? messages_request(body, file, len, root_fd, &info, &j->err)
 		     : err_set(&j->err, AVA_ENOMEM, "out of memory");
 	j->replied = info.replied;
+	/* A file that somebody changed has another length, or the service says it. */
+	if ((int64_t)body->len != j->run->rec.request_bytes)
+		j->checked = 0;
 	if (rv == 0)
-		rv = d->check(body->data + info.head_len, body->len - info.head_len, &j->err);
+		rv = messages_check(d, body->data + info.head_len, body->len - info.head_len,
+				    &j->checked, &j->err);
 	if (rv == 0 && ((d->mark_cache && d->mark_cache(body, info.head_len, m) != 0) ||
 			d->encode_tail(body, m, j->run->spec->thinking, &j->call) != 0))
 		rv = err_set(&j->err, AVA_ENOMEM, "out of memory for the request");
@@ -685,6 +690,7 @@ static void infer_built(struct infer_job *j)
 {
 	struct run *r = j->run;
 
+	r->rec.checked = j->checked;
 	if (j->rv != 0) {
 		/* Here AVA_ENOENT means messages.jsonl or a script, not the run's folder. */
 		r->call.cut = (struct usage){0};
@@ -692,6 +698,7 @@ static void infer_built(struct infer_job *j)
 	} else if (j->rehash) {
 		r->rec.prefix = j->prefix;
 		r->rec.request_bytes = j->prefix_bytes;
+		r->rec.checked = 0; /* by the rules of another model */
 		if (!j->shows) {
 			infer_again(j);
 			return;
@@ -877,6 +884,7 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		return AVA_ENOMEM;
 	j->run = r;
 	j->call = *call;
+	j->checked = r->rec.checked;
 	j->rehash = j->shows = r->call.changed;
 	r->call.changed = false;
 	buf_init(&j->body, MESSAGES_MAX);

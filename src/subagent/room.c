@@ -123,6 +123,7 @@ int room_write(struct run *r, const struct agent_compact *want, const struct con
 	record_context_edit(d, r, want, e);
 	r->rec.prefix = *prefix;
 	r->rec.request_bytes = (int64_t)e->request.len;
+	r->rec.checked = 0;
 	return buf_check(part) == 0 ? 0 : AVA_ENOMEM;
 }
 

@@ -57,6 +57,7 @@ struct run_record {
 	size_t messages_from;      /* byte of the newest cut in messages.jsonl; 0: none */
 	struct hash_sha256 prefix; /* hash over head and lines of the request so far */
 	int64_t request_bytes;     /* head and lines of the next request */
+	size_t checked;            /* bytes of its lines that the last one had, without fault */
 	uint8_t notices;           /* of the next request: set of enum record_notice */
 	bool wordless;             /* the request has a head and no message yet */
 	bool position_due;         /* the next commit writes a position */

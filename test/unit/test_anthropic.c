@@ -1,6 +1,6 @@
 /* Requests of the Anthropic service: head, tail by the model's facts, headers,
  * the mark on the newest turn, and what a paused reply may look like. */
-#include "unit.h"
+#include "check_more.h"
 
 #include <ava.h>
 #include <stdio.h>
@@ -275,6 +275,7 @@ TEST(check)
 		assert_int_equal(dialect_anthropic.check(s, strlen(s), NULL) == 0,
 				 check_cases[i].paused);
 		assert_int_equal(wire_check(s, strlen(s), NULL) == 0, check_cases[i].plain);
+		(void)check_more(&dialect_anthropic, s);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* Requests of chat completions: head, tail by provider and facts, headers,
  * marks, lines, the check in both directions, results and open calls. */
+#include "check_more.h"
 #include "heads.h"
 #include "unit.h"
 
@@ -329,6 +330,7 @@ TEST(check)
 		assert_int_equal(rv, check_cases[i].says == NULL ? 0 : AVA_EINVAL);
 		if (check_cases[i].says != NULL && strstr(err.text, check_cases[i].says) == NULL)
 			fail_msg("%s", err.text);
+		(void)check_more(&dialect_openai, s);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* Requests of the Responses API: head, tail, lines, the check in both directions, results
  * and open calls, what is left out; and which model is spoken to in this dialect. */
+#include "check_more.h"
 #include "heads.h"
 #include "unit.h"
 
@@ -148,6 +149,7 @@ TEST(check)
 		assert_int_equal(rv, cases[i].says == NULL ? 0 : AVA_EINVAL);
 		if (cases[i].says != NULL && strstr(err.text, cases[i].says) == NULL)
 			fail_msg("%s", err.text);
+		(void)check_more(&dialect_responses, cases[i].lines);
 	}
 	assert_int_equal(wire_check_chat(TASK "," CALL("a") "," DONE("a"),
 					 strlen(TASK "," CALL("a") "," DONE("a")), NULL),

@@ -1,6 +1,7 @@
 /* The Messages form: bytes of the encoders, the check in both directions, the
  * reader, and messages.jsonl to request bytes (the golden files of
  * doc/MESSAGES.md). */
+#include "check_more.h"
 #include "heads.h"
 #include "unit.h"
 
@@ -216,6 +217,36 @@ TEST(check)
 			assert_non_null(strstr(err.text, checks[i].fault));
 		assert_int_equal(wire_check(checks[i].lines, strlen(checks[i].lines), NULL), rv);
 	}
+}
+
+TEST(check_of_what_is_new)
+{
+	unsigned places = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		places += check_more(&dialect_offline, checks[i].lines);
+	assert_in_range(places, 40, 100);
+}
+
+/* Of a long conversation little is looked at: bytes before are not read as JSON any more. An id
+ * that stands there as an id is found all the same. */
+TEST(check_of_what_is_new_alone)
+{
+	static const char broken[] = "{\"id\":\"b\",no JSON at all";
+	static const char more[] = "," ASSISTANT(USE("c")) "," USER(RESULT("c"));
+	static const char again[] = "," ASSISTANT(USE("b")) "," USER(RESULT("b"));
+	size_t checked = strlen(broken);
+	TEST_BUF(b, 4096);
+
+	buf_addf(&b, "%s%s", broken, more);
+	assert_int_equal(messages_check(&dialect_offline, b.data, b.len, &checked, NULL), 0);
+	assert_int_equal(checked, b.len);
+	checked = strlen(broken);
+	buf_reset(&b);
+	buf_addf(&b, "%s%s", broken, again);
+	assert_int_equal(messages_check(&dialect_offline, b.data, b.len, &checked, NULL),
+			 AVA_EINVAL);
+	assert_int_equal(checked, 0);
 }
 
 /* No cut of a valid conversation is taken for a valid one of the same length,
