@@ -28,6 +28,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -36,15 +37,14 @@
 
 #include "base/error.h"
 
-#define BUFFER_BYTES 1024  /* libcurl's smallest buffer; each waiting call holds one */
-#define VALUE_MAX    256   /* bytes of a header's value that is kept */
-#define SESSION_MAX  4096  /* the same for mcp-session-id, which may be a token with claims */
-#define SILENT_MS    1000  /* a connection silent for so long may be dead */
-#define HOLD_MS      5000  /* time by which a dead connection has failed */
-#define HOLD_NEW_MS  1000  /* the same on HTTP/2, where a new stream shows at once */
-#define AMISS_MS     60000 /* time without look-ups after a failed one */
-#define NAMES_S      10    /* seconds that a name's addresses are kept */
-#define TUNE_MS      50
+#define VALUE_MAX   256   /* bytes of a header's value that is kept */
+#define SESSION_MAX 4096  /* the same for mcp-session-id, which may be a token with claims */
+#define SILENT_MS   1000  /* a connection silent for so long may be dead */
+#define HOLD_MS     5000  /* time by which a dead connection has failed */
+#define HOLD_NEW_MS 1000  /* the same on HTTP/2, where a new stream shows at once */
+#define AMISS_MS    60000 /* time without look-ups after a failed one */
+#define NAMES_S     10    /* seconds that a name's addresses are kept */
+#define TUNE_MS     50
 
 enum fault {
 	FAULT_NONE,
@@ -58,11 +58,12 @@ enum fault {
 
 struct http_sock {
 	struct http_multi *multi;
-	struct os_poll *poll; /* NULL: libcurl waits for no event */
-	struct list node;     /* in multi->socks once the local port is known */
+	struct os_poll *poll;
+	struct list node; /* in multi->socks once the local port is known */
 	int fd, port;
 	int64_t used_ms; /* time of the socket's last event */
 	bool counted;    /* the socket is a connection, not one inside libcurl */
+	bool awaited;    /* libcurl waits for an event */
 };
 
 static int64_t now_of(const struct http_pool *p)
@@ -117,6 +118,10 @@ static void sock_ready_cb(int events, void *user)
 	struct http_sock *s = user;
 	int bits = 0;
 
+	if (!s->awaited) { /* the server closed the connection, or said something unasked */
+		os_poll_set(s->poll, 0);
+		return;
+	}
 	s->used_ms = os_now_ms(s->multi->pool->client->loop);
 	if (events & OS_READ)
 		bits |= CURL_CSELECT_IN;
@@ -203,6 +208,15 @@ static int http_call_close_cb(void *multi, curl_socket_t fd)
 	return close(fd);
 }
 
+/* Not so for a socket that lost a race between two addresses: it is closed by now. */
+static bool sock_has_port(int fd, int port)
+{
+	struct sockaddr_in6 at = {0}; /* the port of IPv4 stands in the same place */
+	socklen_t len = sizeof(at);
+
+	return getsockname(fd, (struct sockaddr *)&at, &len) == 0 && ntohs(at.sin6_port) == port;
+}
+
 /* Silent time of the connection with this local port, before its request; 0: new, or unknown. */
 static int64_t silent_ms(struct http_call_impl *im, int port)
 {
@@ -210,7 +224,7 @@ static int64_t silent_ms(struct http_call_impl *im, int port)
 	struct http_client *c = m->pool->client;
 	struct http_sock *own = im->dialled ? http_call_sock_of(c, im->fd) : NULL;
 
-	if (own && list_empty(&own->node)) {
+	if (own && list_empty(&own->node) && sock_has_port(own->fd, port)) {
 		own->port = port;
 		list_add(&m->socks, &own->node);
 	}
@@ -236,9 +250,12 @@ static int http_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void *use
 	if (what == CURL_POLL_REMOVE) {
 		if (!s)
 			return 0;
-		/* libcurl waits for no more events of the socket, and may have closed it silently
-		 * when it was never connected; so the poll goes at once, before the number means
-		 * another file on this loop. */
+		s->awaited = false;
+		/* A connection that stood is closed through us: its poll stays for the next call.
+		 * Any other may have been closed silently, so its poll goes at once, before the
+		 * number means another file on this loop. */
+		if (!list_empty(&s->node))
+			return 0;
 		os_poll_free(s->poll);
 		s->poll = NULL;
 		if (!s->counted || fcntl(s->fd, F_GETFD) < 0)
@@ -254,6 +271,7 @@ static int http_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void *use
 	if (what & CURL_POLL_OUT)
 		events |= OS_WRITE;
 	if (s && s->poll) {
+		s->awaited = true;
 		os_poll_set(s->poll, events);
 		return 0;
 	}

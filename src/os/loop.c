@@ -57,6 +57,7 @@ struct os_poll {
 	uv_poll_t uv;
 	void (*ready)(int events, void *user);
 	void *user;
+	int events; /* what the backend watches */
 };
 
 struct os_signal {
@@ -483,8 +484,10 @@ static void loop_poll_cb(uv_poll_t *uv, int status, int events)
 	int ready = 0;
 
 	/* libuv stops a descriptor in error; the owner learns the error by reading or writing. */
-	if (status < 0)
+	if (status < 0) {
+		p->events = 0;
 		ready = OS_READ | OS_WRITE;
+	}
 	if (events & (UV_READABLE | UV_DISCONNECT))
 		ready |= OS_READ;
 	if (events & UV_WRITABLE)
@@ -514,14 +517,17 @@ void os_poll_set(struct os_poll *p, int events)
 {
 	int uv = 0;
 
+	if (events == p->events) /* libuv takes a descriptor out and in again */
+		return;
+	p->events = events;
 	if (events & OS_READ)
 		uv |= UV_READABLE;
 	if (events & OS_WRITE)
 		uv |= UV_WRITABLE;
 	if (uv == 0)
 		uv_poll_stop(&p->uv);
-	else
-		uv_poll_start(&p->uv, uv, loop_poll_cb);
+	else if (uv_poll_start(&p->uv, uv, loop_poll_cb) != 0)
+		p->events = 0; /* the next call tries again */
 }
 
 void os_poll_free(struct os_poll *p)

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,26 @@ TEST_OF(reused_dies, struct fixture *f)
 	got_run(&g);
 	assert_int_equal(g.rv, 0);
 	got_fini(&g);
+}
+
+/* An idle connection is watched on, and one that the server ends wakes the loop once. */
+TEST_OF(idle_ends, struct fixture *f)
+{
+	struct pollfd ready = {os_loop_fd(f->loop), POLLIN, 0};
+
+	for (unsigned round = 1; round <= 3; round++) {
+		struct got g;
+
+		got_init(&g, f);
+		got_run(&g);
+		assert_int_equal(g.rv, 0);
+		got_fini(&g);
+		peer_close(f->last);
+		for (int i = 0; i < 20; i++)
+			os_loop_step(f->loop, 0);
+		assert_int_equal(poll(&ready, 1, 0), 0);
+		assert_int_equal(f->peer.accepted, round);
+	}
 }
 
 TEST_OF(refused, struct fixture *f)
