@@ -36,24 +36,30 @@
 
 /* ---- libcurl's memory. Request headers with keys pass through it, so what is freed is
  * wiped, up to a size beyond which it is no header (nghttp2's own memory is not). A call
- * that waits for its answer would hold 16 KB that libcurl filled with the request, its
- * upload buffer, until it is over: those come from a range of addresses of their own, page
- * by page, so that they can be told from anything else and emptied where they stand.
+ * that waits for its answer would hold two buffers until it is over, 16 KB that libcurl filled
+ * with the request and as much for the answer: those come from a range of addresses of their
+ * own, page by page, so that they can be told from anything else, cost nothing before they are
+ * touched, and can be emptied where they stand. A few keep their pages, for the next calls.
  * Without the range, or in a process that started libcurl before us, they are malloc's and
  * keep their pages. */
 
-#define UPLOADS      16384 /* buffers in 256 MB of addresses; pages come when touched */
-#define UPLOADS_WARM 32    /* most free buffers that keep their pages */
+#define UPLOADS      32768 /* buffers in 512 MB of addresses; pages come when touched */
+#define UPLOADS_WARM 64    /* most buffers, free or in use, that keep their pages: 1 MB */
 #define WIPE_MAX     (64 * 1024)
 
 static struct {
 	pthread_mutex_t lock;
 	char *base;    /* NULL: there is no such range */
 	unsigned used; /* buffers handed out so far */
-	unsigned nfree;
+	unsigned nfree, nwarm;
 	uint16_t free[UPLOADS]; /* stack of free buffers: the last freed is taken first */
-	bool empty[UPLOADS];    /* pages were given back while the buffer was in use */
+	bool warm[UPLOADS];     /* the buffer may have pages */
 } uploads = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+long http_buffer_bytes(void)
+{
+	return uploads.base ? HTTP_UPLOAD_BYTES - 1 : 1024; /* libcurl allocates a byte more */
+}
 
 bool http_is_upload(const void *at)
 {
@@ -65,10 +71,18 @@ bool http_is_upload(const void *at)
 void http_upload_empty(void *at)
 {
 	size_t i = (size_t)((char *)at - uploads.base) / HTTP_UPLOAD_BYTES;
+	bool many;
 
-	/* madvise fails only for addresses outside of the range. */
-	(void)madvise(uploads.base + i * HTTP_UPLOAD_BYTES, HTTP_UPLOAD_BYTES, MADV_DONTNEED);
-	uploads.empty[i] = true;
+	pthread_mutex_lock(&uploads.lock);
+	many = uploads.warm[i] && uploads.nwarm > UPLOADS_WARM;
+	uploads.warm[i] &= !many;
+	uploads.nwarm -= many;
+	pthread_mutex_unlock(&uploads.lock);
+	at = uploads.base + i * HTTP_UPLOAD_BYTES;
+	if (many) /* fails only for addresses outside of the range */
+		(void)madvise(at, HTTP_UPLOAD_BYTES, MADV_DONTNEED);
+	else /* over TLS a request's headers pass through it, too */
+		explicit_bzero(at, HTTP_UPLOAD_BYTES);
 }
 
 static void *mem_malloc(size_t n)
@@ -82,6 +96,10 @@ static void *mem_malloc(size_t n)
 		i = uploads.free[--uploads.nfree];
 	else if (uploads.used < UPLOADS)
 		i = uploads.used++;
+	if (i < UPLOADS) {
+		uploads.nwarm += !uploads.warm[i];
+		uploads.warm[i] = true;
+	}
 	pthread_mutex_unlock(&uploads.lock);
 	return i < UPLOADS ? uploads.base + (size_t)i * HTTP_UPLOAD_BYTES : malloc(n);
 }
@@ -98,12 +116,9 @@ static void mem_free(void *p)
 		return;
 	}
 	i = (size_t)((char *)p - uploads.base) / HTTP_UPLOAD_BYTES;
-	if (!uploads.empty[i] && uploads.nfree >= UPLOADS_WARM) /* a guess without the lock */
+	if (uploads.warm[i])
 		http_upload_empty(p);
-	else if (!uploads.empty[i]) /* over TLS a request's headers pass through it, too */
-		explicit_bzero(p, HTTP_UPLOAD_BYTES);
 	pthread_mutex_lock(&uploads.lock);
-	uploads.empty[i] = false;
 	uploads.free[uploads.nfree++] = (uint16_t)i;
 	pthread_mutex_unlock(&uploads.lock);
 }

@@ -126,9 +126,12 @@ void http_call_again(struct http_call_impl *im);
 /* Free the request: libcurl has its last byte, or it will never be sent. */
 void http_call_forget(struct http_call_impl *im);
 
+/* CURLOPT_BUFFERSIZE. When a buffer is filled, libcurl reads on in another turn of the loop, so it
+ * should hold a short reply; each waiting call has one. */
+long http_buffer_bytes(void);
 /* Is `at` in an upload buffer of libcurl that belongs to one transfer alone? */
 bool http_is_upload(const void *at);
-/* Give the buffer's pages back to the kernel; it reads as zeroes and stays allocated. */
+/* Wipe the buffer, which stays allocated: its pages go back to the kernel when many have some. */
 void http_upload_empty(void *at);
 
 /* ---- http_call.c */
