@@ -95,9 +95,6 @@ bool jscan_string(struct jscan *w, struct slice *raw)
 	if (jscan_peek(w) != '"' || w->last != ':')
 		return jscan_fail(w);
 	q = start = ++w->at;
-	/* Most strings are short: the first bytes by hand. */
-	while (q < w->end && q - start < 32 && *q != '"' && *q != '\\')
-		q++;
 	for (; (q = memchr(q, '"', (size_t)(w->end - q))) != NULL; q++) {
 		const char *b = q;
 
