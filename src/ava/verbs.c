@@ -32,13 +32,13 @@ static const struct arg *args_find(const struct arg *args, const char *name, con
 	char names[400] = "none";
 	size_t n = 0;
 
-	for (const struct arg *a = args; a && a->name; a++) {
+	for (const struct arg *a = args; a && a->name; a++)
 		if (strcmp(a->name, name) == 0)
 			return a;
+	for (const struct arg *a = args; a && a->name; a++)
 		if (n < sizeof(names) && (a == args || strcmp(a->name, a[-1].name) != 0))
 			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
 					      a->name);
-	}
 	err_set(err, AVA_EINVAL, "unknown %s %.60s%s takes %s", what, name, where, names);
 	return NULL;
 }
