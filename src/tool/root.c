@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -255,7 +256,8 @@ static const char *kind_name(mode_t mode)
 	}
 }
 
-static bool root_is_pseudo(int fd)
+/* `dev`: the device that the file is on. */
+static bool root_is_pseudo(int fd, dev_t dev)
 {
 	static const unsigned long magic[] = {
 		PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,
@@ -264,6 +266,8 @@ static bool root_is_pseudo(int fd)
 	};
 	struct statfs fs;
 
+	if (major(dev) != 0) /* the system's own file systems have no device */
+		return false;
 	if (fstatfs(fd, &fs) != 0)
 		return true; /* an unknown file system is not read */
 	for (size_t i = 0; i < ARRAY_LEN(magic); i++) {
@@ -295,9 +299,10 @@ static bool root_is_kept_out(const struct root *root, int fd)
 	return false;
 }
 
-static int check_place(const struct root *root, int fd, const char *path, struct ava_error *err)
+static int check_place(const struct root *root, int fd, dev_t dev, const char *path,
+		       struct ava_error *err)
 {
-	if (root_is_pseudo(fd))
+	if (root_is_pseudo(fd, dev))
 		return err_set(err, AVA_EDENIED, "%s belongs to the system, not to the project",
 			       path);
 	if (root_is_kept_out(root, fd))
@@ -321,7 +326,7 @@ static int root_check_file(const struct root *root, int fd, const char *path, st
 	if (!S_ISREG(st->st_mode))
 		return err_set(err, AVA_EDENIED, "%s is %s: only regular files can be read", path,
 			       kind_name(st->st_mode));
-	return check_place(root, fd, path, err);
+	return check_place(root, fd, st->st_dev, path, err);
 }
 
 /* ---- opening */
@@ -363,8 +368,8 @@ int root_open_cached(const struct root *root, const char *path, struct stat *st)
 	}
 	close(fd);
 	fd = openat2_once(root->fd, path, READ_FLAGS, RESOLVE_CACHED);
-	if (fd >= 0 && (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || root_is_pseudo(fd) ||
-			root_is_kept_out(root, fd))) {
+	if (fd >= 0 && (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) ||
+			root_is_pseudo(fd, st->st_dev) || root_is_kept_out(root, fd))) {
 		close(fd);
 		return -1;
 	}
@@ -377,7 +382,7 @@ int root_open_dir(const struct root *root, const char *path, struct ava_error *e
 
 	if (fd < 0)
 		return open_error(root, path, err);
-	rv = check_place(root, fd, path, err);
+	rv = check_place(root, fd, 0, path, err);
 	if (rv != 0) {
 		close(fd);
 		return rv;
@@ -606,7 +611,8 @@ static int root_enter(struct walker *k, int fd, size_t path_len)
 	if (root_is_kept_out(k->w->root, fd))
 		return 0;
 	/* A /proc mounted inside the tree holds no data. */
-	if (k->depth > 1 && st.st_dev != k->levels[k->depth - 2].dev && root_is_pseudo(fd))
+	if (k->depth > 1 && st.st_dev != k->levels[k->depth - 2].dev &&
+	    root_is_pseudo(fd, st.st_dev))
 		return 0;
 	rv = level_list(k, l);
 	if (rv == 0)
