@@ -17,11 +17,45 @@
 #include "ava/state.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
 
 #define DISK_RETRY_MS 5000
 #define REASON_CHARS  200
+
+const struct channel_row channel_table[DELIVERY_NCHANNELS] = {
+	{"terminal", true, DELIVERY_SESSION_MAX, "too many wait for this conversation"},
+	{"notify", false, DELIVERY_NOTIFY_MAX, "too many wait for the command"},
+	{"otel", false, DELIVERY_OTEL_MAX, "too many wait for the collector"},
+#define X(door, ...) {#door, true, DELIVERY_SESSION_MAX, "too many wait for this conversation"},
+	DOORS(X)
+#undef X
+};
+
+void channel_tell(struct delivery *d, struct draft *dr, unsigned channel, const struct notice *it,
+		  int64_t left_out, const char *reason)
+{
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 65536);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "customType", left_out > 0 ? "delivery.left_out" : "delivery.gave_up");
+	jw_object(&w, "data");
+	jw_str(&w, "channel", channel_table[delivery_bit(channel)].name);
+	jw_int(&w, "lsn", (int64_t)it->item.lsn);
+	if (it->item.run[0])
+		jw_str(&w, "subagentId", it->item.run);
+	jw_int(&w, "attempts", it->tries[delivery_bit(channel)].attempts);
+	if (left_out > 0)
+		jw_int(&w, "rejectedSpans", left_out);
+	jw_str(&w, "reason", reason);
+	jw_end(&w);
+	jw_end(&w);
+	core_event(d->core, dr, EVENT_Custom, it->item.session, "", &b);
+}
 
 static void channel_next(struct channel *ch)
 {
@@ -60,8 +94,8 @@ static void write_end(struct channel *ch)
 	ch->item->closing |= ch->kind->channel;
 	dr = delivery_draft(ch->d);
 	if (dr && (ch->left_out > 0 || ch->end == CHANNEL_GIVEN_UP))
-		delivery_tell(ch->d, dr, ch->kind->channel, ch->item,
-			      ch->end == CHANNEL_GIVEN_UP ? 0 : ch->left_out, ch->reason);
+		channel_tell(ch->d, dr, ch->kind->channel, ch->item,
+			     ch->end == CHANNEL_GIVEN_UP ? 0 : ch->left_out, ch->reason);
 	rv = delivery_commit(dr, end_written, ch);
 	if (rv != 0)
 		end_written(rv, ch);
@@ -149,16 +183,15 @@ static void channel_begin(struct channel *ch, struct notice *it)
 
 void channel_pump(struct channel *ch)
 {
+	const unsigned k = delivery_bit(ch->kind->channel);
 	int64_t now = os_now_ms(ch->d->core->loop), next = INT64_MAX;
 
 	if (ch->busy || ch->stopped)
 		return;
-	LIST_EACH (&ch->d->notices, at, tmp) {
-		struct notice *it = LIST_ENTRY(at, struct notice, node);
-		int64_t due = MAX(it->tries[delivery_bit(ch->kind->channel)].due_ms, ch->rest_ms);
+	LIST_EACH (&ch->d->queues[k], at, tmp) {
+		struct notice *it = LIST_ENTRY(at, struct notice, in[k]);
+		int64_t due = MAX(it->tries[k].due_ms, ch->rest_ms);
 
-		if (!(it->open & ch->kind->channel))
-			continue;
 		if (due <= now) {
 			channel_begin(ch, it);
 			return;

@@ -1,8 +1,9 @@
 /* Open notices, and the verbs of clients. Events are read from the feed, as by any reader: after
- * they are durable and readable, and without anybody waiting. A notice stays in the list until
- * every channel that wants it is done with it, and that is on disk: delivery.json says up to which
- * lsn all notices are settled but for those it names, which are open or still to come behind
- * younger events. It is written whole, without the channels in item.closing.
+ * they are durable and readable, and without anybody waiting. A notice stays open until every
+ * channel that wants it is done with it, and that is on disk: delivery.json says up to which
+ * lsn all notices are settled but for spans of each channel, in which all are open, and those
+ * still to come behind younger events. It leaves out the channels in notice.closing. A notice that
+ * one too many makes give way is not written: a start gives up the same ones.
  *
  * What can fail: the disk, when an acknowledgement is written (the caller hears of it, and the
  * notice stays open); the files, when the cursor fell behind the feed (opened again a second
@@ -23,29 +24,16 @@
 #include "base/words.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "journal/read.h"
 
 #define TEXT_CHARS 2000
 
-#define STATE       "delivery.json"
-#define STATE_MAX   ((size_t)4 << 20)
-#define LOST_MS     86400000LL /* age of events taken as open when the state cannot be read */
-#define TURN_EVENTS 256        /* events read in one turn of the loop */
-#define AGAIN_MS    1000
-
-/* By bit. */
-static const struct {
-	const char *name;
-	bool talk; /* the bound is a conversation's */
-	unsigned max;
-	const char *who; /* for whom too many wait */
-} delivery_channels[DELIVERY_NCHANNELS] = {
-	{"terminal", true, DELIVERY_SESSION_MAX, "this conversation"},
-	{"notify", false, DELIVERY_NOTIFY_MAX, "the command"},
-	{"otel", false, DELIVERY_OTEL_MAX, "the collector"},
-#define X(door, ...) {#door, true, DELIVERY_SESSION_MAX, "this conversation"},
-	DOORS(X)
-#undef X
-};
+#define STATE         "delivery.json"
+#define STATE_MAX     ((size_t)4 << 20)
+#define STATE_VERSION 2
+#define LOST_MS       86400000LL /* age of events taken as open when the state cannot be read */
+#define TURN_EVENTS   256        /* events read in one turn of the loop */
+#define AGAIN_MS      1000
 
 /* ---- an Item as a notice: which are told later, to whom, and how many of a kind in a summary */
 
@@ -80,55 +68,106 @@ static const struct delivery_wish *delivery_wish_of(const struct item *it)
 
 static void notice_free(struct notice *it)
 {
-	list_del(&it->node);
 	free(it->json);
 	free(it);
 }
 
-/* ---- the list */
+/* ---- the index: by time, by channel, by conversation, and those with an Ask */
 
-void delivery_insert(struct delivery *d, struct notice *it)
+static struct notice *notice_in(struct list *n, unsigned k)
 {
-	struct list *at = d->notices.prev;
+	return CONTAINER_OF(n, struct notice, in[k]);
+}
 
-	while (at != &d->notices && LIST_ENTRY(at, struct notice, node)->item.lsn > it->item.lsn)
+/* In list `k`, the first notice behind this one's place, or the list's head. */
+static struct list *notice_place(struct list *head, unsigned k, uint64_t lsn)
+{
+	struct list *at = head;
+
+	while (at->prev != head && notice_in(at->prev, k)->item.lsn > lsn)
 		at = at->prev;
-	list_insert(at->next, &it->node);
-	d->nnotices++;
+	return at;
 }
 
 static struct notice *find_item(struct delivery *d, uint64_t lsn)
 {
-	LIST_EACH (&d->notices, n, tmp) {
-		struct notice *it = LIST_ENTRY(n, struct notice, node);
+	struct list *at = notice_place(&d->notices, NOTICE_ALL, lsn)->prev;
 
-		if (it->item.lsn == lsn)
-			return it;
+	return at != &d->notices && notice_in(at, NOTICE_ALL)->item.lsn == lsn
+		       ? notice_in(at, NOTICE_ALL)
+		       : NULL;
+}
+
+/* The channels of which something behind the notice before `at` is settled. */
+static unsigned *cuts_at(struct delivery *d, struct list *at, unsigned k)
+{
+	return at == &d->queues[k] ? &d->cuts : &notice_in(at, k)->cuts;
+}
+
+static struct delivery_talk *told_of(const struct delivery *d, const char *session)
+{
+	struct session *s = strmap_get(&d->core->session_by_id, session);
+
+	return s ? &s->told : NULL;
+}
+
+void delivery_insert(struct delivery *d, struct notice *it)
+{
+	uint64_t lsn = it->item.lsn;
+
+	it->talk = told_of(d, it->item.session);
+	for (unsigned k = 0; k < NOTICE_LISTS; k++)
+		list_init(&it->in[k]);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++) {
+		struct list *at = notice_place(&d->queues[k], k, lsn);
+
+		if (!(it->open & 1u << k))
+			continue;
+		it->cuts |= *cuts_at(d, at, k) & 1u << k;
+		if (at == &d->queues[k])
+			d->cuts &= ~(1u << k);
+		list_insert(at, &it->in[k]);
+		d->open[k]++;
+		if (it->talk)
+			it->talk->open[k]++;
 	}
-	return NULL;
+	list_insert(notice_place(&d->notices, NOTICE_ALL, lsn), &it->in[NOTICE_ALL]);
+	if (it->talk)
+		list_insert(notice_place(&it->talk->notices, NOTICE_TALK, lsn),
+			    &it->in[NOTICE_TALK]);
+	if (it->item.kind == ITEM_proposed || it->item.kind == ITEM_asked)
+		list_add(&d->asks, &it->in[NOTICE_ASK]);
+	d->nnotices++;
 }
 
 void delivery_settle(struct delivery *d, struct notice *it, unsigned channels)
 {
+	channels &= it->open;
 	it->open &= ~channels;
-	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
-		if ((channels & 1u << k) && d->channels[k] && d->channels[k]->item == it)
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++) {
+		if (!(channels & 1u << k))
+			continue;
+		*cuts_at(d, it->in[k].next, k) |= 1u << k;
+		list_del(&it->in[k]);
+		d->open[k]--;
+		if (it->talk)
+			it->talk->open[k]--;
+		if (d->channels[k] && d->channels[k]->item == it)
 			d->channels[k]->item = NULL;
+	}
 	if (it->open)
 		return;
+	for (unsigned k = DELIVERY_NCHANNELS; k < NOTICE_LISTS; k++)
+		list_del(&it->in[k]);
 	d->nnotices--;
 	notice_free(it);
 }
 
 static void delivery_answered(struct delivery *d, const char *ask)
 {
-	LIST_EACH (&d->notices, n, tmp) {
-		struct notice *it = LIST_ENTRY(n, struct notice, node);
-
-		if ((it->item.kind == ITEM_proposed || it->item.kind == ITEM_asked) &&
-		    strcmp(it->item.ask, ask) == 0)
-			delivery_settle(d, it, ~0u);
-	}
+	LIST_EACH (&d->asks, n, tmp)
+		if (strcmp(notice_in(n, NOTICE_ASK)->item.ask, ask) == 0)
+			delivery_settle(d, notice_in(n, NOTICE_ASK), ~0u);
 }
 
 /* Makes a notice of a log line, with all channels closed; an Item that closes an Ask settles that
@@ -152,7 +191,6 @@ static int notice_make(struct delivery *d, const char *line, size_t len, struct 
 		rv = *out ? 0 : AVA_ENOMEM;
 	}
 	if (rv == 0) {
-		list_init(&(*out)->node);
 		(*out)->item = item;
 		(*out)->cover = item.lsn;
 		(*out)->json = buf_take(&json, NULL);
@@ -161,70 +199,77 @@ static int notice_make(struct delivery *d, const char *line, size_t len, struct 
 	return rv;
 }
 
-static bool is_for(const struct notice *it, const char *session, unsigned channels)
-{
-	return (it->open & channels) && (!session || strcmp(it->item.session, session) == 0);
-}
-
-unsigned delivery_count(const struct delivery *d, const char *session, unsigned channels,
-			struct notice **oldest)
-{
-	unsigned n = 0;
-
-	LIST_EACH (&d->notices, at, tmp) {
-		struct notice *it = LIST_ENTRY(at, struct notice, node);
-
-		if (is_for(it, session, channels) && n++ == 0 && oldest)
-			*oldest = it;
-	}
-	return n;
-}
-
 /* ---- delivery.json */
 
-static void put_open(struct jw *w, uint64_t lsn, unsigned open, unsigned attempts)
+/* Appends to a text "90004-90310 90312": spans of lsn in which all notices are open. */
+static void put_lsns(struct buf *b, uint64_t from, uint64_t to)
 {
-	jw_object(w, NULL);
-	jw_int(w, "lsn", (int64_t)lsn);
-	jw_array(w, "channels");
-	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
-		if (open & 1u << k)
-			jw_str(w, NULL, delivery_channels[k].name);
-	jw_end(w);
-	jw_int(w, "attempts", attempts);
-	jw_end(w);
+	buf_addf(b, "%s%llu", b->len > 0 && b->data[b->len - 1] == '"' ? "" : " ",
+		 (unsigned long long)from);
+	if (to > from)
+		buf_addf(b, "-%llu", (unsigned long long)to);
 }
 
-/* An event still to come: if it is a notice, it is open for every channel that wants it. */
-static void put_late(uint64_t lsn, void *w)
+static void put_late(uint64_t lsn, void *b)
 {
-	put_open(w, lsn, ~0u, 0);
+	put_lsns(b, lsn, lsn);
+}
+
+static void put_open(struct jw *w, struct delivery *d, unsigned k)
+{
+	uint64_t from = 0, to = 0;
+
+	if (d->open[k] == 0 && !d->channels[k])
+		return;
+	jw_raw(w, channel_table[k].name, "\"", 1);
+	LIST_EACH (&d->queues[k], n, tmp) {
+		const struct notice *it = notice_in(n, k);
+		bool open = it->item.lsn > 0 && !(it->closing & 1u << k);
+
+		if (from > 0 && (!open || (it->cuts & 1u << k))) {
+			put_lsns(w->out, from, to);
+			from = 0;
+		}
+		if (open) {
+			to = it->item.lsn;
+			from = from > 0 ? from : to;
+		}
+	}
+	if (from > 0)
+		put_lsns(w->out, from, to);
+	buf_addc(w->out, '"');
 }
 
 static void put_state(struct delivery *d, struct draft *dr)
 {
+	const unsigned command = delivery_bit(DELIVERY_NOTIFY);
 	uint64_t upto = MAX(MIN(d->seen, logbook_shown(&d->core->book)), d->settled);
 	struct buf *b = draft_part(dr, DRAFT_PUT, STATE);
+	char lsn[24];
 	struct jw w;
 
 	if (!b) /* without memory the commit fails */
 		return;
 	jw_init(&w, b);
 	jw_object(&w, NULL);
-	jw_int(&w, "version", 1);
+	jw_int(&w, "version", STATE_VERSION);
 	jw_int(&w, "lsn", (int64_t)upto);
+	jw_object(&w, "open");
 	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
-		if (d->channels[k])
-			jw_bool(&w, delivery_channels[k].name, true);
-	jw_array(&w, "open");
-	LIST_EACH (&d->notices, n, tmp) {
-		const struct notice *it = LIST_ENTRY(n, struct notice, node);
+		put_open(&w, d, k);
+	jw_end(&w);
+	/* An event still to come: if it is a notice, it is open for every channel that wants it. */
+	jw_raw(&w, "late", "\"", 1);
+	ops_events_late(d->core, d->cursor, upto, put_late, b);
+	buf_addc(b, '"');
+	jw_object(&w, "attempts");
+	LIST_EACH (&d->queues[command], n, tmp) {
+		const struct notice *it = notice_in(n, command);
 
-		if ((it->open & ~it->closing) && it->item.lsn > 0)
-			put_open(&w, it->item.lsn, it->open & ~it->closing,
-				 it->tries[delivery_bit(DELIVERY_NOTIFY)].attempts);
+		snprintf(lsn, sizeof(lsn), "%llu", (unsigned long long)it->item.lsn);
+		if (it->tries[command].attempts > 0 && !(it->closing & DELIVERY_NOTIFY))
+			jw_int(&w, lsn, it->tries[command].attempts);
 	}
-	ops_events_late(d->core, d->cursor, upto, put_late, &w);
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(b, '\n');
@@ -246,68 +291,53 @@ int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *us
 
 /* ---- bounds */
 
-void delivery_tell(struct delivery *d, struct draft *dr, unsigned channel, const struct notice *it,
-		   int64_t left_out, const char *reason)
+/* The oldest notice of a channel in the conversation. */
+static struct notice *oldest_of(struct delivery_talk *t, unsigned k)
 {
-	struct buf b;
-	struct jw w;
-
-	buf_init(&b, 65536);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_str(&w, "customType", left_out > 0 ? "delivery.left_out" : "delivery.gave_up");
-	jw_object(&w, "data");
-	jw_str(&w, "channel", delivery_channels[delivery_bit(channel)].name);
-	jw_int(&w, "lsn", (int64_t)it->item.lsn);
-	if (it->item.run[0])
-		jw_str(&w, "subagentId", it->item.run);
-	jw_int(&w, "attempts", it->tries[delivery_bit(channel)].attempts);
-	if (left_out > 0)
-		jw_int(&w, "rejectedSpans", left_out);
-	jw_str(&w, "reason", reason);
-	jw_end(&w);
-	jw_end(&w);
-	core_event(d->core, dr, EVENT_Custom, it->item.session, "", &b);
+	LIST_EACH (&t->notices, n, tmp)
+		if (notice_in(n, NOTICE_TALK)->open & 1u << k)
+			return notice_in(n, NOTICE_TALK);
+	return NULL;
 }
 
-static void dropped(int rv, void *user)
+/* `full` has the bounds of which it was told that they are reached: once, until a tenth is free
+ * again. A start tells nothing, and what is nearly full then has been told before. */
+static void keep_bound(struct delivery *d, struct notice *it, unsigned k, bool live)
 {
-	if (rv != 0)
-		core_log(user,
-			 "what was settled of notices was not written (%s): they may be told again",
-			 ava_strerror(rv));
-}
-
-/* Gives up the oldest notice; the commit is not waited for. */
-static void drop_oldest(struct delivery *d, unsigned channel, struct notice *it, const char *who)
-{
-	char why[60];
+	struct delivery_talk *t = it->talk;
+	bool talk = channel_table[k].talk;
+	unsigned n = talk ? t->open[k] : d->open[k], max = channel_table[k].max;
+	unsigned *full = talk ? &t->full : &d->full, bit = 1u << k;
 	struct draft *dr;
 
-	snprintf(why, sizeof(why), "too many wait for %s", who);
-	it->closing |= channel;
-	dr = delivery_draft(d);
-	if (dr)
-		delivery_tell(d, dr, channel, it, 0, why);
-	(void)delivery_commit(dr, dropped, d->core);
-	if (d->channels[delivery_bit(channel)])
-		d->channels[delivery_bit(channel)]->given_up++;
-	delivery_settle(d, it, channel);
+	if (n < max - max / 10)
+		*full &= ~bit;
+	else if (!live)
+		*full |= bit;
+	if (n <= max)
+		return;
+	it = talk ? oldest_of(t, k) : notice_in(d->queues[k].next, k);
+	dr = *full & bit ? NULL : draft_new(&d->core->book);
+	if (dr) {
+		channel_tell(d, dr, bit, it, 0, channel_table[k].full);
+		(void)delivery_commit(dr, NULL, NULL);
+	}
+	*full |= bit;
+	if (d->channels[k])
+		d->channels[k]->given_up++;
+	delivery_settle(d, it, bit);
 }
 
-static void keep_bounds(struct delivery *d, const struct notice *fresh)
+/* A notice of the conversation or of all may be given up for the one that was taken in. */
+static void keep_bounds(struct delivery *d, struct notice *fresh, bool live)
 {
-	struct notice *oldest = NULL;
+	unsigned open = fresh->open;
 
 	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
-		if ((fresh->open & 1u << k) &&
-		    delivery_count(d, delivery_channels[k].talk ? fresh->item.session : NULL,
-				   1u << k, &oldest) > delivery_channels[k].max)
-			drop_oldest(d, 1u << k, oldest, delivery_channels[k].who);
-	while (d->nnotices > DELIVERY_MAX) {
-		oldest = LIST_FIRST(&d->notices, struct notice, node);
-		drop_oldest(d, oldest->open & ~(oldest->open - 1), oldest, "all");
-	}
+		if (open & 1u << k)
+			keep_bound(d, fresh, k, live);
+	while (d->nnotices > DELIVERY_MAX)
+		delivery_settle(d, notice_in(d->notices.next, NOTICE_ALL), ~0u);
 }
 
 /* ---- taking in */
@@ -316,7 +346,7 @@ static void keep_bounds(struct delivery *d, const struct notice *fresh)
 static unsigned door_of(const char *user)
 {
 	for (unsigned i = 0; i < DOORS_N; i++) {
-		const char *name = delivery_channels[delivery_bit(DELIVERY_DOOR) + i].name;
+		const char *name = channel_table[delivery_bit(DELIVERY_DOOR) + i].name;
 		size_t len = strlen(name);
 
 		if (strncmp(user, name, len) == 0 && user[len] == ':')
@@ -328,7 +358,7 @@ static unsigned door_of(const char *user)
 /* `set`: of the channels that are called, those that were set when the event came. */
 static unsigned wanted_by(const struct delivery *d, const struct notice *it, unsigned set)
 {
-	bool known = it->item.session[0] && strmap_get(&d->core->session_by_id, it->item.session);
+	bool known = told_of(d, it->item.session);
 	unsigned chats = known ? door_of(it->item.user) : 0;
 	bool ended = (it->item.kind == ITEM_result || it->item.kind == ITEM_failed) &&
 		     id_is_run(it->item.run);
@@ -357,7 +387,7 @@ static void delivery_take(struct delivery *d, const struct op_event *e)
 	for (unsigned i = 0; i < DOORS_N; i++)
 		if ((it->open & DELIVERY_DOOR << i) && d->watchers[i].fresh)
 			d->watchers[i].fresh(d->watchers[i].user);
-	keep_bounds(d, it);
+	keep_bounds(d, it, true);
 }
 
 static void delivery_wake(void *user)
@@ -410,7 +440,7 @@ static void delivery_again(void *user)
 static int delivery_check(struct delivery *d, const char *session, const char *channel,
 			  struct ava_error *err)
 {
-	if (!strmap_get(&d->core->session_by_id, session))
+	if (!told_of(d, session))
 		return err_set(err, AVA_ENOENT,
 			       "there is no session %.60s (ava sessions lists them)", session);
 	if (strcmp(channel, "terminal") != 0)
@@ -424,7 +454,7 @@ static int delivery_check(struct delivery *d, const char *session, const char *c
 }
 
 /* Writes one line; "" without notices. Kinds of one word count together. */
-static void summarize(char *out, size_t size, const struct delivery *d, const char *session)
+static void summarize(char *out, size_t size, const struct delivery_talk *t)
 {
 	size_t len = 0;
 
@@ -434,10 +464,10 @@ static void summarize(char *out, size_t size, const struct delivery *d, const ch
 
 		if (!*one || (i > 0 && strcmp(one, wishes[i - 1].one) == 0))
 			continue;
-		LIST_EACH (&d->notices, n, tmp) {
-			const struct notice *it = LIST_ENTRY(n, struct notice, node);
+		LIST_EACH (&t->notices, n, tmp) {
+			const struct notice *it = notice_in(n, NOTICE_TALK);
 
-			count += is_for(it, session, DELIVERY_TERMINAL) &&
+			count += (it->open & DELIVERY_TERMINAL) &&
 				 strcmp(delivery_wish_of(&it->item)->one, one) == 0;
 		}
 		if (count > 0)
@@ -452,30 +482,27 @@ static void summarize(char *out, size_t size, const struct delivery *d, const ch
 int ops_unseen(struct core *c, const char *session, const char *channel, struct jw *w,
 	       struct ava_error *err)
 {
-	struct delivery *d = c->delivery;
+	const struct delivery_talk *t = told_of(c->delivery, session);
 	char summary[200] = "";
 	uint64_t newest = 0;
-	int rv = delivery_check(d, session, channel, err);
+	int rv = delivery_check(c->delivery, session, channel, err);
 
 	if (rv != 0)
 		return rv;
-	LIST_EACH (&d->notices, n, tmp) {
-		struct notice *it = LIST_ENTRY(n, struct notice, node);
-
-		if (is_for(it, session, DELIVERY_TERMINAL))
-			newest = it->item.lsn;
-	}
-	summarize(summary, sizeof(summary), d, session);
+	LIST_EACH (&t->notices, n, tmp)
+		if (notice_in(n, NOTICE_TALK)->open & DELIVERY_TERMINAL)
+			newest = notice_in(n, NOTICE_TALK)->item.lsn;
+	summarize(summary, sizeof(summary), t);
 	jw_object(w, NULL);
 	jw_str(w, "session_id", session);
 	jw_str(w, "channel", channel);
 	jw_str(w, "summary", summary);
 	jw_int(w, "lsn", (int64_t)newest);
 	jw_array(w, "items");
-	LIST_EACH (&d->notices, n, tmp) {
-		struct notice *it = LIST_ENTRY(n, struct notice, node);
+	LIST_EACH (&t->notices, n, tmp) {
+		struct notice *it = notice_in(n, NOTICE_TALK);
 
-		if (is_for(it, session, DELIVERY_TERMINAL)) {
+		if (it->open & DELIVERY_TERMINAL) {
 			it->cover = it->item.lsn;
 			jw_raw(w, NULL, it->json, strlen(it->json));
 		}
@@ -489,7 +516,7 @@ int ops_unseen(struct core *c, const char *session, const char *channel, struct 
 
 struct acking {
 	struct delivery *d;
-	char session[64];
+	struct delivery_talk *talk;
 	uint64_t lsn;
 	op_acked_fn done;
 	void *user;
@@ -503,10 +530,10 @@ static unsigned ack_each(struct acking *a, enum ack_step step)
 {
 	unsigned n = 0;
 
-	LIST_EACH (&a->d->notices, at, tmp) {
-		struct notice *it = LIST_ENTRY(at, struct notice, node);
+	LIST_EACH (&a->talk->notices, at, tmp) {
+		struct notice *it = notice_in(at, NOTICE_TALK);
 
-		if (!is_for(it, a->session, DELIVERY_TERMINAL) ||
+		if (!(it->open & DELIVERY_TERMINAL) ||
 		    (a->lsn < it->cover && a->lsn != it->item.lsn))
 			continue;
 		n++;
@@ -529,9 +556,10 @@ static void acked(int rv, void *user)
 	if (rv != 0)
 		err_set(&err, rv, "the acknowledgement could not be saved (%s): send it again",
 			ava_strerror(rv));
+	a->talk->acking--;
 	a->done(rv, rv == 0 ? a->n : 0,
-		rv == 0 ? delivery_count(a->d, a->session, DELIVERY_TERMINAL, NULL) : 0,
-		rv == 0 ? NULL : &err, a->user);
+		rv == 0 ? a->talk->open[delivery_bit(DELIVERY_TERMINAL)] : 0, rv == 0 ? NULL : &err,
+		a->user);
 	free(a);
 }
 
@@ -552,8 +580,9 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 		done(rv, 0, 0, &err, user);
 		return;
 	}
-	*a = (struct acking){.d = d, .lsn = lsn, .done = done, .user = user};
-	snprintf(a->session, sizeof(a->session), "%s", session);
+	*a = (struct acking){
+		.d = d, .talk = told_of(d, session), .lsn = lsn, .done = done, .user = user};
+	a->talk->acking++;
 	a->n = ack_each(a, ACK_BEGINS);
 	rv = a->n > 0 ? delivery_commit(delivery_draft(d), acked, a) : 0;
 	if (a->n == 0 || rv != 0)
@@ -576,16 +605,16 @@ void delivery_talked(struct core *c)
 
 const struct notice *delivery_next(struct core *c, unsigned door, const char *user)
 {
+	const unsigned k = delivery_bit(DELIVERY_DOOR << door);
 	const struct notice *spawn = NULL, *quote = NULL;
 	const struct session *s;
 
 	while (take_some(c->delivery))
 		;
-	LIST_EACH (&c->delivery->notices, n, tmp) {
-		const struct notice *it = LIST_ENTRY(n, struct notice, node);
+	LIST_EACH (&c->delivery->queues[k], n, tmp) {
+		const struct notice *it = notice_in(n, k);
 
-		if (!(it->open & ~it->closing & DELIVERY_DOOR << door) ||
-		    strcmp(it->item.user, user) != 0)
+		if ((it->closing & DELIVERY_DOOR << door) || strcmp(it->item.user, user) != 0)
 			continue;
 		if (it->item.kind == ITEM_started)
 			spawn = spawn ? spawn : it;
@@ -609,7 +638,7 @@ bool delivery_showing(struct core *c, struct draft *dr, unsigned door, uint64_t 
 	it->closing |= DELIVERY_DOOR << door | (reason ? 0 : DELIVERY_TERMINAL);
 	put_state(c->delivery, dr);
 	if (reason)
-		delivery_tell(c->delivery, dr, DELIVERY_DOOR << door, it, 0, reason);
+		channel_tell(c->delivery, dr, DELIVERY_DOOR << door, it, 0, reason);
 	return true;
 }
 
@@ -691,69 +720,96 @@ const struct verb verbs_about_delivery[] = {
 
 struct delivery_reading {
 	struct delivery *d;
-	json_t *state; /* NULL: there is none, or it cannot be read */
-	uint64_t lsn;  /* all notices up to this lsn are settled, but those in `state` */
+	uint64_t lsn; /* all notices up to this lsn are settled, but those of `spans` */
 	int64_t from_ms;
+	json_t *attempts;
 	unsigned set; /* channels that were called */
+	struct delivery_span {
+		uint64_t from, to;
+	} * spans[DELIVERY_NCHANNELS + 1]; /* by channel; behind them those still to come. Sorted */
+	size_t nspans[DELIVERY_NCHANNELS + 1];
 	bool no_memory;
 };
 
-static unsigned channels_of(const json_t *open, int64_t *attempts)
+/* Takes the spans of a text. false: they are none, or not in order. */
+static bool read_spans(struct delivery_reading *r, unsigned k, const char *at)
 {
-	const json_t *v;
-	unsigned bits = 0;
-	size_t i;
+	size_t cap = 0, n = 0;
+	char *end;
 
-	*attempts = json_get_int(open, "attempts", 0);
-	json_array_foreach(json_object_get(open, "channels"), i, v)
-	{
-		for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
-			if (json_is_string(v) &&
-			    strcmp(json_string_value(v), delivery_channels[k].name) == 0)
-				bits |= 1u << k;
+	for (uint64_t last = 0; *at; n++, last = r->spans[k][n - 1].to, at = end + (*end == ' ')) {
+		struct delivery_span s = {.from = strtoull(at, &end, 10)};
+
+		s.to = *end == '-' ? strtoull(end + 1, &end, 10) : s.from;
+		if (s.from <= last || s.to < s.from || (*end && *end != ' '))
+			return false;
+		r->no_memory = r->no_memory || !ARRAY_ROOM(r->spans[k], cap, n + 1);
+		if (r->no_memory)
+			return true;
+		r->spans[k][n] = s;
 	}
-	return bits;
+	r->nspans[k] = n;
+	return true;
 }
 
-/* Channels for which `state` has the notice open; 0: settled. */
-static unsigned still_open(const struct delivery_reading *r, uint64_t lsn, int64_t *attempts)
+static bool in_span(const struct delivery_reading *r, unsigned k, uint64_t lsn)
 {
-	const json_t *v;
-	size_t i;
+	size_t low = 0, high = r->nspans[k];
 
-	json_array_foreach(json_object_get(r->state, "open"), i, v)
-	{
-		if (json_get_int(v, "lsn", -1) == (int64_t)lsn)
-			return channels_of(v, attempts);
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (r->spans[k][mid].to < lsn)
+			low = mid + 1;
+		else
+			high = mid;
 	}
-	return 0;
+	return low < r->nspans[k] && r->spans[k][low].from <= lsn;
+}
+
+/* The channels for which a notice of that lsn is open when it wants them. */
+static unsigned open_at(const struct delivery_reading *r, uint64_t lsn)
+{
+	unsigned open = 0;
+
+	if (lsn > r->lsn || in_span(r, DELIVERY_NCHANNELS, lsn))
+		return ~0u;
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		open |= in_span(r, k, lsn) ? 1u << k : 0;
+	return open;
 }
 
 static void take_logged(struct delivery_reading *r, const struct ava_log_event *e)
 {
+	const unsigned command = delivery_bit(DELIVERY_NOTIFY);
 	struct delivery *d = r->d;
 	struct notice *it = NULL;
-	int64_t attempts = 0;
-	unsigned wanted;
+	unsigned open = open_at(r, e->lsn);
+	char lsn[24];
 	int rv;
 
+	d->cuts |= ~open;
+	/* The others may be answers to an Ask. */
+	if (!open &&
+	    (strcmp(e->type, "SubagentComplete") == 0 || strcmp(e->type, "AssistantMessage") == 0))
+		return;
 	rv = notice_make(d, e->line, e->len, &it);
 	r->no_memory = r->no_memory || rv == AVA_ENOMEM;
 	if (rv != 0)
 		return;
-	wanted = wanted_by(d, it, r->set);
-	it->open = it->item.lsn > r->lsn ? wanted : wanted & still_open(r, it->item.lsn, &attempts);
-	it->tries[delivery_bit(DELIVERY_NOTIFY)].attempts =
-		(unsigned)MIN(MAX(attempts, INT64_C(0)), INT64_C(1000000));
-	if (it->open)
-		delivery_insert(d, it);
-	else
+	it->open = wanted_by(d, it, r->set) & open;
+	if (!it->open) {
 		notice_free(it);
+		return;
+	}
+	snprintf(lsn, sizeof(lsn), "%llu", (unsigned long long)e->lsn);
+	it->tries[command].attempts = (unsigned)json_get_int(r->attempts, lsn, 0);
+	delivery_insert(d, it);
+	keep_bounds(d, it, false);
 }
 
 static void read_logs(struct delivery_reading *r)
 {
-	const json_t *open = json_object_get(r->state, "open"), *v;
 #define X(event, ...) #event ","
 	static const char types[] = ITEM_EVENTS(X);
 #undef X
@@ -766,13 +822,13 @@ static void read_logs(struct delivery_reading *r)
 	};
 	struct ava_log_event e;
 	struct ava_log *log;
-	size_t i;
 	int rv;
 
-	json_array_foreach(open, i, v) q.after =
-		MIN(q.after, (uint64_t)json_get_int(v, "lsn", INT64_MAX) - 1);
+	for (unsigned k = 0; k <= DELIVERY_NCHANNELS; k++)
+		if (r->nspans[k] > 0)
+			q.after = MIN(q.after, r->spans[k][0].from - 1);
 	clock_iso(r->from_ms, since);
-	if (ava_log_open(&log, &q, NULL) != 0)
+	if (read_open_near(&log, &q, NULL) != 0)
 		return; /* no daily log yet */
 	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT)
 		if (rv == 1)
@@ -780,37 +836,58 @@ static void read_logs(struct delivery_reading *r)
 	ava_log_close(log);
 }
 
+/* false: it cannot be understood. */
+static bool read_state(struct delivery_reading *r, json_t *state)
+{
+	const json_t *open = json_object_get(state, "open");
+	const char *text = json_get_str(state, "late");
+	int64_t lsn = json_get_int(state, "lsn", -1);
+	bool good = text && json_is_object(open) && lsn >= 0 &&
+		    json_get_int(state, "version", 0) == STATE_VERSION &&
+		    read_spans(r, DELIVERY_NCHANNELS, text);
+
+	for (unsigned k = 0; good && k < DELIVERY_NCHANNELS; k++) {
+		text = json_get_str(open, channel_table[k].name);
+		r->set |= text ? 1u << k : 0;
+		good = !text || read_spans(r, k, text);
+	}
+	r->attempts = json_object_get(state, "attempts");
+	r->lsn = good ? (uint64_t)lsn : 0;
+	return good;
+}
+
 /* Without a state, as in a new root, nothing is open; with an unreadable one the notices of the
  * last day are: rather twice than never. */
 static int delivery_read_state(struct delivery *d, struct ava_error *err)
 {
-	struct delivery_reading r = {
-		.d = d, .set = ~0u, .from_ms = clock_wall_ms() - DELIVERY_AGE_MS};
+	struct delivery_reading r = {.d = d, .from_ms = clock_wall_ms() - DELIVERY_AGE_MS};
 	struct ava_error why = {0};
 	char *text = NULL;
 	size_t len = 0;
 	int rv = sys_read_file(d->core->root_fd, STATE, STATE_MAX, &text, &len, &why);
+	json_t *state;
 
 	if (rv == AVA_ENOENT)
 		return 0;
-	r.state = rv == 0 ? json_parse(text, len, &why) : NULL;
+	state = rv == 0 ? json_parse(text, len, &why) : NULL;
 	free(text);
-	if (json_get_int(r.state, "version", 1) > 1) {
-		json_decref(r.state);
+	if (json_get_int(state, "version", 0) > STATE_VERSION) {
+		json_decref(state);
 		return err_set(err, AVA_EFORMAT, STATE " was written by a newer ava: use that one");
 	}
-	if (json_get_int(r.state, "lsn", -1) >= 0) {
-		r.lsn = d->settled = (uint64_t)json_get_int(r.state, "lsn", 0);
-		for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
-			if (!json_get_bool(r.state, delivery_channels[k].name, false))
-				r.set &= ~(1u << k);
+	if (read_state(&r, state)) {
+		d->settled = r.lsn;
 	} else {
 		core_log(d->core, STATE " cannot be read, what it settled may be told again: %s",
-			 why.text[0] ? why.text : "it has no lsn");
+			 why.text[0] ? why.text : "it has another form");
 		r.from_ms = clock_wall_ms() - LOST_MS;
+		r.set = ~0u;
+		memset(r.nspans, 0, sizeof(r.nspans));
 	}
 	read_logs(&r);
-	json_decref(r.state);
+	json_decref(state);
+	for (unsigned k = 0; k <= DELIVERY_NCHANNELS; k++)
+		free(r.spans[k]);
 	return r.no_memory ? err_set(err, AVA_ENOMEM, "out of memory") : 0;
 }
 
@@ -826,6 +903,9 @@ int delivery_open(struct core *c, struct ava_error *err)
 	d->core = c;
 	d->seen = journal_lsn(c->journal, 0) - 1;
 	list_init(&d->notices);
+	list_init(&d->asks);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		list_init(&d->queues[k]);
 	os_task_init(&d->pump, delivery_pump);
 	d->again = os_timer_new(c->loop, delivery_again, d);
 	if (!d->again)
@@ -841,13 +921,8 @@ int delivery_begin(struct core *c, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
-	if (d->nnotices > DELIVERY_MAX)
-		core_log(c, "%u notices were never acknowledged: the oldest are given up",
-			 d->nnotices);
-	while (d->nnotices > DELIVERY_MAX)
-		delivery_settle(d, LIST_FIRST(&d->notices, struct notice, node), ~0u);
 	/* Write delivery.json once now: every lsn not listed as open counts as settled. */
-	rv = delivery_commit(delivery_draft(d), dropped, c);
+	rv = delivery_commit(delivery_draft(d), NULL, NULL);
 	delivery_wake(d);
 	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
 }
@@ -856,7 +931,10 @@ bool delivery_idle(const struct core *c)
 {
 	const struct delivery *d = c->delivery;
 
-	return !d || delivery_count(d, NULL, d->called, NULL) == 0;
+	for (unsigned k = 0; d && k < DELIVERY_NCHANNELS; k++)
+		if ((d->called & 1u << k) && d->open[k] > 0)
+			return false;
+	return true;
 }
 
 void delivery_quiesce(struct core *c)
@@ -884,7 +962,7 @@ void delivery_close(struct core *c)
 		return;
 	delivery_quiesce(c);
 	while (!list_empty(&d->notices))
-		notice_free(LIST_FIRST(&d->notices, struct notice, node));
+		delivery_settle(d, notice_in(d->notices.next, NOTICE_ALL), ~0u);
 	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
 		if (d->channels[k])
 			channel_free(d->channels[k]);

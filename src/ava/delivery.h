@@ -10,8 +10,7 @@
 
 #include <ava.h>
 
-#include "base/doors.h"
-#include "base/list.h"
+#include "ava/sessions.h"
 #include "event/item.h"
 #include "os/loop.h"
 
@@ -64,11 +63,10 @@ void delivery_shown(struct core *c, unsigned door, uint64_t lsn, bool written);
 
 /* ---- inside of delivery: delivery.c, channel.c, and the channels notify.c and otel.c */
 
-#define DELIVERY_TERMINAL  1u
-#define DELIVERY_NOTIFY    2u
-#define DELIVERY_OTEL      4u
-#define DELIVERY_DOOR      8u /* shifted by its place in the table of doors */
-#define DELIVERY_NCHANNELS (3 + DOORS_N)
+#define DELIVERY_TERMINAL 1u
+#define DELIVERY_NOTIFY   2u
+#define DELIVERY_OTEL     4u
+#define DELIVERY_DOOR     8u /* shifted by its place in the table of doors */
 
 #define DELIVERY_SESSION_MAX 200 /* open notices of one conversation */
 #define DELIVERY_NOTIFY_MAX  1000
@@ -76,13 +74,22 @@ void delivery_shown(struct core *c, unsigned door, uint64_t lsn, bool written);
 #define DELIVERY_MAX         5000
 #define DELIVERY_AGE_MS      (30 * 86400000LL)
 
+enum { /* lists of a notice behind those of its channels */
+       NOTICE_ALL = DELIVERY_NCHANNELS,
+       NOTICE_TALK,
+       NOTICE_ASK, /* proposed, asked */
+       NOTICE_LISTS
+};
+
 /* An Item (event/item.h) that some channel has not acknowledged, or a trace that a person asked to
  * push: that has no lsn, and is forgotten when the runtime stops. */
 struct notice {
-	struct list node; /* in delivery.notices, by lsn */
+	struct list in[NOTICE_LISTS]; /* of each open channel by its bit, then those below */
+	struct delivery_talk *talk;   /* NULL: of no conversation */
 	struct item item;
 	unsigned open;    /* channels that have not acknowledged the notice */
 	unsigned closing; /* of those, channels that the next written state leaves out */
+	unsigned cuts;    /* of those, channels of which one may be settled since the one before */
 	/* Least lsn whose acknowledgement covers the notice: its own, or, while a notice that came
 	 * behind events with a greater lsn was not given yet, one greater than those. */
 	uint64_t cover;
@@ -96,8 +103,11 @@ struct notice {
 struct channel;
 struct delivery {
 	struct core *core;
-	struct list notices; /* not acknowledged by some channel */
+	struct list notices; /* not acknowledged by some channel; by lsn, as in `queues` */
 	unsigned nnotices;
+	struct list queues[DELIVERY_NCHANNELS];
+	unsigned open[DELIVERY_NCHANNELS], full, cuts; /* cuts: behind the end of the queue */
+	struct list asks;
 	struct op_cursor *cursor;
 	struct os_task pump;
 	struct os_timer *again; /* reads further events, or opens the cursor again */
@@ -118,21 +128,24 @@ static inline unsigned delivery_bit(unsigned channel)
 
 /* ---- delivery.c */
 void delivery_insert(struct delivery *d, struct notice *it); /* *taken* */
-/* How many notices are open for one of `channels`; `session` NULL: of any. `oldest` may be NULL. */
-unsigned delivery_count(const struct delivery *d, const char *session, unsigned channels,
-			struct notice **oldest);
 /* Closes these channels of a notice; frees it when none is open. */
 void delivery_settle(struct delivery *d, struct notice *it, unsigned channels);
 /* A draft that writes the state, without channels in item.closing; NULL: no memory. */
 struct draft *delivery_draft(struct delivery *d);
 /* Commits a draft or NULL. 0: `done` follows, once, unless the runtime stops first. */
 int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *user);
+/* ---- channel.c */
+extern const struct channel_row {
+	const char *name;
+	bool talk; /* the bound is a conversation's */
+	unsigned max;
+	const char *full;            /* said once the bound is reached */
+} channel_table[DELIVERY_NCHANNELS]; /* by bit */
 /* Adds the event that a channel gave a notice up, or took it but for `left_out` spans (0: gave it
  * up). */
-void delivery_tell(struct delivery *d, struct draft *dr, unsigned channel, const struct notice *it,
-		   int64_t left_out, const char *reason);
+void channel_tell(struct delivery *d, struct draft *dr, unsigned channel, const struct notice *it,
+		  int64_t left_out, const char *reason);
 
-/* ---- channel.c */
 struct channel_kind {
 	unsigned channel;
 	/* Calls for ch->item, which may be settled and NULL before the end; channel_done follows

@@ -317,6 +317,7 @@ int otel_send(struct otel_sender *s, struct buf *body,
 
 #define LOG_MAX   ((off_t)256 << 20) /* bytes of a run's log that is pushed */
 #define BODY_MAX  (16u << 20)        /* of one request; collectors take 20 MB */
+#define OTEL      (delivery_bit(DELIVERY_OTEL))
 #define ASKED_MAX 64
 #define BUSY_MS   200   /* until the pool, the files or memory are tried again */
 #define PAUSE_MS  60000 /* between two attempts, unless it asks for more */
@@ -558,7 +559,7 @@ int otel_open(struct core *c, const char *endpoint, const char *headers, struct 
 
 static struct otel *otel_of(const struct core *c)
 {
-	struct channel *ch = c->delivery->channels[delivery_bit(DELIVERY_OTEL)];
+	struct channel *ch = c->delivery->channels[OTEL];
 
 	return ch != NULL ? CONTAINER_OF(ch, struct otel, ch) : NULL;
 }
@@ -566,18 +567,18 @@ static struct otel *otel_of(const struct core *c)
 void otel_health(const struct core *c, struct jw *w)
 {
 	const struct otel *o = otel_of(c);
-	struct notice *next = NULL;
+	const struct notice *next;
 
 	if (o == NULL)
 		return;
-	(void)delivery_count(c->delivery, NULL, DELIVERY_OTEL, &next);
+	next = LIST_FIRST(&c->delivery->queues[OTEL], struct notice, in[OTEL]);
 	jw_object(w, "otel");
 	jw_str(w, "endpoint", o->endpoint);
 	jw_int(w, "pushed", (int64_t)o->ch.taken);
 	jw_int(w, "given_up", (int64_t)o->ch.given_up);
 	jw_int(w, "left_out_spans", (int64_t)o->left_out);
 	jw_str(w, "at_work_on", next != NULL ? next->item.run : "");
-	jw_int(w, "attempts", next != NULL ? next->tries[delivery_bit(DELIVERY_OTEL)].attempts : 0);
+	jw_int(w, "attempts", next != NULL ? next->tries[OTEL].attempts : 0);
 	jw_str(w, "problem", o->ch.reason);
 	jw_end(w);
 }
@@ -588,8 +589,8 @@ static int otel_ask(struct otel *o, const char *run, struct ava_error *err)
 	struct notice *it;
 	unsigned n = 0;
 
-	LIST_EACH (&o->ch.d->notices, at, tmp) {
-		it = LIST_ENTRY(at, struct notice, node);
+	LIST_EACH (&o->ch.d->queues[OTEL], at, tmp) {
+		it = LIST_ENTRY(at, struct notice, in[OTEL]);
 		if (it->item.lsn == 0 && !it->closing && strcmp(it->item.run, run) == 0)
 			return 0;
 		n += it->item.lsn == 0;

@@ -19,6 +19,7 @@
 #include "base/sys.h"
 #include "base/words.h"
 #include "codec/json.h"
+#include "journal/read.h"
 #include "tool/apply.h"
 
 #define PATCHES_MAX 256
@@ -141,7 +142,7 @@ void patches_restore(struct core *c)
 	char path[LOGBOOK_PATH];
 	int rv;
 
-	if (ava_log_open(&log, &q, &err) != 0) {
+	if (read_open_near(&log, &q, &err) != 0) {
 		c->sup.took_up = c->sup.took_up && err.code == AVA_ENOENT; /* no daily log yet */
 		return;
 	}

@@ -22,6 +22,7 @@
 #include "base/words.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "journal/read.h"
 #include "subagent/run.h"
 #include "subagent/resume.h"
 #include "subagent/rights.h"
@@ -895,7 +896,7 @@ void proposals_restore(struct core *c)
 	int rv;
 
 	clock_iso(clock_wall_ms() - REQUEST_AGE_MS - c->settings.proposal_expiry_s * 1000, since);
-	if (ava_log_open(&log, &q, &err) != 0) {
+	if (read_open_near(&log, &q, &err) != 0) {
 		c->sup.took_up = c->sup.took_up && err.code == AVA_ENOENT; /* no daily log yet */
 		return;
 	}

@@ -1,6 +1,7 @@
 /* The conversations that exist, and the verbs about them. A start reads only names: the id stands
  * in each file's name. A conversation comes into memory when something is said in it, or when a
  * subagent of it ends. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -98,6 +99,7 @@ static void session_free(struct session *s)
 		s->core->nsessions--;
 	}
 	list_del(&s->node);
+	assert(list_empty(&s->told.notices)); /* it has no words yet, or delivery is closed */
 	free(s->path);
 	free(s->cwd);
 	free(s->user);
@@ -132,6 +134,7 @@ static struct session *session_new(struct core *c, const char *id, size_t len)
 		return NULL;
 	s->core = c;
 	list_init(&s->node);
+	list_init(&s->told.notices);
 	snprintf(s->id, sizeof(s->id), "%.*s", (int)len, id);
 	return s;
 }
@@ -301,8 +304,8 @@ static int session_claim(struct core *c, const char *want, struct session_id *id
 
 	if (strlen(want) != strlen(id->text) || strspn(want, "0123456789abcdef-") != strlen(want))
 		return err_set(err, AVA_EINVAL, "session_id must be a UUID in lower case");
-	if (was && was->there)
-		return err_set(err, AVA_EEXIST, "something was said in session %s already", want);
+	if (was && (was->there || was->told.acking > 0 || !list_empty(&was->told.notices)))
+		return err_set(err, AVA_EEXIST, "session %s has begun already", want);
 	if (was && was->talk && is_at_work(was->talk))
 		return err_set(err, AVA_EBUSY, "Ava is at work in session %s: ask again", want);
 	if (was)
@@ -757,9 +760,10 @@ static void verb_messages(struct verb_call *v)
 
 	if (!s)
 		verb_fail(v->reply, AVA_ENOENT, &err);
-	else if (verb_args(v, NULL))
+	else if (verb_args(v, NULL)) {
 		verb_work(v, &(struct verb_work){.work = session_file_entries, .own = (void *)path},
 			  strlen(path) + 1, false);
+	}
 }
 
 static void say_answered(int rv, const char *entry, const struct ava_error *err, void *user)
@@ -785,8 +789,9 @@ static void verb_say(struct verb_call *v)
 {
 	struct op_say say = {.text = "", .user_id = v->caller->user, .origin = v->caller->channel};
 
-	if (verb_args(v, &say))
-		ops_say(v->core, v->id, &say, say_answered, v->reply);
+	if (!verb_args(v, &say))
+		return;
+	ops_say(v->core, v->id, &say, say_answered, v->reply);
 }
 
 const struct verb verbs_about_sessions[] = {

@@ -14,6 +14,9 @@
 
 #include <ava.h>
 
+#include "base/doors.h"
+#include "base/list.h"
+
 struct core;
 
 struct op_session {
@@ -75,6 +78,12 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 int ops_session(struct core *c, const char *session, struct op_session *out, struct ava_error *err);
 
 /* ---- for the runtime itself */
+#define DELIVERY_NCHANNELS (3 + DOORS_N)
+struct delivery_talk {       /* what is open in one conversation (delivery.c) */
+	struct list notices; /* by lsn */
+	unsigned open[DELIVERY_NCHANNELS], full;
+	unsigned acking; /* acknowledgements that are not written yet */
+};
 /* Find the sessions of the root. Before runs are taken up again. */
 int sessions_open(struct core *c, struct ava_error *err);
 /* Go on with turns and results that a stop left. After runs were taken up. */

@@ -61,6 +61,7 @@ struct session {
 	int64_t cost_microusd, tokens; /* of Ava's own calls before the turn in talk->run */
 	bool there;                    /* the file at `path` exists */
 	struct talk *talk;             /* NULL: not in memory */
+	struct delivery_talk told;
 };
 
 /* Whether to note or to forget a row, as memory_write asks the person (talk_memory.c). */

@@ -121,8 +121,8 @@ struct log_index {
 
 /* Open the index of the root, brought up to date with the logs, in memory; it is stored when much
  * was missing and the root can be written. With `anew` the stored index is ignored and replaced.
- * `want`, or NULL: the daily logs are read as far back as its lsn and time ask for, without what is
- * stored. 0 or a code. */
+ * `want`, or NULL: when it is of what is near, the daily logs are read as far back as its lsn and
+ * time ask for, without what is stored. 0 or a code. */
 int index_open(struct log_index **out, int rootfd, enum index_scope scope, const char *run,
 	       const struct query *want, bool anew, struct ava_error *err);
 void index_close(struct log_index *f); /* NULL is allowed */

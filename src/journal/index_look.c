@@ -368,7 +368,7 @@ int index_open(struct log_index **out, int rootfd, enum index_scope scope, const
 	       const struct query *want, bool anew, struct ava_error *err)
 {
 	struct log_index *f = calloc(1, sizeof(*f));
-	bool bounded = want != NULL && scope == INDEX_OF_DAYS &&
+	bool bounded = want != NULL && want->near && scope == INDEX_OF_DAYS &&
 		       (want->after > 0 || want->since_ms > DAY_MS);
 	uint64_t was;
 	int rv;

@@ -53,6 +53,7 @@ struct query {
 	int64_t since_ms, until_ms; /* INT64_MIN, INT64_MAX: open */
 	struct query_id agent, user, session;
 	struct query_text text;
+	bool near; /* what is asked for is near the ends of the daily logs */
 };
 
 #define QUERY_ALL ((struct query){.since_ms = INT64_MIN, .until_ms = INT64_MAX})

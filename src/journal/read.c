@@ -707,7 +707,8 @@ int read_check(const struct ava_log_query *q, struct ava_error *err)
 	return rv;
 }
 
-int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
+static int log_open(struct ava_log **out, const struct ava_log_query *q, bool near,
+		    struct ava_error *err)
 {
 	struct ava_log *log = NULL;
 	int rv = check_query(q, err);
@@ -726,6 +727,7 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 	log->everything = q->everything != 0 && q->run == NULL;
 	snprintf(log->run, sizeof(log->run), "%s", q->run != NULL ? q->run : "");
 	rv = query_init(&log->want, q, clock_wall_ms(), err);
+	log->want.near = near;
 	log->who_asked = rv == 0 && (log->want.agent.len > 0 || log->want.session.len > 0 ||
 				     log->want.user.len > 0);
 	if (rv == 0)
@@ -761,6 +763,16 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 fail:
 	ava_log_close(log);
 	return rv;
+}
+
+int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
+{
+	return log_open(out, q, false, err);
+}
+
+int read_open_near(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err)
+{
+	return log_open(out, q, true, err);
 }
 
 /* Read inotify's events. False: some may be missing. */

@@ -13,6 +13,10 @@
 /* The error that ava_log_open would find in the question, or 0. */
 int read_check(const struct ava_log_query *q, struct ava_error *err);
 
+/* ava_log_open for what is known to be near the ends of the daily logs: they are read as far back
+ * as `after` and `since` ask for, without the stored index. */
+int read_open_near(struct ava_log **out, const struct ava_log_query *q, struct ava_error *err);
+
 /* For counting: rows, chunk by chunk, instead of lines. Selects a chunk's rows that are wanted,
  * text aside, broken ones (INDEX_BROKEN) among them: 0, AVA_ENOMEM, or AVA_ECORRUPT: the feed is
  * damaged (nothing was given yet: read_anew begins with a new one). */

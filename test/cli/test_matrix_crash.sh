@@ -11,7 +11,7 @@ seen_up() { up && "$@"; }
 kill_came() { [ "$(seen | jq '.plans | length')" = 0 ]; }
 press_yes() { react "$(event "$P")" "$YES"; }
 started() { run_id=$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r --arg p "$P" 'select(.eventType == "SubagentSpawn" and .content.proposalId == $p).content.subagentId') && [ -n "$run_id" ]; }
-quiet() { jq -e 'any(.open[].channels[]; . == "matrix") | not' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
+quiet() { jq -e '(.open.matrix // "") == ""' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
 ended() { seen | jq -e --arg r "($run_id)" 'any(.messages[]; (.text | contains($r)) and (.text | contains("Complete (")))' >/dev/null; }
 
 begin || { result 1 'avad serves' || finish; }

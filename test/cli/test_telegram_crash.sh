@@ -22,7 +22,7 @@ press_yes()
 }
 started() { run_id=$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r --arg p "$P" 'select(.eventType == "SubagentSpawn" and .content.proposalId == $p).content.subagentId') && [ -n "$run_id" ]; }
 begun() { started || { press_yes && started; }; }
-quiet() { jq -e 'any(.open[].channels[]; . == "telegram") | not' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
+quiet() { jq -e '(.open.telegram // "") == ""' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
 
 begin || { result 1 'avad serves' || finish; }
 pair

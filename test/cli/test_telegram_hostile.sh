@@ -136,7 +136,7 @@ say 78 "$(code)" >/dev/null
 check 'another one is paired' wait_for 20 is '.paired | length' 2
 before=$(count 'Proceed? [Yes/No]')
 quoted_again() { [ "$(count 'Proceed? [Yes/No]')" -gt "$before" ]; }
-settled() { jq -e '.open == []' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
+settled() { jq -e '.open | all(. == "")' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
 say $ME 'Find where kettle is defined' >/dev/null
 wait_for 30 quoted_again
 again=$(number 'Proceed? [Yes/No]')

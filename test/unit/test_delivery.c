@@ -514,57 +514,134 @@ static void put_session(struct world *w, const char *id)
 	unit_write(path, "{\"type\":\"session\"}\n", 19);
 }
 
-/* An older day's log: what Ava said under these numbers, every second one. */
-static void put_said(struct world *w, const char *session, int from, int to)
+/* An older day's log: what Ava said under these numbers, every second one, in conversations that
+ * take turns. */
+static void put_said(struct world *w, const char *const *sessions, int from, int to)
 {
 	char path[500], now[CLOCK_ISO_LEN + 1];
+	const char *const *s = sessions;
 	struct buf b;
 
 	clock_iso(clock_wall_ms(), now);
-	buf_init(&b, 1 << 20);
-	for (int lsn = from; lsn <= to; lsn += 2)
+	buf_init(&b, 4 << 20);
+	for (int lsn = from; lsn <= to; lsn += 2, s = s[1] ? s + 1 : sessions)
 		buf_addf(&b,
 			 "{\"timestamp\":\"%s\",\"lsn\":%d,\"seq\":%d,\"eventType\":"
 			 "\"AssistantMessage\",\"agentId\":\"ava\",\"sessionId\":\"%s\","
 			 "\"traceId\":\"\",\"userId\":\"\",\"content\":{\"text\":\"old\"},"
 			 "\"metadata\":{}}\n",
-			 now, lsn, lsn, session);
+			 now, lsn, lsn, *s);
 	snprintf(path, sizeof(path), "%s/logs/ava/2026-11-20.jsonl", w->root);
 	unit_write(path, b.data, b.len);
 	buf_fini(&b);
 }
 
-/* More than a conversation may hold: the oldest are given up, and that is told. */
+static const char none_open[] = "{\"version\":2,\"lsn\":1000,\"open\":{},\"late\":\"\"}\n";
+
+static unsigned gave_up(struct world *w)
+{
+	static const char told[] = "{\"customType\":\"delivery.gave_up\",\"data\":{\"channel\":"
+				   "\"terminal\",\"lsn\":1002,";
+	unsigned n = 0;
+	size_t len;
+	char *data = day_log(w, &len);
+
+	for (const char *at = data; (at = strstr(at, "delivery.gave_up")); at++)
+		n++;
+	assert_true(n == 0 || strstr(data, told));
+	free(data);
+	return n;
+}
+
+/* More than a conversation may hold: the oldest are given up, and that is told once. */
 TEST(bound)
 {
-	static const char none[] = "{\"version\":1,\"lsn\":1000,\"notify\":false,\"open\":[]}\n";
 	struct world *w = *state;
-	char *data;
 	struct view v;
-	size_t len;
-	const char *id = begin(w, NULL);
+	const char *id[] = {begin(w, NULL), NULL};
+	const int first = DELIVERY_SESSION_MAX / 2;
 
-	tell_all(w, id, "hello");
+	tell_all(w, id[0], "hello");
 	close_core(w);
-	put_said(w, id, 1002, 1000 + 2 * DELIVERY_SESSION_MAX);
-	put_state(w, none, sizeof(none) - 1);
+	put_said(w, id, 1002, 1000 + 2 * first);
+	put_state(w, none_open, sizeof(none_open) - 1);
 	open_core(w);
 	journal_lsn(w->core->journal, 6000); /* what follows is newer */
-	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
-	assert_int_equal(unseen(w, id).first, 1002);
-	tell_all(w, id, "hello");
-	tell_all(w, id, "hello again");
-	v = unseen(w, id);
-	assert_int_equal(v.n, DELIVERY_SESSION_MAX);
-	assert_int_equal(v.first, 1006);
-	assert_string_not_equal(v.text, "old");
-	data = day_log(w, &len);
-	assert_non_null(strstr(data, "{\"customType\":\"delivery.gave_up\",\"data\":{\"channel\":"
-				     "\"terminal\",\"lsn\":1004,"));
-	free(data);
-	reopen(w);
-	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
-	assert_int_equal(unseen(w, id).first, 1006);
+	assert_int_equal(unseen(w, id[0]).n, first);
+	for (int i = first; i < DELIVERY_SESSION_MAX; i++)
+		tell_all(w, id[0], "hello");
+	assert_int_equal(unseen(w, id[0]).first, 1002);
+	assert_int_equal(gave_up(w), 0);
+	tell_all(w, id[0], "hello");
+	tell_all(w, id[0], "hello again");
+	for (int i = 0; i < 2; i++) {
+		v = unseen(w, id[0]);
+		assert_int_equal(v.n, DELIVERY_SESSION_MAX);
+		assert_int_equal(v.first, 1006 + 2 * i);
+		assert_string_not_equal(v.text, "old");
+		assert_int_equal(gave_up(w), 1);
+		reopen(w); /* without a word on disk of what was given up */
+		assert_int_equal(unseen(w, id[0]).first, v.first);
+		tell_all(w, id[0], "hello");
+	}
+}
+
+static unsigned puts_of_state;
+
+static int counting_renameat(int fromfd, const char *from, int tofd, const char *to)
+{
+	puts_of_state += strcmp(to, "delivery.json") == 0;
+	return sys_real.renameat(fromfd, from, tofd, to);
+}
+
+static size_t state_bytes(struct world *w)
+{
+	char path[400];
+	size_t len;
+
+	journal_sync(w->core->journal);
+	snprintf(path, sizeof(path), "%s/delivery.json", w->root);
+	free(unit_read(path, &len));
+	return len;
+}
+
+/* However many are open, a message writes nothing of them, and an acknowledgement a little. */
+TEST(many)
+{
+	static const int sizes[] = {120, 1000, 4800};
+	struct world *w = *state;
+	const char *ids[41] = {0};
+	struct sys_ops counting = sys_real;
+
+	for (int i = 0; i < 40; i++)
+		tell_all(w, ids[i] = begin(w, NULL), "hello");
+	counting.renameat = counting_renameat;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		int n = sizes[i];
+
+		close_core(w);
+		put_said(w, ids, 1002, 1000 + 2 * n);
+		put_state(w, none_open, sizeof(none_open) - 1);
+		sys = &counting;
+		open_core(w);
+		journal_lsn(w->core->journal, 20000);
+		assert_int_equal(w->core->delivery->nnotices,
+				 n + (int)i); /* and the messages below */
+		assert_in_range(state_bytes(w), 1, 200);
+		puts_of_state = 0;
+		tell_all(w, ids[1], "hello");
+		state_bytes(w);
+		assert_int_equal(puts_of_state, 0);
+		ack(w, ids[0], "terminal", 1000 + 2 * (uint64_t)n);
+		state_bytes(w);
+		assert_int_equal(puts_of_state, 1);
+		assert_in_range(state_bytes(w), 1, 200 + 12 * n / 40);
+		sys = &sys_real;
+		reopen(w);
+		assert_int_equal(w->core->delivery->nnotices, n - n / 40 + (int)i + 1);
+		assert_int_equal(unseen(w, ids[0]).n, 0);
+		assert_true(unseen(w, ids[39]).n >= (unsigned)n / 40);
+	}
 }
 
 /* doc/DELIVERY.md shows this file: what it names is open, with its attempts, and what
@@ -583,16 +660,16 @@ TEST(golden)
 	put_session(w, id);
 	put_state(w, text, len);
 	free(text);
-	put_said(w, id, 90000, 90014);
+	put_said(w, (const char *const[]){id, NULL}, 90000, 90014);
 	w->settings.notify_attempts = 3; /* none is left for that one: given up, not called */
 	open_core(w);
-	it = LIST_FIRST(&w->core->delivery->notices, struct notice, node);
+	it = LIST_FIRST(&w->core->delivery->notices, struct notice, in[NOTICE_ALL]);
 	assert_int_equal(it->item.lsn, 90004);
 	assert_int_equal(it->tries[delivery_bit(DELIVERY_NOTIFY)].attempts, 3);
 	assert_int_equal(it->open, DELIVERY_TERMINAL | DELIVERY_NOTIFY);
 	assert_int_equal(unseen(w, id).n, 2); /* 90004 and 90014 */
 	deliver(w);
-	assert_int_equal(took(w).n, 2); /* 90010 and 90014 */
+	assert_int_equal(took(w).n, 3); /* 90008, 90010 and 90014 */
 }
 
 TEST(broken)
@@ -600,9 +677,19 @@ TEST(broken)
 	struct world *w = *state;
 	const char *id = begin(w, NULL);
 	struct ava_error err = {0};
-	static const char *const rubbish[] = {"", "not JSON\n", "[]\n", "{\"version\":1}\n",
-					      "{\"lsn\":-1,\"open\":7}\n"};
-	static const char newer[] = "{\"version\":2,\"lsn\":1}\n";
+	static const char *const rubbish[] = {
+		"",
+		"not JSON\n",
+		"[]\n",
+		"{\"version\":2}\n",
+		"{\"version\":2,\"lsn\":-1,\"open\":{},\"late\":\"\"}\n",
+		"{\"version\":2,\"lsn\":9,\"open\":7,\"late\":\"\"}\n",
+		"{\"version\":2,\"lsn\":9,\"open\":{\"terminal\":\"7 x\"},\"late\":\"\"}\n",
+		"{\"version\":2,\"lsn\":9,\"open\":{\"terminal\":\"7 5\"},\"late\":\"\"}\n",
+		"{\"version\":2,\"lsn\":9,\"open\":{\"terminal\":\"7-5\"},\"late\":\"\"}\n",
+		"{\"version\":1,\"lsn\":99999,\"open\":[]}\n", /* an older form */
+	};
+	static const char newer[] = "{\"version\":3,\"lsn\":1}\n";
 
 	tell_all(w, id, "hello");
 	for (size_t i = 0; i < ARRAY_LEN(rubbish); i++) {

@@ -204,6 +204,34 @@ TEST(unseen_and_ack)
 	assert_string_equal(rig_ask_str("GET", path, NULL, 200, "summary", said), "");
 }
 
+/* The first of what is not seen there yet; 0: nothing is. */
+static int64_t first_unseen(const char *id)
+{
+	json_t *v = rig_ask("GET", rig_path("/api/v1/sessions/%s/unseen?channel=terminal", id),
+			    NULL, 200);
+	int64_t lsn = json_get_int(json_array_get(json_object_get(v, "items"), 0), "lsn", 0);
+
+	json_decref(v);
+	return lsn;
+}
+
+/* A conversation in which something waits is not begun anew, though nothing was said in it. */
+TEST(quoted_before_words)
+{
+	char id[64], quote[64], begin[100], body[300];
+
+	rig_ask_str("POST", "/api/v1/sessions", "{}", 201, "session_id", id);
+	snprintf(begin, sizeof(begin), "{\"session_id\":\"%s\"}", id);
+	rig_ask_str("POST", "/api/v1/sessions", begin, 201, "session_id", id);
+	snprintf(body, sizeof(body),
+		 "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\",\"session_id\":\"%s\"}",
+		 id);
+	rig_ask_str("POST", RUNS, body, 201, "proposal_id", quote);
+	assert_true(first_unseen(id) > 0);
+	json_decref(rig_ask("POST", "/api/v1/sessions", begin, 409));
+	assert_true(first_unseen(id) > 0);
+}
+
 static void abandon(void *id)
 {
 	struct run *r = supervisor_find(&rig.core->sup, id);
