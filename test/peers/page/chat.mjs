@@ -310,5 +310,21 @@ export function chatParts({ page, context, watch, ok, soon, seen, call, script, 
     await page.keyboard.press("Delete");
     await goTo("#/");
   }
-  return { thinking, beginning, lines, streaming, longTalk, seeing, lost, reading, addressed };
+  // What was read in the page is not told again "while you were away".
+  async function acknowledging() {
+    const id = await begun(script("away", { text: "Only once." }, { text: "Seen as it came." }));
+    const left = async () => (await call("GET", `/api/v1/sessions/${id}/unseen`)).body.items.length;
+    await say(id, "hello");
+    await soon(async () => (await left()) === 1, "her words to wait for somebody");
+    await goTo(`#/chat/${id}`);
+    await list.getByText("Only once.").waitFor();
+    await soon(async () => (await left()) === 0, "the page to acknowledge what it shows");
+    await field.fill("and then?");
+    await page.keyboard.press("Enter");
+    await list.getByText("Seen as it came.").waitFor();
+    await soon(async () => (await left()) === 0, "and what comes while it is open");
+    ok(true, "what the page has shown waits for no terminal");
+    await goTo("#/");
+  }
+  return { acknowledging, thinking, beginning, lines, streaming, longTalk, seeing, lost, reading, addressed };
 }

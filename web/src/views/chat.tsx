@@ -203,6 +203,21 @@ function useNewest(n: string) {
   return { list, below, follow, stick };
 }
 
+// What is read here to its end needs not be told again in a terminal or an editor.
+function useAcknowledged(id: string, lsn: number, atEnd: boolean) {
+  const told = useRef(0);
+  useEffect(() => {
+    const tell = () => {
+      if (document.hidden || !atEnd || lsn <= told.current) return;
+      told.current = lsn;
+      void post(`${pathOf(id)}/ack`, { channel: "terminal", lsn }).catch(() => (told.current = 0)); // with the next Item
+    };
+    tell();
+    document.addEventListener("visibilitychange", tell);
+    return () => document.removeEventListener("visibilitychange", tell);
+  }, [id, lsn, atEnd]);
+}
+
 const When = ({ at }: { at: string }) => <time class="when number" dateTime={at} title={exactly(at)}>{day(at)}</time>;
 const titles: Partial<Record<Item["kind"], (i: Item) => string>> = { proposed: () => "Quote", asked: (i) => `${roleName(i.role) || "Ava"} asked` };
 
@@ -325,6 +340,7 @@ function Talk({ id }: { id: string }) {
   const rows = rowsOf([...items.value, ...now], [...asks.value.values()].filter((a) => a.session === id));
   const end = new Map(items.value.filter(ends).map((i) => [i.run, i]));
   const { list, below, follow, stick } = useNewest(`${items.value.at(-1)?.lsn} ${on.value} ${rows.map((r) => r.ask?.hash ?? "").join("")}`), { begin, shown } = useShown(rows, list);
+  useAcknowledged(id, s?.status === "idle" ? (items.value.at(-1)?.lsn ?? 0) : 0, !below.value);
   useStand();
   useKeys([
     { key: "j", does: "next card", run: () => moveCard(1) },
