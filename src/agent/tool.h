@@ -75,7 +75,7 @@ struct tool {
 /* The things that a run lends to its tools, until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
-	uint64_t order;  /* start order of the run: older runs get threads of the pool first */
+	uint64_t order;  /* lsn of the run's spawn: older runs get threads of the pool first */
 	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
 	const char *cwd; /* the folder's path, for messages only, never opened */
 	/* Folders that no tool reads, ava's own, keys and data of others: by the kernel's names,

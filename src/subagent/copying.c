@@ -139,7 +139,7 @@ void copying_make(struct run *r, void (*ready)(struct run *r, const struct ava_e
 				   .done = make_done,
 				   .priv = m,
 				   .owner = &r->tools.env,
-				   .order = (uint64_t)r->spawned_wall_ms};
+				   .order = r->rec.log.row};
 	r->tools.copying = m;
 	r->busy++;
 	r->tools.running++;

@@ -238,7 +238,7 @@ static void world_call_begin(struct world_call *c)
 	if (tool->flags & TOOL_FILES) /* if it is gone, the tool says so */
 		(void)run_open_folder(r, NULL);
 	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
-	r->tools.env.order = (uint64_t)r->spawned_wall_ms;
+	r->tools.env.order = r->rec.log.row;
 	buf_init(&text, 65536);
 	if (tool->activity)
 		tool->activity(c->args, &text);

@@ -3,11 +3,14 @@
  * in test/sim happens here for real. */
 #include "core_rig.h"
 
+#include <pthread.h>
+
 #include "agent/tool.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "codec/jscan.h"
 #include "provider/messages.h"
+#include "tool/job.h"
 
 static int set_up(void **state)
 {
@@ -199,6 +202,74 @@ static struct tool added = {.name = "web_search", /* a researcher's, that this p
 			    .stop = slow_stop};
 
 #define USE_IT "{\"tool_calls\":[{\"name\":\"web_search\",\"args\":{}}]}\n"
+
+#define LOOK(file) "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"" file "\"}}]}\n"
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static char served[3][40];
+static unsigned nserved;
+
+static int serve(struct tool_call *c, struct ava_error *err)
+{
+	snprintf(served[nserved++], sizeof(served[0]), "%s", c->env->workspace);
+	return 0;
+}
+
+static void serve_start(struct tool_call *c)
+{
+	job_start(c, serve);
+}
+
+static void hang(struct os_work *work)
+{
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
+}
+
+static void no_more(struct os_work *work)
+{
+	work->priv = NULL;
+}
+
+/* Of what waits for a thread the oldest run's is done first, whichever asked first, and whatever
+ * the clock said: so equal runs end one after the other, and not all at last. */
+TEST_OF(the_oldest_run_is_served_first, struct world *w)
+{
+	static const char *const scripts[] = {LOOK("main.c") LOOK("parser.c") USE_IT LATE,
+					      LOOK("main.c") USE_IT LATE, USE_IT LATE};
+	struct os_work hanging = {.work = hang, .done = no_more, .priv = w};
+	struct op_spawn s = ask(w, "search");
+	struct tool serves = added;
+	struct got g[3];
+
+	serves.start = serve_start;
+	serves.stop = NULL;
+	s.role = "researcher";
+	assert_int_equal(tool_add(&serves), 0);
+	setenv("UV_THREADPOOL_SIZE", "2", 1); /* one of them is for such work */
+	pthread_mutex_lock(&gate);
+	os_work_start_foreign(w->loop, &hanging);
+	for (int i = 0; i < 3; i++) {
+		s.model = script(w, scripts[i]);
+		g[i] = spawn(w, &s);
+		supervisor_find(&w->core->sup, g[i].id)->spawned_wall_ms -= i * 3600000;
+	}
+	for (size_t i = 3; i-- > 0;) /* the youngest asks first */
+		while (count_events(w, g[i].id, "ToolCall") < 3 - i ||
+		       supervisor_find(&w->core->sup, g[i].id)->tools.running == 0)
+			os_loop_step(w->loop, 10);
+	pthread_mutex_unlock(&gate);
+	for (size_t i = 0; i < 3; i++) {
+		while (count_events(w, g[i].id, "ToolResult") < 3 - i)
+			os_loop_step(w->loop, 10);
+		assert_non_null(strstr(served[i], g[i].id));
+	}
+	unsetenv("UV_THREADPOOL_SIZE");
+	assert_null(hanging.priv);
+	for (size_t i = 0; i < 3; i++)
+		cancel(w, g[i].id);
+	tool_remove(&serves);
+}
 
 /* The stop of a tool takes its time: the run has not ended before. */
 TEST_OF(an_end_waits_for_its_tools, struct world *w)
