@@ -26,7 +26,7 @@
 #include "base/util.h"
 #include "journal/files.h"
 
-#define MAGIC      "avaindx3"
+#define MAGIC      "avaindx4"
 #define LOCK       "logs/index/lock"
 #define HEAD_MAX   ((size_t)4 << 30)
 #define STRING_MAX 4096u               /* bytes of an id that are kept */
@@ -264,6 +264,80 @@ static size_t column_bytes(const struct index_chunk *c, unsigned column)
 	return (size_t)columns_of[column].size * (column == INDEX_COST ? c->ncosts : c->n);
 }
 
+/* Bytes of a number of the column: a cost is four of them. */
+static size_t number_bytes(unsigned column)
+{
+	return MIN(columns_of[column].size, sizeof(uint64_t));
+}
+
+/* Bytes of a column in the file of rows: its least number, then what each is above that. */
+static size_t stored_bytes(const struct index_chunk *c, unsigned column)
+{
+	size_t n = column_bytes(c, column) / number_bytes(column);
+
+	return n == 0 ? 0 : sizeof(uint64_t) + n * c->width[column];
+}
+
+/* Append the column to `out` as it is stored. */
+static void column_pack(struct index_chunk *c, unsigned column, const char *from, struct buf *out)
+{
+	size_t size = number_bytes(column), n = column_bytes(c, column) / size;
+	uint64_t least = UINT64_MAX, most = 0, v = 0;
+	char *to;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&v, from + i * size, size);
+		least = MIN(least, v);
+		most = MAX(most, v);
+	}
+	c->width[column] = most > least ? (uint8_t)((71 - __builtin_clzll(most - least)) / 8) : 0;
+	least = c->width[column] == size ? 0 : least;
+	to = buf_reserve(out, stored_bytes(c, column) + sizeof(v));
+	if (n == 0 || to == NULL)
+		return;
+	memcpy(to, &least, sizeof(least));
+	to += sizeof(least);
+	for (size_t i = 0; i < n; i++, to += c->width[column]) {
+		memcpy(&v, from + i * size, size);
+		v -= least;
+		memcpy(to, &v, sizeof(v)); /* what is too much is written over */
+	}
+	out->len += stored_bytes(c, column);
+	out->data[out->len] = 0;
+}
+
+/* Of a constant size it is moves, not calls. */
+static inline void numbers_unpack(char *to, size_t size, size_t n, const char *from, size_t width)
+{
+	uint64_t least, v, mask = width > 0 ? UINT64_MAX >> (64 - 8 * width) : 0;
+
+	memcpy(&least, from, sizeof(least));
+	from += sizeof(least);
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&v, from + i * width, sizeof(v));
+		v = (v & mask) + least;
+		memcpy(to + i * size, &v, size);
+	}
+}
+
+/* The numbers of a stored column; eight bytes behind it can be read. */
+static void column_unpack(const struct index_chunk *c, unsigned column, const char *from, char *to)
+{
+	size_t size = number_bytes(column), n = column_bytes(c, column) / size;
+	size_t width = c->width[column];
+
+	if (width == size) /* as they are: above 0 */
+		memcpy(to, from + sizeof(uint64_t), n * size);
+	else if (size == 4 && width == 2)
+		numbers_unpack(to, 4, n, from, 2);
+	else if (size == 4)
+		numbers_unpack(to, 4, n, from, width);
+	else if (size == 8)
+		numbers_unpack(to, 8, n, from, width);
+	else
+		numbers_unpack(to, 1, n, from, width);
+}
+
 /* Copy one column out of rows; of costs only those that exist. */
 static void put_column(char *column, enum index_column which, const struct index_row *rows,
 		       uint32_t n)
@@ -363,19 +437,20 @@ const void *index_column(struct log_index *f, size_t chunk, enum index_column co
 	void **slot = &f->columns[chunk * INDEX_NCOLUMNS + column];
 	const struct index_chunk *c = &f->chunks[chunk];
 	uint64_t pos = c->pos;
-	size_t len = column_bytes(c, column);
-	char *bytes;
+	size_t len = stored_bytes(c, column);
+	char *stored, *bytes = NULL;
 
 	if (*slot != NULL)
 		return *slot;
 	for (unsigned k = 0; k < column; k++)
-		pos += column_bytes(c, k);
-	bytes = malloc(len + 1);
-	if (bytes == NULL || sys_read_all(f->rowsfd, bytes, len, (off_t)pos) != 0 ||
-	    crc32c(0, bytes, len) != c->crc[column]) {
-		free(bytes);
-		return NULL;
-	}
+		pos += stored_bytes(c, k);
+	stored = malloc(len + 2 * sizeof(uint64_t));
+	if (stored != NULL && sys_read_all(f->rowsfd, stored, len, (off_t)pos) == 0 &&
+	    crc32c(0, stored, len) == c->crc[column])
+		bytes = malloc(column_bytes(c, column) + 1);
+	if (bytes != NULL)
+		column_unpack(c, column, stored, bytes);
+	free(stored);
 	*slot = bytes;
 	return bytes;
 }
@@ -478,8 +553,11 @@ static bool index_sound(const struct log_index *f)
 	for (size_t i = 0; i < f->nwhos && sound; i++)
 		sound = string_sound(f, f->whos[i].agent) && string_sound(f, f->whos[i].session) &&
 			string_sound(f, f->whos[i].trace) && string_sound(f, f->whos[i].user);
-	for (size_t i = 0; i < f->nchunks && sound; i++)
+	for (size_t i = 0; i < f->nchunks && sound; i++) {
 		sound = f->chunks[i].n <= INDEX_CHUNK && f->chunks[i].ncosts <= f->chunks[i].n;
+		for (unsigned k = 0; k < INDEX_NCOLUMNS; k++)
+			sound = sound && f->chunks[i].width[k] <= number_bytes(k);
+	}
 	for (size_t i = 0; i < f->nrows && sound; i++)
 		sound = f->rows[i].kind <= INDEX_BROKEN && f->rows[i].file < f->nfiles &&
 			string_sound(f, f->rows[i].model);
@@ -566,17 +644,22 @@ static bool chunk_store(struct log_index *f, size_t i)
 {
 	struct index_chunk *c = &f->chunks[i];
 	void **columns = &f->columns[i * INDEX_NCOLUMNS];
+	struct buf b;
+	bool stored;
 
-	c->pos = f->rows_size;
+	buf_init(&b, HEAD_MAX);
 	for (unsigned k = 0; k < INDEX_NCOLUMNS; k++) {
-		size_t len = column_bytes(c, k);
+		size_t at = b.len;
 
-		c->crc[k] = crc32c(0, columns[k], len);
-		if (sys_write_all(f->rowsfd, columns[k], len, (off_t)f->rows_size) != 0)
-			return false;
-		f->rows_size += len;
+		column_pack(c, k, columns[k], &b);
+		c->crc[k] = crc32c(0, b.len > at ? b.data + at : "", b.len - at);
 	}
-	return true;
+	stored = buf_check(&b) == 0 &&
+		 sys_write_all(f->rowsfd, b.data, b.len, (off_t)f->rows_size) == 0;
+	c->pos = f->rows_size;
+	f->rows_size += stored ? b.len : 0;
+	buf_fini(&b);
+	return stored;
 }
 
 /* Is the stored head still the one that was read? */

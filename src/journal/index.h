@@ -50,7 +50,9 @@ struct index_chunk {
 	uint64_t lsn_min, lsn_max;
 	int64_t time_min, time_max;
 	uint64_t bytes, pos; /* bytes: of the lines; pos: of the columns in the file of rows */
-	uint32_t crc[INDEX_NCOLUMNS], unused;
+	uint32_t crc[INDEX_NCOLUMNS];
+	uint8_t width[INDEX_NCOLUMNS]; /* bytes of a number in the file of rows, above the least */
+	uint8_t unused[3];
 };
 
 enum index_flags {

@@ -3,6 +3,7 @@
  * of is told; damage of the index is never an answer. */
 #include "logs_root.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 
 #include "base/sys.h"
@@ -235,6 +236,40 @@ TEST_WITH(damaged_rows, setup, remove_root)
 	check_same(&got, &plain);
 }
 
+/* It takes less than a twentieth of the logs, when lines are as long as real ones. */
+TEST_WITH(small, make_root, remove_root)
+{
+	static const struct ava_log_query all = {.since = "@0"};
+	struct event_meta meta = EVENT_META_NONE;
+	char content[400], name[80];
+	struct buf b;
+	DIR *folder;
+	struct stat st;
+	off_t size = 0;
+
+	snprintf(content, sizeof(content), "{\"t\":\"%0200d\"}", 7);
+	buf_init(&b, 64 << 20);
+	for (uint64_t lsn = 1; lsn <= 3 * INDEX_CHUNK; lsn++) {
+		struct event_head head;
+
+		snprintf(name, sizeof(name), "S-%06x", (unsigned)(lsn % 1000));
+		head = head_of(lsn, EVENT_Activity, name);
+		assert_int_equal(event_encode(&b, &head, content, strlen(content), &meta), 0);
+	}
+	unit_append(path_of(DAY), b.data, b.len);
+	assert_int_equal(ask(&all).events, 3 * INDEX_CHUNK);
+	folder = opendir(path_of("logs/index"));
+	assert_non_null(folder);
+	for (struct dirent *e; (e = readdir(folder));) {
+		snprintf(name, sizeof(name), "logs/index/%.60s", e->d_name);
+		assert_int_equal(stat(path_of(name), &st), 0);
+		size += S_ISREG(st.st_mode) ? st.st_size : 0;
+	}
+	closedir(folder);
+	assert_in_range(size, 100000, b.len / 20);
+	buf_fini(&b);
+}
+
 /* The daemon's thread makes it too. */
 TEST_WITH(kept, setup, remove_root)
 {
@@ -331,7 +366,7 @@ TEST(sizes)
 {
 	assert_int_equal(sizeof(struct index_file), 32);
 	assert_int_equal(sizeof(struct index_who), 16);
-	assert_int_equal(sizeof(struct index_chunk), 104);
+	assert_int_equal(sizeof(struct index_chunk), 112);
 	assert_int_equal(sizeof(struct index_row), 80);
 	assert_int_equal(INDEX_CHUNK, 8192);
 	assert_int_equal(INDEX_OTHER, 62);
