@@ -180,11 +180,14 @@ def versions(build):
     """What the counts depend on, beside our code."""
     comment = subprocess.run(["readelf", "-p", ".comment", os.path.join(build, "src/gateway/avad")],
                              capture_output=True, text=True, check=True).stdout
+    needs = subprocess.run(["readelf", "-d", os.path.join(build, "src/gateway/avad")],
+                           capture_output=True, text=True, check=True).stdout
     options = {o["name"]: o["value"] for o in json.loads(subprocess.run(
         ["meson", "introspect", "--buildoptions", build], capture_output=True, text=True, check=True).stdout)}
     found = {"machine": os.uname().machine, "file system": agents.file_system(),
              "compiler": " ".join(sorted(set(re.findall(r"\]\s+(\S.*)", comment)))),
-             "glibc": os.confstr("CS_GNU_LIBC_VERSION").split()[-1]}
+             "glibc": os.confstr("CS_GNU_LIBC_VERSION").split()[-1],
+             "mimalloc": "".join(re.findall(r"\[libmimalloc\.so\.(\S+)\]", needs))}
     for name in ("optimization", "b_ndebug", "b_lto", "b_sanitize", "c_args"):
         found[name] = str(options.get(name))
     for name in ("libcurl", "libuv", "libmicrohttpd", "jansson", "nettle"):
