@@ -879,8 +879,8 @@ static void restore_trace(struct core *c, const json_t *event)
 		proposals_copy_id(p->trace, sizeof(p->trace), json_get_str(event, "traceId"));
 }
 
-/* What is older than a request is remembered, with the time in which a quote waits, is over; and so
- * is what the process before had done with. */
+/* Quotes older than a request is remembered, with the time in which a quote waits, are over; so are
+ * those that the process before had done with. */
 void proposals_restore(struct core *c)
 {
 	char since[CLOCK_ISO_LEN + 1];

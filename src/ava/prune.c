@@ -312,7 +312,7 @@ static void prune_find_heads(struct prune *p, const char *dir)
 	for (size_t i = 0; rv == 0 && runs && i < p->runs.n; i++)
 		rv = nameset_add(&gone, p->runs.names[i]);
 	for (size_t i = 0; rv == 0 && i < found.n && p->heads.n > 0; i++) {
-		/* Of a conversation also parts: the base file may be gone. */
+		/* Parts of a conversation count too: its base file may be gone. */
 		if (runs ? nameset_has(&gone, found.names[i])
 			 : !strstr(found.names[i], ".messages."))
 			continue;

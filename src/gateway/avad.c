@@ -37,8 +37,8 @@ static int process_prepare(struct ava_error *err)
 			return err_sys(err, "/dev/null");
 	} while (fd <= STDERR_FILENO);
 	close(fd);
-	/* Where malloc is glibc's: a fixed threshold returns large blocks to the system when freed;
-	 * else glibc raises it. */
+	/* A fixed threshold returns large blocks to the system when freed, else glibc raises it;
+	 * another allocator has no use for it. */
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	umask(077);
 	if (chdir("/") != 0)

@@ -306,7 +306,7 @@ static void column_pack(struct index_chunk *c, unsigned column, const char *from
 	out->data[out->len] = 0;
 }
 
-/* Of a constant size it is moves, not calls. */
+/* A constant size makes moves of the copies, not calls. */
 static inline void numbers_unpack(char *to, size_t size, size_t n, const char *from, size_t width)
 {
 	uint64_t least, v, mask = width > 0 ? UINT64_MAX >> (64 - 8 * width) : 0;

@@ -380,7 +380,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 				 err.code == rv ? err.text : ava_strerror(rv));
 }
 
-/* What ended runs leave to this process: names, quotes, spending, requests of a day. */
+/* Names, quotes, spending and requests of a day are left to this process by ended runs. */
 static int take_past(struct supervisor *sup, struct past *p, const struct restart_hooks *hooks)
 {
 	char *s = p->requests.data, *end = s ? s + p->requests.len : NULL;

@@ -50,7 +50,7 @@ echo "# bytes a turn: positions $of_short $of_middle $of_long, log $log_of_short
 check 'positions of 50 turns' [ "$of_middle" -le $((of_short * 3 / 2)) ]
 check 'positions of 200 turns' [ "$of_long" -le $((of_short * 3 / 2)) ]
 check 'the log of 200 turns' [ "$log_of_long" -le "$log_of_short" ]
-# What a restart reads is bounded, too: no whole position is followed by more than 100 others.
+# A restart reads a bounded part, too: no whole position is followed by more than 100 others.
 check 'whole positions come again' [ "$(jq -r 'select(.eventType == "StateWrite").content.value.delta // 0' \
 	"$(log "$long")" | sort -n | tail -1)" -le 100 ]
 

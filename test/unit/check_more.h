@@ -11,8 +11,8 @@
 #include "provider/dialect.h"
 #include "provider/messages.h"
 
-/* Where the first bytes, up to any place, are right: the same is found in what follows. Returns how
- * many places there are. */
+/* The same is found in what follows as in the whole, wherever the bytes before it are right.
+ * Returns how many such places there are. */
 static inline unsigned check_more(const struct dialect *d, const char *lines)
 {
 	size_t len = strlen(lines), checked;

@@ -231,7 +231,7 @@ static void no_more(struct os_work *work)
 	work->priv = NULL;
 }
 
-/* Of what waits for a thread the oldest run's is done first, whichever asked first, and whatever
+/* The oldest run is served first where jobs wait for a thread, whichever asked first and whatever
  * the clock said: so equal runs end one after the other, and not all at last. */
 TEST_OF(the_oldest_run_is_served_first, struct world *w)
 {

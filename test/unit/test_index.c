@@ -236,7 +236,7 @@ TEST_WITH(damaged_rows, setup, remove_root)
 	check_same(&got, &plain);
 }
 
-/* It takes less than a twentieth of the logs, when lines are as long as real ones. */
+/* The index takes less than a twentieth of the logs, when lines are as long as real ones. */
 TEST_WITH(small, make_root, remove_root)
 {
 	static const struct ava_log_query all = {.since = "@0"};

@@ -1,5 +1,5 @@
-/* What a start keeps of the catalog: it says the same as all rows do, costs what came since, and is
- * believed only of the catalog that it was made of. */
+/* The past that a start keeps of the catalog says the same as all rows do, costs what came since,
+ * and is believed only of the catalog that it was made of. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -196,7 +196,7 @@ TEST(a_day_of_requests)
 	ended(30, 3);
 	past_keep(root, 0, 0);
 	assert_int_equal(requests(), 1);
-	/* They go while the whole is read, too. */
+	/* Requests go while the whole is read, too. */
 	assert_int_equal(unlinkat(root, CATALOG_PATH, 0), 0);
 	for (unsigned day = 20; day > 0; day--) {
 		ago = day * REQUEST_AGE_MS;
@@ -335,7 +335,7 @@ TEST(of_this_catalog_alone)
 	free(text);
 }
 
-/* It is told at each start, and costs no reading of the whole catalog. */
+/* Such a line is told at each start, and costs no reading of the whole catalog. */
 TEST(a_line_that_is_no_row)
 {
 	struct past p;

@@ -228,7 +228,7 @@ TEST(check_of_what_is_new)
 	assert_in_range(places, 40, 100);
 }
 
-/* Of a long conversation little is looked at: bytes before are not read as JSON any more. An id
+/* Bytes that were checked are not read as JSON any more, however long the conversation. An id
  * that stands there as an id is found all the same. */
 TEST(check_of_what_is_new_alone)
 {

@@ -310,7 +310,7 @@ export function chatParts({ page, context, watch, ok, soon, seen, call, script, 
     await page.keyboard.press("Delete");
     await goTo("#/");
   }
-  // What was read in the page is not told again "while you were away".
+  // Words that were read in the page are not told again "while you were away".
   async function acknowledging() {
     const id = await begun(script("away", { text: "Only once." }, { text: "Seen as it came." }));
     const left = async () => (await call("GET", `/api/v1/sessions/${id}/unseen`)).body.items.length;
