@@ -32,6 +32,7 @@ struct redact {
 	struct redact_known known[KNOWN_MAX];
 	size_t nknown;
 	bool starts[256];       /* by first byte: a secret or a pattern may begin */
+	uint32_t begins[256];   /* by first byte: the patterns that may begin, a bit each */
 	bool known_starts[256]; /* by first byte: a known secret may begin */
 };
 
@@ -71,6 +72,8 @@ static const struct pattern {
 	{"bearer ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 16, .fold = true},
 };
 
+_Static_assert(ARRAY_LEN(patterns) <= 32, "a bit for each");
+
 static unsigned redact_class_of(unsigned char c)
 {
 	if (c >= 'a' && c <= 'z')
@@ -100,10 +103,14 @@ struct redact *redact_new(void)
 	if (r == NULL)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
-		r->starts[(unsigned char)patterns[i].prefix[0]] = true;
+		unsigned char first = (unsigned char)patterns[i].prefix[0];
+
+		r->begins[first] |= UINT32_C(1) << i;
 		if (patterns[i].fold)
-			r->starts[(unsigned char)patterns[i].prefix[0] - 'a' + 'A'] = true;
+			r->begins[first - 'a' + 'A'] |= UINT32_C(1) << i;
 	}
+	for (size_t i = 0; i < 256; i++)
+		r->starts[i] = r->begins[i] != 0;
 	r->starts['x'] = true; /* begins xoxb- and its kin */
 	r->starts['-'] = true; /* begins -----BEGIN */
 	r->starts[':'] = r->starts['='] = true;
@@ -381,8 +388,8 @@ static size_t match_at(const struct redact *r, const char *s, size_t len, size_t
 	if (end > at || (at > 0 && redact_is_word((unsigned char)s[at - 1])))
 		return end;
 	end = match_slack(s, len, at);
-	for (size_t i = 0; i < ARRAY_LEN(patterns) && end == at; i++)
-		end = match_pattern(&patterns[i], s, len, from);
+	for (uint32_t some = r->begins[(unsigned char)s[at]]; some && end == at; some &= some - 1)
+		end = match_pattern(&patterns[__builtin_ctz(some)], s, len, from);
 	return end > at ? end : at;
 }
 
