@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
+#ifdef AVAD_MIMALLOC
+#include <mimalloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +23,24 @@
 #include "gateway/daemon.h"
 #include "gateway/doctor.h"
 #include "gateway/web.h"
+
+#define MEMORY_KEPT_MS 1000
+
+/* A long request is freed and asked for again with each turn. mimalloc keeps its pages that long
+ * before the system gets them back, where it is said nothing else by MIMALLOC_DECOMMIT_DELAY or
+ * MIMALLOC_PURGE_DELAY (its name from 2.1 on); glibc gets a fixed threshold, which it would raise
+ * and then return nothing. */
+static void memory_prepare(void)
+{
+#ifdef AVAD_MIMALLOC
+#if MI_MALLOC_VERSION < 210
+	mi_option_set_default(mi_option_decommit_delay, MEMORY_KEPT_MS);
+#else
+	mi_option_set_default(mi_option_purge_delay, MEMORY_KEPT_MS);
+#endif
+#endif
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+}
 
 /* Started by a command the daemon finds all of this done already (client/start.c); by hand,
  * from cron or a supervisor it may find anything: descriptors 0 to 2 are open, files are the
@@ -37,9 +58,7 @@ static int process_prepare(struct ava_error *err)
 			return err_sys(err, "/dev/null");
 	} while (fd <= STDERR_FILENO);
 	close(fd);
-	/* A fixed threshold returns large blocks to the system when freed, else glibc raises it;
-	 * another allocator has no use for it. */
-	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	memory_prepare();
 	umask(077);
 	if (chdir("/") != 0)
 		return err_sys(err, "change to /");
