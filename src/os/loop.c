@@ -39,9 +39,9 @@ struct os_loop {
 	pthread_mutex_t lock; /* guards posted and `queued` of posted tasks */
 	struct list posted;
 	struct list deferred;
-	struct list foreign; /* struct os_work that waits for a thread */
-	struct list at_work; /* struct os_work that a thread works on */
-	int nforeign;
+	struct list own, foreign; /* struct os_work that waits for a thread, by its order */
+	struct list at_work;      /* foreign work that a thread works on */
+	int nown, nforeign;       /* of each kind, given to libuv */
 	uint64_t gaps;
 	size_t live; /* timers, polls and signals not freed */
 	bool stop;
@@ -127,6 +127,7 @@ struct os_loop *os_loop_new(struct ava_error *err)
 		return NULL;
 	}
 	list_init(&l->posted);
+	list_init(&l->own);
 	list_init(&l->foreign);
 	list_init(&l->at_work);
 	list_init(&l->deferred);
@@ -280,13 +281,6 @@ void os_post(struct os_loop *l, struct os_task *t)
 
 /* ---- pool work */
 
-static void work_cb(uv_work_t *req)
-{
-	struct os_work *w = req->data;
-
-	w->work(w);
-}
-
 static int pool_size(void)
 {
 	const char *set = getenv("UV_THREADPOOL_SIZE");
@@ -294,12 +288,53 @@ static int pool_size(void)
 	return set ? MIN(MAX(atoi(set), 1), 1024) : 4; /* libuv's own default */
 }
 
-/* Next foreign work: the least order whose owner is below its share of threads; of equals the
- * first. */
+/* Orders mostly grow, so that the place is near the end. */
+static void work_wait(struct list *waiting, struct os_work *w)
+{
+	struct list *behind = waiting;
+
+	while (behind->prev != waiting &&
+	       LIST_ENTRY(behind->prev, struct os_work, node)->order > w->order)
+		behind = behind->prev;
+	list_insert(behind, &w->node);
+}
+
+static void work_cb(uv_work_t *req)
+{
+	struct os_work *w = req->data;
+
+	w->work(w);
+}
+
+static void work_done_cb(uv_work_t *req, int status);
+
+static void work_give(struct os_loop *l, struct os_work *w)
+{
+	uv_work_t *req = (uv_work_t *)w->opaque;
+	int rv;
+
+	w->loop = l;
+	req->data = w;
+	rv = uv_queue_work(&l->uv, req, work_cb, work_done_cb);
+	assert(rv == 0); /* fails only without a work function */
+	(void)rv;
+}
+
+/* libuv's own queue knows no order, so it gets no more than there are threads. */
+static void own_next(struct os_loop *l)
+{
+	while (l->nown < pool_size() && !list_empty(&l->own)) {
+		struct os_work *w = LIST_ENTRY(l->own.next, struct os_work, node);
+
+		list_del(&w->node);
+		l->nown++;
+		work_give(l, w);
+	}
+}
+
+/* Next foreign work: the first whose owner is below its share of threads. */
 static struct os_work *foreign_first(struct os_loop *l)
 {
-	struct os_work *first = NULL;
-
 	LIST_EACH (&l->foreign, node, next) {
 		struct os_work *w = LIST_ENTRY(node, struct os_work, node);
 		int same = 0; /* under way, of the same owner */
@@ -307,10 +342,10 @@ static struct os_work *foreign_first(struct os_loop *l)
 		LIST_EACH (&l->at_work, other, after)
 			same += w->owner != NULL &&
 				LIST_ENTRY(other, struct os_work, node)->owner == w->owner;
-		if ((!first || w->order < first->order) && same < MAX(pool_size() / 2, 1))
-			first = w;
+		if (same < MAX(pool_size() / 2, 1))
+			return w;
 	}
-	return first;
+	return NULL;
 }
 
 static void foreign_next(struct os_loop *l)
@@ -321,7 +356,7 @@ static void foreign_next(struct os_loop *l)
 		list_del(&w->node);
 		list_add(&l->at_work, &w->node);
 		l->nforeign++;
-		os_work_start(l, w);
+		work_give(l, w);
 	}
 }
 
@@ -334,6 +369,9 @@ static void work_done_cb(uv_work_t *req, int status)
 		w->loop->nforeign--;
 		list_del(&w->node);
 		foreign_next(w->loop);
+	} else {
+		w->loop->nown--;
+		own_next(w->loop);
 	}
 	w->done(w);
 }
@@ -341,21 +379,15 @@ static void work_done_cb(uv_work_t *req, int status)
 void os_work_start_foreign(struct os_loop *l, struct os_work *w)
 {
 	w->foreign = true;
-	list_init(&w->node);
-	list_add(&l->foreign, &w->node);
+	work_wait(&l->foreign, w);
 	foreign_next(l);
 }
 
 void os_work_start(struct os_loop *l, struct os_work *w)
 {
-	uv_work_t *req = (uv_work_t *)w->opaque;
-	int rv;
-
-	w->loop = l;
-	req->data = w;
-	rv = uv_queue_work(&l->uv, req, work_cb, work_done_cb);
-	assert(rv == 0); /* fails only without a work function */
-	(void)rv;
+	w->foreign = false;
+	work_wait(&l->own, w);
+	own_next(l);
 }
 
 /* libuv makes its threads at the first work, and ends the process when it cannot: as many are

@@ -50,8 +50,8 @@ struct os_work {
 	struct os_loop *loop;            /* set by os_work_start */
 	void *priv;                      /* the caller's */
 	const void *owner; /* foreign work: its owner, limited to half of the threads; NULL: none */
-	uint64_t order;    /* foreign work: the one with the least order goes first */
-	struct list node;  /* foreign work: in a list of the loop, waiting or running; not yours */
+	uint64_t order;    /* of what waits the least goes first, of equals the older */
+	struct list node;  /* in a list of the loop, waiting or running; not yours */
 	bool foreign;      /* it was started by os_work_start_foreign */
 	uint64_t opaque[16]; /* libuv's request; not yours */
 };

@@ -560,7 +560,8 @@ static void check_start(void *user)
 		return;
 	}
 	r->busy++;
-	j->work = (struct os_work){.work = check_work, .done = check_done, .priv = j};
+	j->work = (struct os_work){
+		.work = check_work, .done = check_done, .priv = j, .order = r->rec.log.row};
 	os_work_start(r->sup->loop, &j->work);
 }
 

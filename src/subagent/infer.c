@@ -728,7 +728,8 @@ static void infer_worked(struct os_work *w)
 static void infer_work_start(struct infer_job *j)
 {
 	j->run->call.state = CALL_WORK;
-	j->work = (struct os_work){.work = infer_work, .done = infer_worked, .priv = j};
+	j->work = (struct os_work){
+		.work = infer_work, .done = infer_worked, .priv = j, .order = j->run->rec.log.row};
 	os_work_start(j->run->sup->loop, &j->work);
 }
 

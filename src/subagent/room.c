@@ -156,7 +156,10 @@ static void drained(void *user)
 	struct room_job *j = ((struct run *)user)->call.room;
 
 	j->working = true;
-	j->work = (struct os_work){.work = room_job_work, .done = room_job_done, .priv = j};
+	j->work = (struct os_work){.work = room_job_work,
+				   .done = room_job_done,
+				   .priv = j,
+				   .order = j->run->rec.log.row};
 	os_work_start(j->run->sup->loop, &j->work);
 }
 

@@ -230,6 +230,50 @@ TEST_WITH(foreign_work_is_shared, setup, teardown)
 		os_loop_step(*state, -1);
 }
 
+static pthread_mutex_t own_gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void own_hang(struct os_work *w)
+{
+	pthread_mutex_lock(&own_gate);
+	pthread_mutex_unlock(&own_gate);
+	job_work(w);
+}
+
+/* Of what waits for the one thread that is left the oldest run's goes first; nobody waits behind
+ * what belongs to no run. */
+TEST_WITH(own_work_is_ordered, setup, teardown)
+{
+	static const uint64_t orders[] = {7, 3, 9, 3, 1, 0, 8, 2};
+	static const unsigned first_to_last[] = {5, 4, 7, 1, 3, 0, 6, 2};
+	struct job foreign[3], hung[4], jobs[ARRAY_LEN(orders)];
+
+	nran = 0;
+	pthread_mutex_lock(&gate);
+	pthread_mutex_lock(&own_gate);
+	for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
+		foreign[i] = (struct job){.work = {.work = hang, .done = job_done}};
+		os_work_start_foreign(*state, &foreign[i].work);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(hung); i++) {
+		hung[i] = (struct job){.work = {.work = own_hang, .done = job_done}};
+		os_work_start(*state, &hung[i].work);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+		jobs[i] = (struct job){
+			.work = {.work = job_work, .done = note_done, .order = orders[i]}};
+		os_work_start(*state, &jobs[i].work);
+	}
+	pthread_mutex_unlock(&own_gate);
+	while (nran < ARRAY_LEN(jobs))
+		os_loop_step(*state, -1);
+	for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+		assert_ptr_equal(ran[i], &jobs[first_to_last[i]]);
+	pthread_mutex_unlock(&gate);
+	for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
+		while (!foreign[i].done)
+			os_loop_step(*state, -1);
+}
+
 /* ---- timers */
 
 struct bell {
