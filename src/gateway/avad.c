@@ -24,7 +24,7 @@
 #include "gateway/doctor.h"
 #include "gateway/web.h"
 
-#define MEMORY_KEPT_MS 1000
+#define MEMORY_KEPT_MS 100
 
 /* A long request is freed and asked for again with each turn. mimalloc keeps its pages that long
  * before the system gets them back, where it is said nothing else by MIMALLOC_DECOMMIT_DELAY or
