@@ -616,6 +616,9 @@ static int recovery_finish(struct recovery_scan *s, struct recovery *out, struct
 			return rv;
 		if (blob_remove(s->walfd, UINT64_MAX) < 0)
 			return err_sys(err, "remove blobs of wal");
+	} else if (s->known && files_sync_dir(s->walfd, ".") != 0) {
+		/* Its name may be in memory only, and what it gives up must not go before it. */
+		return err_sys(err, "sync the checkpoint in wal");
 	}
 	/* A segment that was never begun is no predecessor. */
 	out->good = out->pos.at > WAL_BEGIN ? out->pos : (struct wal_pos){0, 0};

@@ -5,11 +5,13 @@
  * nothing. At some points the recovery itself is killed before every one of
  * its calls.
  *
- * AVA_STORY_SEED and AVA_STORY_COMMITS choose the story; AVA_SOAK=1: recovery
- * is killed at every point, more cuts are drawn. */
+ * AVA_STORY_SEED and AVA_STORY_COMMITS choose the story, AVA_STORY_POINT one of its points;
+ * AVA_SOAK=1: recovery is killed at every point, more cuts are drawn. */
 #include "crash.h"
 
 #include "life.h"
+
+#define RECOVERS_NOTHING 8 /* calls of a recovery that finds nothing to redo, at the most */
 
 struct sums {
 	long points, disks, nested, redone;
@@ -45,6 +47,29 @@ static void kill_recovery(struct sums *n, const struct life *l, size_t point,
 	}
 }
 
+/* Power goes a moment after a kill, while recovery is at work: what the first life had not synced
+ * goes with it, in any order. */
+static void cut_recovery(struct sums *n, const struct life *l, size_t point, unsigned seeds)
+{
+	struct memdisk *d = cut_disk(l->points[point].d, CUT_KILL, 0);
+	struct life snaps = {.only_at = -1};
+	struct story_answer a;
+
+	if (!recover_well(l, d, l->points[point].acked, l->points[point].submitted, &snaps, &a))
+		give_up(n, l, point, cut_names[CUT_KILL], 0, &a);
+	memdisk_free(d);
+	for (size_t k = 0; k < snaps.npoints && snaps.npoints <= RECOVERS_NOTHING; k++)
+		for (unsigned seed = 0; seed < seeds; seed++) {
+			d = cut_disk(snaps.points[k].d, CUT_UNORDERED, seed);
+			if (!recover_well(l, d, l->points[point].acked, l->points[point].submitted,
+					  NULL, &a))
+				give_up(n, l, point, "unordered, in recovery", k * 100 + seed, &a);
+			memdisk_free(d);
+			n->nested++;
+		}
+	life_fini(&snaps);
+}
+
 static void crash_at(struct sums *n, const struct life *l, size_t point, enum cut cut,
 		     uint64_t seed, bool nested)
 {
@@ -65,6 +90,7 @@ static void crash_at(struct sums *n, const struct life *l, size_t point, enum cu
 TEST(every_call)
 {
 	bool soak = getenv("AVA_SOAK") != NULL;
+	size_t only = crash_env("AVA_STORY_POINT", 0);
 	struct life l = {
 		.story = {crash_env("AVA_STORY_SEED", 1), (int)crash_env("AVA_STORY_COMMITS", 96)},
 		.segment_bytes = 64 << 10,
@@ -76,11 +102,13 @@ TEST(every_call)
 	if (!life_live(&l, d, wrong))
 		fail_msg("%s", wrong);
 	memdisk_free(d);
-	for (size_t i = 0; i < l.npoints; i++)
+	for (size_t i = only ? only : 0; i < (only ? MIN(only + 1, l.npoints) : l.npoints); i++)
 		for (int cut = 0; cut < CUTS; cut++)
 			for (uint64_t k = 0; k < (cut < CUT_ORDERED ? 1 : soak ? 8 : 2); k++)
 				crash_at(&n, &l, i, (enum cut)cut, i * 100 + k,
 					 k == 0 && (soak || (i + (size_t)cut * 2) % 24 == 0));
+	for (size_t i = 0; i < l.npoints; i++)
+		cut_recovery(&n, &l, i, soak ? 8 : 2);
 	n.points = (long)l.npoints;
 	life_fini(&l);
 	print_message("figure points %ld\nfigure disks %ld\nfigure recoveries_killed %ld\n"
