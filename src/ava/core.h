@@ -29,6 +29,10 @@ struct core_options {
 	const char *notify;
 	/* URL and headers of a collector; NULL or "": traces are not pushed; *copied* */
 	const char *otel, *otel_headers;
+	/* The database of a cluster (cluster/cluster.h), and the listener to its loss, called with
+	 * log_user; NULL or "": none; *copied* */
+	const char *cluster;
+	void (*fenced)(const char *why, void *user);
 	const struct pages_options
 		*pages;         /* web access of tools (tool/pages.h); NULL: none; *copied* */
 	struct mcp_client *mcp; /* tool/mcp.h; NULL: none; borrowed for the core's life */

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "cluster/cluster.h"
 #include "codec/json.h"
 #include "provider/learned.h"
 #include "subagent/past.h"
@@ -66,6 +67,36 @@ static int part_open_delivery(struct core *c, const struct core_options *o, stru
 	return rv == 0 ? delivery_begin(c, err) : rv;
 }
 
+static int part_open_cluster(struct core *c, const struct core_options *o, struct ava_error *err)
+{
+	const struct cluster_options cluster = {.loop = c->loop,
+						.sup = &c->sup,
+						.url = o->cluster,
+						.lease_ms = c->settings.cluster_lease_s * 1000,
+						.log = o->log,
+						.fenced = o->fenced,
+						.user = o->log_user};
+	bool wanted = o->cluster && *o->cluster;
+	int rv = cluster_check_root(c->root_fd, wanted, err);
+
+	return rv == 0 && wanted ? cluster_open(&c->service.cluster, &cluster, err) : rv;
+}
+
+static bool part_cluster_idle(const struct core *c)
+{
+	return !c->service.cluster;
+}
+
+static void part_quiesce_cluster(struct core *c)
+{
+	cluster_quiesce(c->service.cluster);
+}
+
+static void part_close_cluster(struct core *c)
+{
+	cluster_close(c->service.cluster);
+}
+
 static bool part_runs_idle(const struct core *c)
 {
 	return c->sup.nlive == 0;
@@ -101,6 +132,11 @@ static const struct life_part parts[] = {
 	{.stage = PART_BOOT, .open_as = part_open_pages},
 	{.stage = PART_BOOT, .open = core_load_trust},
 	{.idle = part_runs_idle, .quiesce = part_quiesce_runs, .written = part_runs_written},
+	{.stage = PART_BOOT,
+	 .open_as = part_open_cluster,
+	 .idle = part_cluster_idle,
+	 .quiesce = part_quiesce_cluster,
+	 .close = part_close_cluster},
 	{.restore = proposals_restore, .close = proposals_free},
 	{.restore = patches_restore, .close = patches_close},
 	{.restore = sessions_resume,
@@ -154,6 +190,11 @@ static void remember_row(const char *request_id, const char *run, const char *tr
 	struct taking_up *t = user;
 
 	core_remember(t->core, request_id, spawned_ms, "", run, trace);
+}
+
+static int part_hold_run(const struct catalog_row *row, void *user)
+{
+	return cluster_hold(((struct taking_up *)user)->core->service.cluster, row);
 }
 
 static void restart_problem(const char *path, const char *sentence, void *user)
@@ -274,6 +315,7 @@ static int core_take_up(struct core *c, const struct core_options *o, struct ava
 	struct taking_up t = {.core = c};
 	struct restart_hooks hooks = {.request = remember_row,
 				      .problem = restart_problem,
+				      .hold = c->service.cluster ? part_hold_run : NULL,
 				      .user = &t,
 				      .amiss = c->recovery.nproblems > 0 || c->book.behind,
 				      .rested = c->recovery.clean};

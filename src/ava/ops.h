@@ -151,7 +151,8 @@ struct core_hello {
 struct core_service {
 	char problem[512]; /* not "": health is degraded for this reason, and new work is refused */
 	bool stops;        /* the daemon is about to stop: no call waits for a run */
-	bool kept;         /* no command of ava started the daemon, so none may replace it */
+	struct cluster *cluster; /* shares runs with other machines; or NULL */
+	bool kept;               /* no command of ava started the daemon, so none may replace it */
 	/* POST /shutdown: `now`, or once no run is started. NULL: no daemon. */
 	void (*shutdown)(int now, void *user);
 	void *user;

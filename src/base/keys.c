@@ -42,6 +42,7 @@ const char *const keys_known[] = {
 	"AVA_LOCAL_BASE_URL",
 	"AVA_LOCAL_MODEL",
 	"OTEL_EXPORTER_OTLP_HEADERS",
+	"AVA_CLUSTER_URL",
 	"BRAVE_API_KEY",
 	"BRAVE_BASE_URL",
 	"TAVILY_API_KEY",

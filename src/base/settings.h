@@ -36,6 +36,7 @@ struct ava_error;
 	X(journal_pace_us, "journal.pace_us", 2000, 0, 1000000)                                    \
 	X(journal_checkpoint_mb, "journal.checkpoint_mb", 256, 1, 65536)                           \
 	X(journal_checkpoint_s, "journal.checkpoint_s", 30, 1, 86400)                              \
+	X(cluster_lease_s, "cluster.lease", 15, 3, 300)                                            \
 	X(seals_every_s, "seals.every", 10, 1, 3600)                                               \
 	/* 1: a sandbox is required; 0: where none can be made, commands run without one */        \
 	X(sandbox_required, "sandbox.required", 1, 0, 1)                                           \

@@ -99,6 +99,10 @@ static int avad_usage(FILE *out)
 	      "  --recover   put the files in order after a crash, print what was done, exit\n"
 	      "  --prune SECONDS|retention [--dry-run]\n"
 	      "              remove runs and days that are older, print what went, exit\n"
+	      "  --cluster init|status|print\n"
+	      "              make the tables of a cluster at AVA_CLUSTER_URL, say who is in it, or "
+	      "print the\n"
+	      "              SQL, exit\n"
 	      "  --doctor    look at configuration, keys and services, print JSON, exit\n"
 	      "  --try       the same, with one short call of models that cost something, too\n",
 	      out);
@@ -120,7 +124,7 @@ static int bad_option(const char *what, const char *arg)
 	return avad_usage(stderr);
 }
 
-enum mode { SERVE, RECOVER, DOCTOR, TRY, PRUNE };
+enum mode { SERVE, RECOVER, DOCTOR, TRY, PRUNE, CLUSTER };
 
 /* Take one option of the command line and its value; 0, or the exit code plus one. */
 static int take_option(int argc, char **argv, int *i, struct daemon_options *o, enum mode *mode)
@@ -143,6 +147,9 @@ static int take_option(int argc, char **argv, int *i, struct daemon_options *o, 
 	else if (strcmp(argv[*i], "--prune") == 0 && *i + 1 < argc && *i + 3 >= argc) {
 		*mode = PRUNE;
 		*i = argc - 1;
+	} else if (strcmp(argv[*i], "--cluster") == 0 && *i + 2 == argc) {
+		*mode = CLUSTER;
+		++*i;
 	} else if (strcmp(argv[*i], "--version") == 0)
 		return 1 + (printf("avad %s\n", ava_version()) < 0);
 	else if (strcmp(argv[*i], "--help") == 0)
@@ -182,7 +189,11 @@ int main(int argc, char **argv)
 	rv = mode == SERVE     ? daemon_run(&o, &err)
 	     : mode == RECOVER ? daemon_recover(&err)
 	     : mode == PRUNE   ? avad_prune(argc, argv, &err)
+	     : mode == CLUSTER ? daemon_cluster(argv[argc - 1], &err)
 			       : doctor_print(mode == TRY, web_lacks(), &err);
+	/* The lock and all descriptors go with the old program. */
+	if (o.again && execv("/proc/self/exe", argv) != 0)
+		rv = err_sys(&err, "start again");
 	if (rv == 0)
 		return 0;
 	avad_fail(&err);

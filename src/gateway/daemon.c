@@ -27,10 +27,13 @@
 #include "ava/prune.h"
 #include "ava/state.h"
 #include "base/clock.h"
+#include "base/keys.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/ready.h"
 #include "base/sys.h"
 #include "base/unix_sock.h"
+#include "cluster/cluster.h"
 #include "exec/cgroup.h"
 #include "gateway/doors.h"
 #include "gateway/mcp.h"
@@ -210,6 +213,14 @@ static void shutdown_asked(int now, void *user)
 		daemon_stop(d, "asked to, no run is started");
 }
 
+static void daemon_fenced(const char *why, void *user)
+{
+	struct daemon *d = user;
+
+	d->options.again = true;
+	daemon_stop(d, "another machine has its runs");
+}
+
 static void tick(void *user)
 {
 	struct daemon *d = user;
@@ -322,6 +333,7 @@ static int daemon_start(struct daemon *d, struct ava_error *err)
 	struct core_options o = {.model = model && *model ? model : NULL,
 				 .log = daemon_log_line,
 				 .log_user = d,
+				 .fenced = daemon_fenced,
 				 .otel = d->h.config.otel};
 	int rv = config_load(&d->h.config, err);
 
@@ -366,7 +378,7 @@ static void daemon_close(struct daemon *d)
 	cgroup_close();          /* no command runs any more */
 }
 
-int daemon_run(const struct daemon_options *o, struct ava_error *err)
+int daemon_run(struct daemon_options *o, struct ava_error *err)
 {
 	struct daemon d = {.options = *o, .h = HOUSE_CLOSED, .log_fd = -1};
 	char text[256];
@@ -389,6 +401,7 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 	finish_requests(&d);
 	rv = d.lost ? err_set(err, AVA_EIO, "%s", core_service(d.h.core)->problem) : 0;
 	daemon_close(&d);
+	o->again = d.options.again;
 	return rv;
 }
 
@@ -438,4 +451,22 @@ int daemon_recover(struct ava_error *err)
 int daemon_prune(int64_t older_s, bool dry, struct ava_error *err)
 {
 	return offline(true, older_s, dry, err);
+}
+
+int daemon_cluster(const char *word, struct ava_error *err)
+{
+	struct house h = HOUSE_CLOSED;
+	struct buf out;
+	int rv = config_load(&h.config, err);
+
+	buf_init(&out, 1u << 20);
+	if (rv == 0)
+		rv = house_loop(&h, err);
+	if (rv == 0)
+		rv = cluster_command(word, keys_get("AVA_CLUSTER_URL"), h.loop, &out, err);
+	if (rv == 0 && fwrite(out.data, 1, out.len, stdout) != out.len)
+		rv = err_sys(err, "stdout");
+	buf_fini(&out);
+	house_close(&h);
+	return rv;
 }

@@ -100,20 +100,25 @@ static int last_numbers(struct logbook *lb, const char *path, uint64_t *seq, uin
  * what they got since its last event, hence so far. */
 #define LSN_LEAP 1000000u
 
-static void leap(struct logbook *lb, uint64_t lsn)
+static bool leap(struct logbook *lb, uint64_t lsn, uint64_t further)
 {
 	struct journal_stats js;
 
 	journal_stats(lb->journal, &js);
 	if (lsn < js.lsn)
-		return;
-	lb->behind = true;
-	for (uint64_t gap = lsn - js.lsn + LSN_LEAP; gap > 0;) {
+		return false;
+	for (uint64_t gap = lsn - js.lsn + further; gap > 0;) {
 		unsigned n = (unsigned)MIN(gap, (uint64_t)1 << 31);
 
 		(void)journal_lsn(lb->journal, n);
 		gap -= n;
 	}
+	return true;
+}
+
+void logbook_leap(struct logbook *lb, uint64_t lsn)
+{
+	(void)leap(lb, lsn, 1);
 }
 
 static int pick_day(struct logbook *lb, int64_t wall_ms, struct ava_error *err)
@@ -188,7 +193,7 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 	if (lb->day[0]) {
 		day_path(lb->day, path);
 		rv = last_numbers(lb, path, &lb->day_seq, &lsn, err);
-		leap(lb, lsn);
+		lb->behind = leap(lb, lsn, LSN_LEAP) || lb->behind;
 	}
 	if (rv == 0)
 		rv = pick_day(lb, clock_wall_ms(), err);
@@ -651,6 +656,21 @@ void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto
 	}
 }
 
+void draft_pass(struct draft *d)
+{
+	if (d->done)
+		d->done(0, d->user);
+	draft_free(d);
+}
+
+static void draft_saved(struct draft *d)
+{
+	if (d->lb->gate)
+		d->lb->gate(d, d->lb->gate_user);
+	else
+		draft_pass(d);
+}
+
 static void draft_done(int rv, void *user)
 {
 	struct draft *d = user;
@@ -659,12 +679,13 @@ static void draft_done(int rv, void *user)
 	if (rv == 0) {
 		logbook_publish(d);
 		feed_wake(&d->lb->feed);
-	} else {
-		list_init(&alone);
-		list_add(&alone, &d->node);
-		unnumber(&alone);
-		list_del(&d->flight);
+		draft_saved(d);
+		return;
 	}
+	list_init(&alone);
+	list_add(&alone, &d->node);
+	unnumber(&alone);
+	list_del(&d->flight);
 	if (d->done)
 		d->done(rv, d->user);
 	draft_free(d);
@@ -769,9 +790,7 @@ static void outbox_done(int rv, void *user)
 		struct draft *d = LIST_ENTRY(n, struct draft, node);
 
 		list_del(n);
-		if (d->done)
-			d->done(0, d->user);
-		draft_free(d);
+		draft_saved(d);
 	}
 }
 

@@ -61,6 +61,7 @@ struct draft {
 	void (*done)(int rv, void *user);
 	void *user;
 	struct list flight; /* in logbook.flying */
+	uint64_t ticket;    /* of who gates it */
 	uint64_t first_lsn; /* lsn of the draft's first line; the others have the next ones */
 	int64_t sent_ms;
 };
@@ -121,6 +122,10 @@ int draft_heads_of(struct draft *d, const struct buf *lines, struct ava_error *e
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
 		 void *user, struct ava_error *err);
 
+void draft_pass(struct draft *d); /* calls `done`, and frees the draft */
+/* Numbers of lines that others wrote: no lower one is given from now on. */
+void logbook_leap(struct logbook *lb, uint64_t lsn);
+
 /* ---- outbox: the drafts of one run, in order, one commit in flight; drafts that come
  * meanwhile go as one commit behind it. A commit that the disk refused is tried again until
  * it succeeds: the machine never sees a failing disk, only a slow one. */
@@ -168,6 +173,10 @@ struct logbook {
 	 * replay compares it with the record; or NULL. */
 	void (*compare)(struct draft *d, void *user);
 	void *compare_user;
+	/* Called with a draft that is on this disk, in order. The callee lets it count by
+	 * draft_pass, or frees it; NULL: it counts at once. */
+	void (*gate)(struct draft *d, void *user);
+	void *gate_user;
 	/* Called when the file `path` got lines; or NULL. */
 	void (*touched)(const char *path, void *user);
 	void *touched_user;

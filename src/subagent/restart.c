@@ -342,8 +342,8 @@ static int restart_go_on(struct run *r, const struct messages *m, int readable,
 	return 0;
 }
 
-static int restart_run(struct supervisor *sup, const struct catalog_row *row,
-		       const struct restart_hooks *hooks, struct ava_error *refused)
+int restart_run(struct supervisor *sup, const struct catalog_row *row,
+		const struct restart_hooks *hooks, struct ava_error *refused)
 {
 	struct messages m = {0};
 	struct restored at = {0};
@@ -448,7 +448,8 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 		const struct past_run *r = LIST_ENTRY(n, struct past_run, node);
 
 		if (rv == 0 && !r->end.id)
-			rv = restart_run(sup, &r->spawn, hooks, err);
+			rv = hooks->hold ? hooks->hold(&r->spawn, hooks->user)
+					 : restart_run(sup, &r->spawn, hooks, err);
 	}
 	past_fini(&p);
 	money_restore(sup);

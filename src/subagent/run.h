@@ -280,6 +280,7 @@ struct supervisor {
 	uint64_t settled; /* up to this lsn the daily logs have nothing to take up */
 	bool took_up;     /* all that they have behind it was read */
 	bool closing;     /* no new slots */
+	bool shared;      /* other machines give ids of runs, too */
 };
 
 /* ---- the runs of a group */

@@ -242,11 +242,15 @@ void supervisor_free_run(struct run *r)
 	free(r);
 }
 
+/* Ids that others give as well, unseen, need more digits: of 14 a million make no two alike. */
+#define SHARED_ID 16u
+
 static bool name_taken(const char *name, void *user)
 {
 	struct supervisor *s = user;
 
-	return nameset_has(&s->names, name) != 0;
+	return (s->shared && strncmp(name, "S-", 2) == 0 && strlen(name) < SHARED_ID) ||
+	       nameset_has(&s->names, name) != 0;
 }
 
 static int enlist(struct supervisor *s, struct run *r)

@@ -1,0 +1,425 @@
+/* A member's life: it joins (the database gives it an epoch), renews its lease, ends the leases of
+ * machines that are silent, and gives its own back when it stops. All times are the database's but
+ * one: how long this machine may still let things count, by its own clock that also runs in
+ * suspend, from before the renewal was sent. A machine that lost its lease to another one does not
+ * repair anything: it starts itself again, which every crash tests. */
+#include "cluster/cluster.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "cluster/member.h"
+#include "codec/json.h"
+
+#define SILENT_MS 10000 /* until a batch that nobody answers loses its connection */
+
+/* ---- the file of its identity */
+
+static int identity_read(struct cluster *c, struct ava_error *err)
+{
+	char *text = NULL;
+	size_t len;
+	int rv = sys_read_file(c->root_fd, CLUSTER_FILE, 4096, &text, &len, err);
+	json_t *o = rv == 0 ? json_parse(text, len, err) : NULL;
+
+	free(text);
+	if (rv == AVA_ENOENT) {
+		snprintf(c->node, sizeof(c->node), "%s", id_session().text);
+		return 0;
+	}
+	if (rv == 0 && !o)
+		rv = err_wrap(err, AVA_ECORRUPT, "%s", CLUSTER_FILE);
+	snprintf(c->node, sizeof(c->node), "%s", json_str(o, "node"));
+	snprintf(c->token, sizeof(c->token), "%s", json_str(o, "token"));
+	snprintf(c->id, sizeof(c->id), "%s", json_str(o, "cluster"));
+	if (rv == 0 && !c->node[0])
+		rv = err_set(err, AVA_ECORRUPT,
+			     "%s names no node: remove it to join as a new machine", CLUSTER_FILE);
+	json_decref(o);
+	return rv;
+}
+
+static void identity_kept(int rv, void *user)
+{
+	if (rv != 0)
+		cluster_say(user, "%s could not be written: %s", CLUSTER_FILE, ava_strerror(rv));
+}
+
+static void identity_write(struct cluster *c)
+{
+	struct draft *d = draft_new(c->book);
+	struct buf *b = d ? draft_part(d, DRAFT_PUT, CLUSTER_FILE) : NULL;
+	struct jw w;
+
+	if (!b) {
+		draft_free(d);
+		return;
+	}
+	jw_init(&w, b);
+	jw_object(&w, NULL);
+	jw_str(&w, "cluster", c->id);
+	jw_str(&w, "node", c->node);
+	jw_str(&w, "token", c->token);
+	jw_end(&w);
+	buf_addc(b, '\n');
+	(void)draft_commit(d, JOURNAL_NOW, identity_kept, c, NULL);
+}
+
+int cluster_check_root(int root_fd, bool url, struct ava_error *err)
+{
+	struct stat st;
+
+	if (url || sys->fstatat(root_fd, CLUSTER_FILE, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return 0;
+	return err_set(
+		err, AVA_EINVAL,
+		"this data root is a member of a cluster (%s), and AVA_CLUSTER_URL is not set: "
+		"others may have its runs. Set it, or take the root out with `avad --cluster "
+		"leave` where it is set",
+		CLUSTER_FILE);
+}
+
+/* ---- the lease */
+
+/* Counts a lease from `sent_ms` on, with room for what is slow on this side. */
+static void lease_take(struct cluster *c, int64_t sent_ms)
+{
+	c->lease_end_ms = sent_ms + c->lease_ms - MIN(2000, c->lease_ms / 4);
+}
+
+struct lease_ask {
+	struct cluster *c;
+	int64_t sent_ms;
+	char token[40];
+};
+
+static struct lease_ask *lease_ask_new(struct cluster *c)
+{
+	struct lease_ask *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->c = c;
+	a->sent_ms = cluster_now_ms();
+	return a;
+}
+
+/* The others may have lost the database as this machine did: they get a lease's time to come back.
+ */
+static void member_again(struct cluster *c)
+{
+	c->member_ms = cluster_now_ms();
+	take_look(c);
+}
+
+static void lease_renewed(const struct pg_answer *a, void *user)
+{
+	struct lease_ask *ask = user;
+	struct cluster *c = ask->c;
+	bool was = c->state == CLUSTER_MEMBER;
+
+	c->beating = false;
+	if (a->rv != 0) {
+		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
+			cluster_say(c, "the lease could not be renewed: %s", a->err->text);
+	} else if (pg_rows(&a->results[0]) == 0) {
+		cluster_fence(c,
+			      "another machine ended the lease of this one, and may have its runs: "
+			      "starting again");
+	} else if (c->state != CLUSTER_FENCED) {
+		c->state = CLUSTER_MEMBER;
+		lease_take(c, ask->sent_ms);
+		c->why[0] = '\0';
+		if (!was)
+			member_again(c);
+		else if (c->look_due)
+			cluster_tend(c);
+		gate_wake(c);
+	}
+	free(ask);
+}
+
+static void cluster_renew(struct cluster *c)
+{
+	static const char sql[] = "update ava_node set lease_until = clock_timestamp() + $4 * "
+				  "interval '1 millisecond'"
+				  " where node = $1 and epoch = $2 and generation = $3 returning 1";
+	struct lease_ask *ask = c->beating ? NULL : lease_ask_new(c);
+	struct pg_batch *b;
+
+	c->renew_due = false;
+	if (!ask)
+		return;
+	b = pg_batch_new();
+	pg_batch_add(b, sql);
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->epoch);
+	pg_batch_int(b, c->generation);
+	pg_batch_int(b, c->lease_ms);
+	c->beating = pg_send(c->pg, b, lease_renewed, ask, NULL) == 0;
+	if (!c->beating)
+		free(ask);
+}
+
+/* ---- joining */
+
+static void lease_joined(const struct pg_answer *a, void *user)
+{
+	struct lease_ask *ask = user;
+	struct cluster *c = ask->c;
+	const char *id = a->rv == 0 ? pg_text(&a->results[0], 0, 0, NULL) : NULL;
+
+	c->beating = false;
+	if (a->rv != 0 && strcmp(a->sqlstate, "42P01") == 0) {
+		cluster_say(c,
+			    "the database has no tables of ava yet: make them with `avad --cluster "
+			    "init`");
+	} else if (a->rv != 0) {
+		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
+			cluster_say(c, "the cluster could not be joined: %s", a->err->text);
+	} else if (!id || (c->id[0] && strcmp(c->id, id) != 0)) {
+		cluster_say(c,
+			    "the database is of another cluster than %s says: set the old "
+			    "AVA_CLUSTER_URL, or remove that file to join as a new machine",
+			    CLUSTER_FILE);
+		c->state = CLUSTER_REFUSED;
+	} else if (pg_rows(&a->results[1]) == 0) {
+		cluster_say(c,
+			    "a machine with the identity of this one is alive: was the data root "
+			    "copied? Remove %s in the copy",
+			    CLUSTER_FILE);
+		c->state = CLUSTER_REFUSED;
+	} else {
+		(void)pg_int(&a->results[1], 0, 0, &c->epoch);
+		(void)pg_int(&a->results[1], 0, 1, &c->generation);
+		snprintf(c->id, sizeof(c->id), "%s", id);
+		memcpy(c->token, ask->token, sizeof(c->token));
+		identity_write(c);
+		c->state = CLUSTER_MEMBER;
+		c->why[0] = '\0';
+		lease_take(c, ask->sent_ms);
+		member_again(c);
+	}
+	free(ask);
+}
+
+static void cluster_join(struct cluster *c)
+{
+	static const char sql[] =
+		"insert into ava_node as n (node, epoch, generation, lease_until, token, name,"
+		"  version, slots)"
+		" select $1, 1, generation, clock_timestamp() + $2 * interval '1 millisecond', $3,"
+		"  $4, $5, $6 from ava_cluster"
+		" on conflict (node) do update set epoch = n.epoch + 1,"
+		"  generation = excluded.generation, lease_until = excluded.lease_until,"
+		"  token = excluded.token, name = excluded.name, version = excluded.version,"
+		"  slots = excluded.slots, draining = false"
+		" where n.token = $7 or n.lease_until < clock_timestamp()"
+		" returning epoch, generation";
+	struct lease_ask *ask = c->beating ? NULL : lease_ask_new(c);
+	struct pg_batch *b;
+
+	if (!ask)
+		return;
+	snprintf(ask->token, sizeof(ask->token), "%s", id_session().text);
+	b = pg_batch_new();
+	pg_batch_add(b, "select id from ava_cluster");
+	pg_batch_add(b, sql);
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->lease_ms);
+	pg_batch_text(b, ask->token);
+	pg_batch_text(b, c->name);
+	pg_batch_text(b, ava_version());
+	pg_batch_int(b, c->sup->settings->runs_max);
+	pg_batch_text(b, c->token);
+	c->beating = pg_send(c->pg, b, lease_joined, ask, NULL) == 0;
+	if (!c->beating)
+		free(ask);
+}
+
+/* ---- the connection */
+
+static void cluster_up(void *user)
+{
+	struct cluster *c = user;
+
+	if (c->state == CLUSTER_FENCED || c->closing)
+		return;
+	if (!pg_is_private(c->pg)) {
+		cluster_say(c, "the connection to the database is neither local nor encrypted: add "
+			       "sslmode=require to AVA_CLUSTER_URL");
+		c->state = CLUSTER_REFUSED;
+		return;
+	}
+	c->state = CLUSTER_JOINING;
+	if (c->epoch == 0)
+		cluster_join(c);
+	else
+		cluster_renew(c);
+}
+
+static void cluster_tended(struct os_task *t)
+{
+	struct cluster *c = CONTAINER_OF(t, struct cluster, tend);
+
+	if (!pg_is_up(c->pg) || c->closing || c->state != CLUSTER_MEMBER)
+		return;
+	if (c->renew_due)
+		cluster_renew(c);
+	if (c->look_due)
+		take_look(c);
+}
+
+static void cluster_down(const struct ava_error *why, void *user)
+{
+	struct cluster *c = user;
+
+	if (c->state == CLUSTER_FENCED || c->closing)
+		return;
+	c->state = CLUSTER_AWAY;
+	cluster_say(c, "the database of the cluster is not there, runs wait for it: %s", why->text);
+}
+
+static void cluster_beat(void *user)
+{
+	struct cluster *c = user;
+
+	os_timer_set(c->beat, c->lease_ms / 3);
+	if (!pg_is_up(c->pg) || c->state == CLUSTER_FENCED || c->closing)
+		return;
+	if (c->epoch == 0) {
+		if (pg_is_private(c->pg))
+			cluster_join(c);
+		return;
+	}
+	cluster_renew(c);
+	if (c->state == CLUSTER_MEMBER) {
+		take_poll(c, cluster_now_ms() - c->member_ms >= c->lease_ms);
+		gate_wake(c);
+	}
+}
+
+/* ---- life */
+
+int cluster_open(struct cluster **out, const struct cluster_options *o, struct ava_error *err)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	struct pg_options pg = {.url = o->url,
+				.name = "ava",
+				.timeout_ms = SILENT_MS,
+				.up = cluster_up,
+				.down = cluster_down};
+	int rv;
+
+	if (!c)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	c->loop = o->loop;
+	c->sup = o->sup;
+	c->book = o->sup->book;
+	c->root_fd = c->book->root_fd;
+	c->lease_ms = o->lease_ms;
+	c->log = o->log;
+	c->fenced = o->fenced;
+	c->user = o->user;
+	list_init(&c->held);
+	list_init(&c->takings);
+	os_task_init(&c->tend, cluster_tended);
+	gate_open(c);
+	c->sup->shared = true;
+	if (gethostname(c->name, sizeof(c->name) - 1) != 0)
+		c->name[0] = '?';
+	pg.user = c;
+	rv = identity_read(c, err);
+	c->beat = os_timer_new(c->loop, cluster_beat, c);
+	if (rv == 0 && !c->beat)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0)
+		rv = pg_open(&c->pg, c->loop, &pg, err);
+	if (rv != 0) {
+		cluster_close(c);
+		return rv;
+	}
+	os_timer_set(c->beat, c->lease_ms / 3);
+	*out = c;
+	return 0;
+}
+
+int cluster_hold(struct cluster *c, const struct catalog_row *row)
+{
+	return take_hold(c, row);
+}
+
+bool cluster_waits(const struct cluster *c)
+{
+	return c && c->state == CLUSTER_MEMBER && !c->closing &&
+	       (c->flush || !list_empty(&c->gated));
+}
+
+static void lease_given(const struct pg_answer *a, void *user)
+{
+	((struct cluster *)user)->beating = false;
+}
+
+void cluster_quiesce(struct cluster *c)
+{
+	static const char sql[] = "update ava_node set lease_until = '-infinity'"
+				  " where node = $1 and epoch = $2 and generation = $3";
+	int64_t end = cluster_now_ms() + 2000;
+	struct pg_batch *b;
+
+	if (!c)
+		return;
+	while (cluster_waits(c) && cluster_now_ms() < end)
+		os_loop_step(c->loop, 20);
+	c->closing = true;
+	if (c->state != CLUSTER_MEMBER)
+		return;
+	b = pg_batch_new();
+	pg_batch_add(b, sql);
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->epoch);
+	pg_batch_int(b, c->generation);
+	c->beating = pg_send(c->pg, b, lease_given, c, NULL) == 0;
+	while (c->beating && cluster_now_ms() < end)
+		os_loop_step(c->loop, 20);
+}
+
+void cluster_close(struct cluster *c)
+{
+	if (!c)
+		return;
+	c->closing = true;
+	while (c->flush && c->flush_reads)
+		os_loop_step(c->loop, 20);
+	os_defer_cancel(c->loop, &c->tend);
+	pg_close(c->pg);
+	os_timer_free(c->beat);
+	take_close(c);
+	gate_close(c);
+	free(c);
+}
+
+void cluster_write(const struct cluster *c, struct jw *w)
+{
+	static const char *const states[] = {"away", "joining", "member", "refused", "fenced"};
+
+	jw_str(w, "state", states[c->state]);
+	jw_str(w, "node", c->node);
+	jw_str(w, "cluster", c->id);
+	jw_str(w, "name", c->name);
+	jw_int(w, "epoch", c->epoch);
+	jw_int(w, "generation", c->generation);
+	jw_int(w, "flushes", (int64_t)c->flushes);
+	jw_int(w, "sentBytes", (int64_t)c->sent_bytes);
+	jw_int(w, "runs", (int64_t)c->by_id.count);
+	jw_int(w, "taken", (int64_t)c->taken);
+	jw_bool(w, "waits", cluster_waits(c));
+	jw_str(w, "problem", c->why);
+}

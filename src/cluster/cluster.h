@@ -1,0 +1,58 @@
+/* Many daemons that share their runs through a PostgreSQL (doc/CLUSTER.md). The local journal stays
+ * the only way to write; the database is a gate behind it: what a run waits for counts when it is
+ * on this disk and in the database. Without a cluster nothing of this is there. Loop thread only.
+ */
+#ifndef CLUSTER_CLUSTER_H
+#define CLUSTER_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "journal/catalog.h"
+
+struct buf;
+struct cluster;
+struct ava_error;
+struct jw;
+struct os_loop;
+struct restart_hooks;
+struct supervisor;
+
+struct cluster_options {
+	struct os_loop *loop;
+	struct supervisor *sup; /* borrowed, with its logbook */
+	const char *url;        /* conninfo or URI of libpq; *copied* */
+	int64_t lease_ms;       /* how long a machine counts as alive without a word */
+	void (*log)(const char *line, void *user);
+	/* Another machine has the runs of this one, or its identity: nothing more may be written.
+	 * Called once, with one sentence. */
+	void (*fenced)(const char *why, void *user);
+	void *user;
+};
+
+/* Opens the gate, and begins to join. AVA_ENOENT: there is no libpq; AVA_ENOMEM; AVA_EIO,
+ * AVA_ECORRUPT: cluster.json. */
+int cluster_open(struct cluster **c, const struct cluster_options *o, struct ava_error *err);
+/* Keeps a run that did not end until the database says whose it is; then it is carried on, or its
+ * files are put aside. AVA_ENOMEM. */
+int cluster_hold(struct cluster *c, const struct catalog_row *row);
+/* Sends what waits, for a stop: false when all is in the database, or cannot get there now. */
+bool cluster_waits(const struct cluster *c);
+/* Gives the lease back, so that others need not wait for its end. NULL is fine. */
+void cluster_quiesce(struct cluster *c);
+void cluster_close(struct cluster *c); /* after the journal is closed */
+
+/* Members of an open object: state, machines, lag. */
+void cluster_write(const struct cluster *c, struct jw *w);
+
+/* A root that is member of a cluster says so in this file: it may not be served without one. */
+#define CLUSTER_FILE "cluster.json"
+/* AVA_EINVAL: the root is a member, and no url is set. */
+int cluster_check_root(int root_fd, bool url, struct ava_error *err);
+
+/* `avad --cluster init|status|print`: makes the tables, says who is there, or gives the SQL. `out`
+ * gets one JSON object, or the SQL. Turns the loop meanwhile. */
+int cluster_command(const char *word, const char *url, struct os_loop *loop, struct buf *out,
+		    struct ava_error *err);
+
+#endif

@@ -1,0 +1,689 @@
+/* What runs wrote goes to the database, and what waits for that counts then. A flush takes all runs
+ * that have something, in one round trip; one is under way at a time. Its bytes are read from the
+ * runs' own files, up to the end of the newest commit, so that what has to be sent again after a
+ * connection or the database was lost is read in the same way. The statement locks this machine's
+ * row: whoever raises its epoch waits for it, and afterwards it changes nothing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "cluster/member.h"
+#include "codec/jscan.h"
+#include "event/event.h"
+
+#define FLUSH_BYTES (8u << 20) /* of one flush; the rest goes with the next one */
+#define FILE_BYTES  (64u << 20)
+
+struct flush_file {
+	struct cluster_file *of; /* or NULL: a head */
+	char *path, *bytes;      /* owned */
+	size_t len;
+};
+
+struct flush_run {
+	struct cluster_run *run;
+	int64_t log_to, messages_to; /* read up to there */
+	struct run_log log;          /* behind the bytes that were read */
+	int64_t messages_at;
+	char *log_bytes, *messages; /* owned; or NULL */
+	size_t log_len, messages_len;
+	bool ended, fresh; /* the record is whole; the database does not know the run */
+	const char *place;
+};
+
+struct flush {
+	struct os_work work;
+	struct cluster *c;
+	uint64_t ticket;
+	struct flush_run *runs;
+	unsigned nruns;
+	struct flush_file *files;
+	size_t nfiles, files_cap;
+	size_t bytes;
+	bool whole; /* nothing of what was there is left out */
+	int rv;
+	struct ava_error err;
+};
+
+/* ---- what there is to send */
+
+struct cluster_run *gate_run(struct cluster *c, const char *id)
+{
+	struct cluster_run *r = strmap_get(&c->by_id, id);
+
+	if (r)
+		return r;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	list_init(&r->files);
+	snprintf(r->id, sizeof(r->id), "%s", id);
+	if (strmap_put(&c->by_id, r->id, r) != 0) {
+		free(r);
+		return NULL;
+	}
+	list_add(&c->runs, &r->node);
+	return r;
+}
+
+void gate_forget(struct cluster *c, struct cluster_run *r)
+{
+	strmap_del(&c->by_id, r->id);
+	list_del(&r->node);
+	LIST_EACH (&r->files, n, tmp)
+		free(LIST_ENTRY(n, struct cluster_file, node));
+	free(r->row);
+	free(r);
+}
+
+void gate_set(struct cluster_run *r, int64_t log, int64_t messages)
+{
+	r->chained = r->chained && r->at.bytes == log;
+	r->at.bytes = log;
+	r->messages_at = messages;
+}
+
+static bool gate_has_more(const struct cluster_run *r)
+{
+	return !r->laying && (r->at.bytes < r->log_seen || r->messages_at < r->messages_seen ||
+			      r->fresh || !list_empty(&r->files));
+}
+
+/* The row of the run among the lines of a draft. */
+static char *row_of(const struct draft *d, const char *id)
+{
+	for (unsigned i = 0; i < d->nparts; i++) {
+		const struct buf *b = &d->parts[i]->bytes;
+		const char *line;
+		size_t at = 0, n;
+
+		if (d->parts[i]->kind != DRAFT_CATALOG)
+			continue;
+		while (jsonl_next(b->data, b->len, &at, &line, &n) == 1) {
+			struct catalog_row row;
+			bool found = catalog_parse(line, n, &row, NULL) == 0 &&
+				     row.kind == CATALOG_SPAWN && strcmp(row.id, id) == 0;
+
+			catalog_row_fini(&row);
+			if (found)
+				return strndup(line, n);
+		}
+	}
+	return NULL;
+}
+
+static bool gate_add_file(struct cluster_run *r, const char *path)
+{
+	struct cluster_file *f;
+
+	LIST_EACH (&r->files, n, tmp)
+		if (strcmp(LIST_ENTRY(n, struct cluster_file, node)->path, path) == 0)
+			return true;
+	f = malloc(sizeof(*f) + strlen(path) + 1);
+	if (!f)
+		return false;
+	memcpy(f->path, path, strlen(path) + 1);
+	list_add(&r->files, &f->node);
+	return true;
+}
+
+/* Counts what a commit added to the record of a run. */
+static bool gate_count(struct cluster *c, const struct draft *d, const char *id)
+{
+	bool fresh = !strmap_get(&c->by_id, id), ok = true;
+	struct cluster_run *r = gate_run(c, id);
+	char log[LOGBOOK_PATH], messages[LOGBOOK_PATH], folder[LOGBOOK_PATH];
+
+	if (!r)
+		return false;
+	if (fresh) {
+		r->row = row_of(d, id);
+		r->fresh = r->chained = true;
+		ok = r->row != NULL;
+	}
+	logbook_run_path(id, log);
+	logbook_messages_path(id, messages);
+	snprintf(folder, sizeof(folder), "runs/%s/", id);
+	for (unsigned i = 0; i < d->nparts; i++) {
+		const struct draft_part *p = d->parts[i];
+
+		if (p->kind == DRAFT_RUN && strcmp(p->path, log) == 0)
+			r->log_seen += (int64_t)p->bytes.len;
+		else if (p->kind == DRAFT_MESSAGES && strcmp(p->path, messages) == 0)
+			r->messages_seen += (int64_t)p->bytes.len;
+		else if (p->kind == DRAFT_PUT && strncmp(p->path, folder, strlen(folder)) == 0)
+			ok = gate_add_file(r, p->path) && ok;
+	}
+	return ok;
+}
+
+/* The next run from part *i on that a draft writes lines of. */
+static bool gate_next_run(const struct draft *d, unsigned *i, char id[24])
+{
+	static const char folder[] = "logs/subagents/";
+
+	for (; *i < d->nparts; ++*i) {
+		const struct draft_part *p = d->parts[*i];
+
+		if (p->kind == DRAFT_RUN && strncmp(p->path, folder, sizeof(folder) - 1) == 0) {
+			snprintf(id, 24, "%.*s", (int)strcspn(p->path + sizeof(folder) - 1, "."),
+				 p->path + sizeof(folder) - 1);
+			++*i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void gate_draft(struct draft *d, void *user)
+{
+	struct cluster *c = user;
+	bool waits = false;
+	unsigned i = 0;
+	char id[24];
+
+	while (gate_next_run(d, &i, id)) {
+		const struct cluster_run *r = strmap_get(&c->by_id, id);
+
+		waits = !r || !r->laying;
+		/* A machine that cannot remember what it owes may not go on. */
+		if (waits && !gate_count(c, d, id))
+			cluster_fence(c, "out of memory");
+	}
+	if (!waits) {
+		draft_pass(d);
+		return;
+	}
+	d->ticket = c->ticket;
+	list_add(&c->gated, &d->node);
+	gate_wake(c);
+}
+
+/* ---- on a pool thread: the bytes */
+
+/* Appends whole lines [from, to) of a view. */
+static int flush_read(const struct flush *f, const char *path, int64_t from, int64_t to,
+		      char **bytes, size_t *len)
+{
+	int fd = sys->openat(f->c->root_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0), rv = 0;
+
+	if (fd < 0)
+		return AVA_EIO;
+	*bytes = malloc((size_t)(to - from) + 1);
+	if (!*bytes)
+		rv = AVA_ENOMEM;
+	else if (sys_read_all(fd, *bytes, (size_t)(to - from), (off_t)from) != 0)
+		rv = AVA_EIO;
+	sys->close(fd);
+	*len = (size_t)(to - from);
+	return rv;
+}
+
+/* Hashes the lines of a log, and keeps the bytes behind `from` alone. */
+static int flush_chain(struct flush *f, struct flush_run *r, int64_t from)
+{
+	char path[LOGBOOK_PATH];
+	const char *line;
+	size_t at = 0, n, skip;
+	int64_t begin = r->run->chained ? from : 0;
+	int rv;
+
+	if (!r->run->chained)
+		r->log = (struct run_log){0};
+	logbook_run_path(r->run->id, path);
+	rv = flush_read(f, path, begin, r->log_to, &r->log_bytes, &r->log_len);
+	if (rv != 0)
+		return rv;
+	while (jsonl_next(r->log_bytes, r->log_len, &at, &line, &n) == 1) {
+		struct event_view v;
+
+		if (event_view(line, n, &v) != 0)
+			return AVA_ECORRUPT;
+		run_log_add(&r->log, v.seq, line, n + 1);
+		r->ended = r->ended || v.kind == EVENT_SubagentComplete;
+	}
+	skip = (size_t)(from - begin);
+	if (r->log.bytes != r->log_to || skip > r->log_len)
+		return AVA_ECORRUPT;
+	memmove(r->log_bytes, r->log_bytes + skip, r->log_len - skip);
+	r->log_len -= skip;
+	return 0;
+}
+
+static int flush_file(struct flush *f, struct cluster_file *of, const char *path)
+{
+	struct flush_file *to;
+	int rv;
+
+	if (!ARRAY_ROOM(f->files, f->files_cap, f->nfiles + 1))
+		return AVA_ENOMEM;
+	to = &f->files[f->nfiles];
+	*to = (struct flush_file){.of = of, .path = strdup(path)};
+	rv = to->path
+		     ? sys_read_file(f->c->root_fd, path, FILE_BYTES, &to->bytes, &to->len, &f->err)
+		     : AVA_ENOMEM;
+	if (rv == 0)
+		f->bytes += to->len;
+	f->nfiles++;
+	return rv;
+}
+
+/* Heads that the lines refer to. The set is the loop's, which leaves it alone meanwhile. */
+static int flush_heads(struct flush *f, const struct flush_run *r)
+{
+	struct slice name;
+	size_t at = 0;
+	int rv = 0;
+
+	while (rv == 0 && head_next(r->messages, r->messages_len, &at, &name)) {
+		char path[80];
+
+		snprintf(path, sizeof(path), "heads/%.*s", (int)name.len, name.s);
+		if (!nameset_has(&f->c->heads, path + 6))
+			rv = flush_file(f, NULL, path);
+	}
+	return rv;
+}
+
+static int flush_record(struct flush *f, struct flush_run *r)
+{
+	char path[LOGBOOK_PATH];
+	int rv = 0;
+
+	if (r->log_to > r->run->at.bytes)
+		rv = flush_chain(f, r, r->run->at.bytes);
+	logbook_messages_path(r->run->id, path);
+	if (rv == 0 && r->messages_to > r->run->messages_at)
+		rv = flush_read(f, path, r->run->messages_at, r->messages_to, &r->messages,
+				&r->messages_len);
+	r->messages_at = r->messages_to;
+	if (rv == 0)
+		rv = flush_heads(f, r);
+	LIST_EACH (&r->run->files, n, tmp)
+		rv = rv == 0 ? flush_file(f, LIST_ENTRY(n, struct cluster_file, node),
+					  LIST_ENTRY(n, struct cluster_file, node)->path)
+			     : rv;
+	f->bytes += r->log_len + r->messages_len;
+	return rv;
+}
+
+static void flush_work(struct os_work *w)
+{
+	struct flush *f = w->priv;
+	unsigned i = 0;
+
+	for (; f->rv == 0 && i < f->nruns && f->bytes < FLUSH_BYTES; i++) {
+		f->rv = flush_record(f, &f->runs[i]);
+		if (f->rv != 0)
+			err_set(&f->err, f->rv, "the record of run %s cannot be read: %s",
+				f->runs[i].run->id, ava_strerror(f->rv));
+	}
+	f->whole = f->whole && i == f->nruns;
+	f->nruns = i;
+}
+
+/* ---- its statement */
+
+static const char flush_sql[] =
+	"with me as (select 1 from ava_node where node = $1 and epoch = $2 and generation = $3"
+	"  and lease_until > clock_timestamp() for share),"
+	" moved as (update ava_run r set head = w.head, head_hash = w.hash,"
+	"   state = case when r.state = 8 then 8 else w.state end"
+	"  from unnest($4::text[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bigint[])"
+	"   w(run, prev, head, hash, state), me"
+	"  where r.run = w.run and r.node = $1 and r.epoch = $2 and r.head = w.prev"
+	"  returning r.run),"
+	" chunks as (insert into ava_chunk (stream, kind, head, body)"
+	"  select w.stream, w.kind, w.head, w.body"
+	"  from unnest($9::text[], $10::bigint[], $11::bigint[], $12::bytea[])"
+	"   w(stream, kind, head, body), moved where moved.run = w.stream"
+	"  on conflict (stream, kind, head) do update set body = excluded.body),"
+	" files as (insert into ava_file (run, path, body)"
+	"  select w.run, w.path, w.body"
+	"  from unnest($13::text[], $14::text[], $15::bytea[]) w(run, path, body), me"
+	"  on conflict (run, path) do update set body = excluded.body)"
+	" select (select count(*) from me), (select count(*) from moved)";
+
+/* Runs that the database does not know, in the same round trip before it. */
+static const char fresh_sql[] =
+	"with me as (select 1 from ava_node where node = $1 and epoch = $2 and generation = $3"
+	"  and lease_until > clock_timestamp() for share),"
+	" runs as (insert into ava_run (run, node, epoch, head, head_hash, state)"
+	"  select w.run, $1, $2, 0, '', 0 from unnest($4::text[]) w(run), me"
+	"  on conflict (run) do nothing returning run)"
+	" insert into ava_spec (run, request_id, place, line)"
+	"  select w.run, '', w.place, w.line from unnest($4::text[], $5::text[], $6::bytea[])"
+	"   w(run, place, line), runs where runs.run = w.run";
+
+static void add_me(struct pg_batch *b, const struct cluster *c, const char *sql)
+{
+	pg_batch_add(b, sql);
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->epoch);
+	pg_batch_int(b, c->generation);
+}
+
+static bool add_fresh(struct pg_batch *b, const struct flush *f)
+{
+	const char **ids = calloc(f->nruns, sizeof(*ids)),
+		   **places = calloc(f->nruns, sizeof(*ids));
+	struct pg_bytes *lines = calloc(f->nruns, sizeof(*lines));
+	size_t n = 0;
+	bool ok = ids && places && lines;
+
+	for (unsigned i = 0; ok && i < f->nruns; i++) {
+		const struct flush_run *r = &f->runs[i];
+
+		if (!r->fresh)
+			continue;
+		ids[n] = r->run->id;
+		places[n] = r->place;
+		lines[n++] = (struct pg_bytes){r->run->row, strlen(r->run->row)};
+	}
+	if (ok && n > 0) {
+		add_me(b, f->c, fresh_sql);
+		pg_batch_texts(b, ids, n);
+		pg_batch_texts(b, places, n);
+		pg_batch_byteses(b, lines, n);
+	}
+	free(ids);
+	free(places);
+	free(lines);
+	return ok;
+}
+
+static bool add_runs(struct pg_batch *b, const struct flush *f)
+{
+	const char **ids = calloc(f->nruns, sizeof(*ids));
+	int64_t *n3 = calloc(3 * (size_t)f->nruns, sizeof(*n3));
+	struct pg_bytes *hashes = calloc(f->nruns, sizeof(*hashes));
+	int64_t *heads = n3 ? n3 + f->nruns : NULL, *states = n3 ? heads + f->nruns : NULL;
+	bool ok = ids && n3 && hashes;
+
+	for (unsigned i = 0; ok && i < f->nruns; i++) {
+		const struct flush_run *r = &f->runs[i];
+
+		ids[i] = r->run->id;
+		n3[i] = r->run->at.bytes;
+		heads[i] = r->log.bytes;
+		hashes[i] = (struct pg_bytes){r->log.head, sizeof(r->log.head)};
+		states[i] = r->ended ? CLUSTER_ENDED : CLUSTER_LIVE;
+	}
+	if (ok) {
+		pg_batch_texts(b, ids, f->nruns);
+		pg_batch_ints(b, n3, f->nruns);
+		pg_batch_ints(b, heads, f->nruns);
+		pg_batch_byteses(b, hashes, f->nruns);
+		pg_batch_ints(b, states, f->nruns);
+	}
+	free(ids);
+	free(n3);
+	free(hashes);
+	return ok;
+}
+
+static bool add_chunks(struct pg_batch *b, const struct flush *f)
+{
+	size_t most = 2 * (size_t)f->nruns, n = 0;
+	const char **ids = calloc(most, sizeof(*ids));
+	int64_t *kinds = calloc(most, sizeof(*kinds)), *heads = calloc(most, sizeof(*heads));
+	struct pg_bytes *bodies = calloc(most, sizeof(*bodies));
+	bool ok = ids && kinds && heads && bodies;
+
+	for (unsigned i = 0; ok && i < f->nruns; i++) {
+		const struct flush_run *r = &f->runs[i];
+
+		for (int kind = 0; kind < 2; kind++) {
+			struct pg_bytes body =
+				kind == 0 ? (struct pg_bytes){r->log_bytes, r->log_len}
+					  : (struct pg_bytes){r->messages, r->messages_len};
+
+			if (body.len == 0)
+				continue;
+			ids[n] = r->run->id;
+			kinds[n] = kind;
+			heads[n] = kind == 0 ? r->log.bytes : r->messages_at;
+			bodies[n++] = body;
+		}
+	}
+	if (ok) {
+		pg_batch_texts(b, ids, n);
+		pg_batch_ints(b, kinds, n);
+		pg_batch_ints(b, heads, n);
+		pg_batch_byteses(b, bodies, n);
+	}
+	free(ids);
+	free(kinds);
+	free(heads);
+	free(bodies);
+	return ok;
+}
+
+/* A file of a run stands under the run, a head under none. */
+static bool add_files(struct pg_batch *b, const struct flush *f)
+{
+	const char **runs = calloc(f->nfiles + 1, sizeof(*runs));
+	const char **paths = calloc(f->nfiles + 1, sizeof(*paths));
+	struct pg_bytes *bodies = calloc(f->nfiles + 1, sizeof(*bodies));
+	char(*ids)[24] = calloc(f->nfiles + 1, sizeof(*ids));
+	bool ok = runs && paths && bodies && ids;
+
+	for (size_t i = 0; ok && i < f->nfiles; i++) {
+		const struct flush_file *file = &f->files[i];
+
+		if (file->of)
+			snprintf(ids[i], sizeof(ids[i]), "%.*s", (int)strcspn(file->path + 5, "/"),
+				 file->path + 5);
+		runs[i] = ids[i];
+		paths[i] = file->path;
+		bodies[i] = (struct pg_bytes){file->bytes, file->len};
+	}
+	if (ok) {
+		pg_batch_texts(b, runs, f->nfiles);
+		pg_batch_texts(b, paths, f->nfiles);
+		pg_batch_byteses(b, bodies, f->nfiles);
+	}
+	free(runs);
+	free(paths);
+	free(bodies);
+	free(ids);
+	return ok;
+}
+
+/* ---- its way */
+
+static void flush_free(struct flush *f)
+{
+	for (unsigned i = 0; i < f->nruns; i++) {
+		free(f->runs[i].log_bytes);
+		free(f->runs[i].messages);
+	}
+	for (size_t i = 0; i < f->nfiles; i++) {
+		free(f->files[i].path);
+		free(f->files[i].bytes);
+	}
+	free(f->runs);
+	free(f->files);
+	free(f);
+}
+
+/* Lets count what waited for this flush. */
+static void gate_let(struct cluster *c, uint64_t ticket)
+{
+	while (!list_empty(&c->gated) && cluster_has_lease(c)) {
+		struct draft *d = LIST_FIRST(&c->gated, struct draft, node);
+
+		if (d->ticket > ticket)
+			break;
+		list_del(&d->node);
+		draft_pass(d);
+	}
+}
+
+static void flush_settle(struct flush *f)
+{
+	struct cluster *c = f->c;
+
+	for (unsigned i = 0; i < f->nruns; i++) {
+		const struct flush_run *from = &f->runs[i];
+		struct cluster_run *r = from->run;
+
+		r->at = from->log;
+		r->messages_at = from->messages_at;
+		r->chained = true;
+		r->fresh = false;
+	}
+	for (size_t i = 0; i < f->nfiles; i++) {
+		struct cluster_file *of = f->files[i].of;
+
+		if (of) {
+			list_del(&of->node);
+			free(of);
+		} else {
+			(void)nameset_add(&c->heads,
+					  f->files[i].path + 6); /* no memory: sent again */
+		}
+	}
+	for (unsigned i = 0; i < f->nruns; i++)
+		if (f->runs[i].ended && !gate_has_more(f->runs[i].run))
+			gate_forget(c, f->runs[i].run);
+	c->flushes++;
+	c->sent_bytes += f->bytes;
+}
+
+static void flush_answered(const struct pg_answer *a, void *user)
+{
+	struct flush *f = user;
+	struct cluster *c = f->c;
+	int64_t lease = 0, moved = 0;
+
+	c->flush = NULL;
+	if (a->rv == 0) {
+		(void)pg_int(&a->results[a->n - 1], 0, 0, &lease);
+		(void)pg_int(&a->results[a->n - 1], 0, 1, &moved);
+	}
+	if (a->rv != 0 && a->rv != AVA_EUNKNOWN) {
+		cluster_say(c, "the database took nothing: %s", a->err->text);
+	} else if (a->rv == 0 && lease == 0) {
+		c->renew_due = true; /* the answer says whether somebody ended the lease */
+		cluster_tend(c);
+	} else if (a->rv == 0 && moved != (int64_t)f->nruns) {
+		c->look_due = true; /* a head or an owner is another one */
+		cluster_tend(c);
+	} else if (a->rv == 0) {
+		flush_settle(f);
+		if (f->whole)
+			gate_let(c, f->ticket);
+		gate_wake(c);
+	}
+	flush_free(f);
+}
+
+static void flush_read_done(struct os_work *w)
+{
+	struct flush *f = w->priv;
+	struct cluster *c = f->c;
+	struct pg_batch *b;
+
+	c->flush_reads = false;
+	if (f->rv == 0 && c->state == CLUSTER_MEMBER && !c->closing) {
+		b = pg_batch_new();
+		f->rv = add_fresh(b, f) ? 0 : AVA_ENOMEM;
+		add_me(b, c, flush_sql);
+		if (f->rv == 0 && add_runs(b, f) && add_chunks(b, f) && add_files(b, f))
+			f->rv = pg_send(c->pg, b, flush_answered, f, &f->err);
+		else
+			pg_batch_free(b);
+		if (f->rv == 0)
+			return;
+	}
+	if (f->rv != 0)
+		cluster_say(c, "%s", f->err.text);
+	c->flush = NULL;
+	flush_free(f);
+}
+
+static const char *gate_place(const struct cluster *c, const struct cluster_run *r)
+{
+	const struct run *run = supervisor_find(c->sup, r->id);
+
+	return run && !run->spec->cwd[0] && !run->group ? "anywhere" : "here";
+}
+
+static void gate_pump(struct os_task *t)
+{
+	struct cluster *c = CONTAINER_OF(t, struct cluster, pump);
+	struct flush *f;
+	unsigned n = 0;
+
+	if (c->state != CLUSTER_MEMBER || c->flush)
+		return;
+	LIST_EACH (&c->runs, node, tmp)
+		n += gate_has_more(LIST_ENTRY(node, struct cluster_run, node));
+	if (n == 0) {
+		gate_let(c, c->ticket);
+		return;
+	}
+	f = calloc(1, sizeof(*f));
+	if (f)
+		f->runs = calloc(n, sizeof(*f->runs));
+	if (!f || !f->runs) {
+		free(f);
+		cluster_say(c, "out of memory: what runs wrote is sent later");
+		return;
+	}
+	f->c = c;
+	f->whole = true;
+	LIST_EACH (&c->runs, node, tmp) {
+		struct cluster_run *r = LIST_ENTRY(node, struct cluster_run, node);
+
+		if (gate_has_more(r))
+			f->runs[f->nruns++] = (struct flush_run){.run = r,
+								 .log_to = r->log_seen,
+								 .messages_to = r->messages_seen,
+								 .log = r->at,
+								 .fresh = r->fresh,
+								 .place = gate_place(c, r)};
+	}
+	f->ticket = c->ticket++;
+	c->flush = f;
+	c->flush_reads = true;
+	f->work = (struct os_work){.work = flush_work, .done = flush_read_done, .priv = f};
+	os_work_start(c->loop, &f->work);
+}
+
+void gate_wake(struct cluster *c)
+{
+	os_defer(c->loop, &c->pump);
+}
+
+void gate_open(struct cluster *c)
+{
+	list_init(&c->runs);
+	list_init(&c->gated);
+	strmap_init(&c->by_id);
+	os_task_init(&c->pump, gate_pump);
+	c->ticket = 1;
+	c->book->gate = gate_draft;
+	c->book->gate_user = c;
+}
+
+void gate_close(struct cluster *c)
+{
+	c->book->gate = NULL;
+	os_defer_cancel(c->loop, &c->pump);
+	LIST_EACH (&c->gated, n, tmp)
+		draft_free(LIST_ENTRY(n, struct draft, node));
+	list_init(&c->gated);
+	LIST_EACH (&c->runs, n, tmp)
+		gate_forget(c, LIST_ENTRY(n, struct cluster_run, node));
+	strmap_fini(&c->by_id);
+	nameset_fini(&c->heads);
+}

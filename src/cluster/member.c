@@ -1,0 +1,51 @@
+/* What every room of a cluster asks of the machine it is on: the time, the lease, and a place for
+ * sentences. Between two rooms that both need the other one's work stands a task here: the gate
+ * finds that a head is another one, and what looks at heads is built on the gate. */
+#include "cluster/member.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+int64_t cluster_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void cluster_say(struct cluster *c, const char *fmt, ...)
+{
+	char line[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (strcmp(line, c->why) == 0)
+		return;
+	snprintf(c->why, sizeof(c->why), "%s", line);
+	if (c->log)
+		c->log(line, c->user);
+}
+
+void cluster_fence(struct cluster *c, const char *why)
+{
+	if (c->state == CLUSTER_FENCED)
+		return;
+	c->state = CLUSTER_FENCED;
+	cluster_say(c, "%s", why);
+	c->fenced(c->why, c->user);
+}
+
+bool cluster_has_lease(const struct cluster *c)
+{
+	return c->state == CLUSTER_MEMBER && cluster_now_ms() < c->lease_end_ms;
+}
+
+void cluster_tend(struct cluster *c)
+{
+	os_defer(c->loop, &c->tend);
+}

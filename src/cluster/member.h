@@ -1,0 +1,128 @@
+/* One machine of a cluster: what the rooms of this folder share. cluster.c joins, renews and
+ * fences, gate.c sends what runs wrote, take.c carries on the runs of others. */
+#ifndef CLUSTER_MEMBER_H
+#define CLUSTER_MEMBER_H
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/strmap.h"
+#include "cluster/pg.h"
+#include "os/loop.h"
+#include "subagent/logbook.h"
+#include "subagent/restart.h"
+#include "subagent/supervisor.h"
+
+#define CLUSTER_TAKES 3 /* a run that brings down so many machines is held */
+
+enum cluster_state {
+	CLUSTER_AWAY,    /* no connection, or none that was answered yet */
+	CLUSTER_JOINING, /* the database is asked for an epoch, and whose the runs are */
+	CLUSTER_MEMBER,
+	CLUSTER_REFUSED, /* another machine has this identity; asked again with each beat */
+	CLUSTER_FENCED,  /* another machine has the runs: nothing more is sent or let count */
+};
+
+/* The state that a run has in ava_run. */
+enum cluster_run_state { CLUSTER_LIVE = 0, CLUSTER_POISON = 8, CLUSTER_ENDED = 9 };
+
+/* A path below the root that is to be sent. */
+struct cluster_file {
+	struct list node;
+	char path[];
+};
+
+/* The record of a run, as far as the database has it. */
+struct cluster_run {
+	struct list node;
+	struct run_log at;               /* of the log: what the database has */
+	int64_t messages_at;             /* bytes of messages.jsonl that it has */
+	int64_t log_seen, messages_seen; /* bytes that are on this disk */
+	struct list files;               /* struct cluster_file that it does not have */
+	char *row;                       /* its row of the catalog */
+	bool fresh;                      /* the database does not know the run */
+	bool chained;                    /* at.head is known */
+	bool laying;                     /* its files are being laid down */
+	char id[24];
+};
+
+/* A run that did not end, before the database said whose it is. */
+struct cluster_held {
+	struct list node;
+	bool known; /* the database has it */
+	char id[24];
+	char row[]; /* a line of the catalog */
+};
+
+struct flush;
+struct taking;
+
+struct cluster {
+	struct os_loop *loop;
+	struct supervisor *sup;
+	struct logbook *book;
+	int root_fd;
+	int64_t lease_ms;
+	void (*log)(const char *line, void *user);
+	void (*fenced)(const char *why, void *user);
+	void *user;
+	struct pg *pg;
+	enum cluster_state state;
+	char node[40], token[40], name[65], id[40];
+	int64_t epoch, generation;
+	int64_t lease_end_ms; /* of CLOCK_BOOTTIME, since MONOTONIC stands still in suspend */
+	struct os_timer *beat;
+	bool beating;      /* a renewal is under way */
+	int64_t member_ms; /* when it became a member, again */
+	/* The lease is to be renewed; the database is to be asked whose the runs are. */
+	bool renew_due, look_due;
+	struct os_task tend;
+	bool closing;
+	char why[400]; /* the newest problem; "" */
+
+	/* gate.c */
+	struct strmap by_id; /* struct cluster_run */
+	struct list runs;
+	struct list gated;   /* drafts that wait, in order */
+	uint64_t ticket;     /* number of the flush that takes what comes now */
+	struct flush *flush; /* the one under way; or NULL */
+	bool flush_reads;    /* a pool thread reads for it */
+	struct os_task pump;
+	struct nameset heads; /* the database has them */
+	uint64_t flushes, sent_bytes;
+
+	/* take.c */
+	struct list held;
+	struct list takings; /* struct taking: runs of others on the way here, one at a time */
+	uint64_t taken;
+};
+
+int64_t cluster_now_ms(void); /* CLOCK_BOOTTIME */
+/* Tells avad.log, and whoever asks, once. */
+void cluster_say(struct cluster *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Gives up: others have the runs. */
+void cluster_fence(struct cluster *c, const char *why);
+bool cluster_has_lease(const struct cluster *c);
+/* Has `renew_due` and `look_due` looked at behind this turn of the loop. */
+void cluster_tend(struct cluster *c);
+
+/* ---- gate.c */
+void gate_open(struct cluster *c);
+void gate_close(struct cluster *c);
+/* Sends what there is, in this turn of the loop. */
+void gate_wake(struct cluster *c);
+/* The run's record, made when there is none; NULL: out of memory. */
+struct cluster_run *gate_run(struct cluster *c, const char *id);
+void gate_forget(struct cluster *c, struct cluster_run *r);
+/* The database has so much of the run: what is behind it is sent. */
+void gate_set(struct cluster_run *r, int64_t log, int64_t messages);
+
+/* ---- take.c */
+/* After a join or a connection that is new: compares what the database has with what is here. */
+void take_look(struct cluster *c);
+/* Takes runs of machines that are gone; `fence`: ends leases that ran out, too. */
+void take_poll(struct cluster *c, bool fence);
+/* See cluster_hold. */
+int take_hold(struct cluster *c, const struct catalog_row *row);
+void take_close(struct cluster *c);
+
+#endif

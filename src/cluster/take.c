@@ -1,0 +1,640 @@
+/* Runs come to this machine in two ways: its own, which a stop left, once the database says that
+ * they still are; and those of machines whose lease has ended. The latter's files are read from the
+ * database and laid down here in commits of the journal, the row of the catalog last; from there on
+ * the run is carried on as after a crash (subagent/restart.h). */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "cluster/member.h"
+#include "codec/jscan.h"
+#include "event/event.h"
+
+#define LAY_BYTES (4u << 20) /* of a commit, which must fit into a segment */
+
+struct taking {
+	struct list node;
+	struct cluster *c;
+	struct cluster_run *run;
+	struct catalog_row row;
+	struct buf log, messages;
+	struct list files; /* struct taking_file */
+	size_t log_laid, messages_laid;
+	int64_t head;
+	unsigned char hash[32];
+	uint64_t lsn; /* of its last line */
+	bool under_way;
+	char id[24];
+};
+
+struct taking_file {
+	struct list node;
+	struct buf body;
+	char path[];
+};
+
+static void taking_next(struct cluster *c);
+
+static void taking_free(struct taking *t)
+{
+	LIST_EACH (&t->files, n, tmp) {
+		struct taking_file *f = LIST_ENTRY(n, struct taking_file, node);
+
+		buf_fini(&f->body);
+		free(f);
+	}
+	list_del(&t->node);
+	buf_fini(&t->log);
+	buf_fini(&t->messages);
+	catalog_row_fini(&t->row);
+	free(t);
+}
+
+/* ---- carrying on */
+
+static void take_problem(const char *path, const char *sentence, void *user)
+{
+	struct cluster *c = user;
+	char line[500];
+
+	snprintf(line, sizeof(line), "%s: %s", path, sentence);
+	if (c->log)
+		c->log(line, c->user);
+}
+
+static void take_no_request(const char *request_id, const char *run, const char *trace,
+			    int64_t spawned_ms, void *user)
+{
+	/* Request ids are answered by the machine that was asked. */
+}
+
+static bool take_go_on(struct cluster *c, const struct catalog_row *row)
+{
+	struct restart_hooks hooks = {
+		.request = take_no_request, .problem = take_problem, .user = c};
+	struct ava_error err = {0};
+
+	if (nameset_add(&c->sup->names, row->id) == 0 &&
+	    restart_run(c->sup, row, &hooks, &err) == 0)
+		return true;
+	cluster_say(c, "%s", err.code ? err.text : "out of memory");
+	return false;
+}
+
+static int64_t size_of(const struct cluster *c, const char *path)
+{
+	struct stat st;
+
+	return sys->fstatat(c->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)
+		       ? st.st_size
+		       : 0;
+}
+
+struct file_walk {
+	struct cluster_run *run;
+	const char *folder;
+	bool ok;
+};
+
+/* A file that the database may not have: a crash came between the two. */
+static void take_file_name(const char *name, void *user)
+{
+	struct file_walk *walk = user;
+	char path[LOGBOOK_PATH + 256];
+	struct cluster_file *f;
+
+	snprintf(path, sizeof(path), "%s/%s", walk->folder, name);
+	f = malloc(sizeof(*f) + strlen(path) + 1);
+	walk->ok = walk->ok && f;
+	if (!f)
+		return;
+	memcpy(f->path, path, strlen(path) + 1);
+	list_add(&walk->run->files, &f->node);
+}
+
+/* A run of this machine, whose record the database has up to `log` and `messages`. */
+static void take_ours(struct cluster *c, const struct cluster_held *h, int64_t log,
+		      int64_t messages)
+{
+	char path[LOGBOOK_PATH], folder[LOGBOOK_PATH];
+	struct cluster_run *r = gate_run(c, h->id);
+	struct file_walk walk = {.run = r, .folder = folder, .ok = r != NULL};
+	struct catalog_row row;
+
+	if (!r || catalog_parse(h->row, strlen(h->row), &row, NULL) != 0) {
+		cluster_fence(c, "out of memory");
+		return;
+	}
+	logbook_run_path(r->id, path);
+	r->log_seen = size_of(c, path);
+	logbook_messages_path(r->id, path);
+	r->messages_seen = size_of(c, path);
+	snprintf(folder, sizeof(folder), "runs/%s/artifacts", r->id);
+	(void)sys->list(c->root_fd, folder, take_file_name, &walk);
+	r->row = strdup(h->row);
+	r->fresh = !h->known;
+	gate_set(r, log, messages);
+	if (!r->row || !walk.ok || !take_go_on(c, &row))
+		cluster_fence(c, "a run of this machine could not be carried on");
+	catalog_row_fini(&row);
+}
+
+/* Files of a run that others have now; what is here may be more than they were told of. */
+static void take_aside(struct cluster *c, const char *id)
+{
+	char from[LOGBOOK_PATH], to[LOGBOOK_PATH];
+
+	(void)mkdirat(c->root_fd, "moved", 0700);
+	snprintf(to, sizeof(to), "moved/%s.%lld", id, (long long)c->epoch);
+	snprintf(from, sizeof(from), "runs/%s", id);
+	(void)sys->renameat(c->root_fd, from, c->root_fd, to);
+	logbook_run_path(id, from);
+	snprintf(to, sizeof(to), "moved/%s.%lld.jsonl", id, (long long)c->epoch);
+	if (sys->renameat(c->root_fd, from, c->root_fd, to) == 0)
+		take_problem(from, "another machine has this run now: what was here is in moved/",
+			     c);
+}
+
+/* ---- laying down */
+
+static void taking_failed(struct taking *t, const char *why)
+{
+	struct cluster *c = t->c;
+
+	cluster_say(c, "run %s could not be taken: %s", t->id, why);
+	c->look_due = true;
+	if (t->run)
+		gate_forget(c, t->run);
+	taking_free(t);
+	taking_next(c);
+}
+
+static void take_lay(struct taking *t);
+
+static void taking_laid(int rv, void *user)
+{
+	struct taking *t = user;
+	struct cluster *c = t->c;
+	struct cluster_run *r = t->run;
+
+	if (rv != 0 || c->state != CLUSTER_MEMBER) {
+		taking_failed(t, rv != 0 ? ava_strerror(rv) : "the lease was lost meanwhile");
+		return;
+	}
+	if (t->log_laid < t->log.len || t->messages_laid < t->messages.len) {
+		take_lay(t);
+		return;
+	}
+	r->laying = false;
+	r->log_seen = (int64_t)t->log.len;
+	r->messages_seen = (int64_t)t->messages.len;
+	gate_set(r, r->log_seen, r->messages_seen);
+	logbook_leap(c->book, t->lsn);
+	if (take_go_on(c, &t->row)) {
+		c->taken++;
+		if (c->log) {
+			char line[120];
+
+			snprintf(line, sizeof(line), "run %s goes on here", t->id);
+			c->log(line, c->user);
+		}
+	}
+	taking_free(t);
+	taking_next(c);
+}
+
+/* The next piece of a file, as many bytes as there is room for. */
+static bool lay_piece(struct draft *d, const char *path, const struct buf *all, size_t *laid,
+		      size_t *room)
+{
+	size_t n = MIN(all->len - *laid, *room);
+	struct buf *b = n > 0 ? draft_part(d, DRAFT_MESSAGES, path) : NULL;
+
+	if (n > 0 && (!b || buf_add(b, all->data + *laid, n) != 0))
+		return false;
+	*laid += n;
+	*room -= n;
+	return true;
+}
+
+static void take_lay(struct taking *t)
+{
+	struct draft *d = draft_new(t->c->book);
+	char log[LOGBOOK_PATH], messages[LOGBOOK_PATH];
+	size_t room = LAY_BYTES;
+	bool ok = d != NULL;
+
+	LIST_EACH (&t->files, n, tmp) {
+		struct taking_file *f = LIST_ENTRY(n, struct taking_file, node);
+		struct buf *b = ok && room > 0 ? draft_part(d, DRAFT_PUT, f->path) : NULL;
+
+		if (!ok || room == 0)
+			break;
+		ok = b && buf_add(b, f->body.data, f->body.len) == 0;
+		room -= MIN(room, f->body.len);
+		buf_fini(&f->body);
+		list_del(&f->node);
+		free(f);
+	}
+	logbook_run_path(t->id, log);
+	logbook_messages_path(t->id, messages);
+	if (list_empty(&t->files)) {
+		ok = ok && lay_piece(d, messages, &t->messages, &t->messages_laid, &room) &&
+		     lay_piece(d, log, &t->log, &t->log_laid, &room);
+		if (ok && t->log_laid == t->log.len && t->messages_laid == t->messages.len)
+			ok = draft_catalog(d, &t->row, NULL) == 0;
+	}
+	if (!ok) {
+		draft_free(d);
+		taking_failed(t, "out of memory");
+	} else if (draft_commit(d, JOURNAL_NOW, taking_laid, t, NULL) != 0) {
+		taking_failed(t, "the journal does not take it");
+	}
+}
+
+/* Is the log what its owner wrote, to the last line? */
+static bool taking_holds(struct taking *t)
+{
+	struct run_log log = {0};
+	const char *line;
+	size_t at = 0, n;
+
+	while (jsonl_next(t->log.data, t->log.len, &at, &line, &n) == 1) {
+		struct event_view v;
+
+		if (event_view(line, n, &v) != 0)
+			return false;
+		run_log_add(&log, v.seq, line, n + 1);
+		t->lsn = v.lsn;
+	}
+	if (log.bytes != t->head || (size_t)t->head != t->log.len ||
+	    memcmp(log.head, t->hash, sizeof(t->hash)) != 0)
+		return false;
+	t->run->at = log;
+	t->run->chained = true;
+	return true;
+}
+
+static bool taking_add_file(struct taking *t, const char *path, const char *body, size_t len)
+{
+	struct taking_file *f = malloc(sizeof(*f) + strlen(path) + 1);
+
+	if (!f)
+		return false;
+	buf_init(&f->body, len + 1);
+	memcpy(f->path, path, strlen(path) + 1);
+	list_add(&t->files, &f->node);
+	return buf_add(&f->body, body, len) == 0;
+}
+
+/* Paths come from the database: only those that a run has. */
+static bool path_is_of(const char *path, const char *id)
+{
+	size_t n = strlen(id);
+
+	return (strncmp(path, "heads/", 6) == 0 && strspn(path + 6, "0123456789abcdef") == 64 &&
+		path[70] == '\0') ||
+	       (strncmp(path, "runs/", 5) == 0 && strncmp(path + 5, id, n) == 0 &&
+		path[5 + n] == '/' && !strstr(path, "/.") && strlen(path) < LOGBOOK_PATH);
+}
+
+static bool add_rows(struct taking *t, const struct pg_result *r)
+{
+	bool ok = true;
+
+	for (unsigned i = 0; ok && i < pg_rows(r); i++) {
+		const char *path = pg_text(r, i, 0, NULL), *body;
+		size_t len;
+
+		body = pg_text(r, i, 1, &len);
+		if (path && body && path_is_of(path, t->id))
+			ok = taking_add_file(t, path, body, len);
+	}
+	return ok;
+}
+
+static void taking_heads_came(const struct pg_answer *a, void *user)
+{
+	struct taking *t = user;
+
+	if (a->rv != 0 || !add_rows(t, &a->results[0]))
+		taking_failed(t, a->rv != 0 ? a->err->text : "out of memory");
+	else
+		take_lay(t);
+}
+
+static void taking_ask_heads(struct taking *t)
+{
+	char paths[16][80];
+	const char *list[16];
+	struct slice name;
+	size_t at = 0, n = 0;
+	struct pg_batch *b = pg_batch_new();
+
+	while (n < ARRAY_LEN(list) && head_next(t->messages.data, t->messages.len, &at, &name)) {
+		snprintf(paths[n], sizeof(paths[n]), "heads/%.64s", name.s);
+		list[n] = paths[n];
+		n++;
+	}
+	pg_batch_add(b, "select path, body from ava_file where run = '' and path = any($1)");
+	pg_batch_texts(b, list, n);
+	if (pg_send(t->c->pg, b, taking_heads_came, t, NULL) != 0)
+		taking_failed(t, "the database is gone");
+}
+
+static bool taking_read(struct taking *t, const struct pg_answer *a)
+{
+	const struct pg_result *chunks = &a->results[1];
+	const char *line = pg_text(&a->results[0], 0, 0, NULL);
+	bool ok = line && catalog_parse(line, strlen(line), &t->row, NULL) == 0 &&
+		  strcmp(t->row.id, t->id) == 0;
+
+	for (unsigned i = 0; ok && i < pg_rows(chunks); i++) {
+		int64_t kind = 0;
+		size_t len;
+		const char *body = pg_text(chunks, i, 1, &len);
+
+		ok = pg_int(chunks, i, 0, &kind) && body &&
+		     buf_add(kind == 0 ? &t->log : &t->messages, body, len) == 0;
+	}
+	ok = ok && add_rows(t, &a->results[2]);
+	if (ok) {
+		t->run->row = strdup(line);
+		ok = t->run->row != NULL;
+	}
+	return ok && taking_holds(t);
+}
+
+static void taking_came(const struct pg_answer *a, void *user)
+{
+	struct taking *t = user;
+
+	if (a->rv != 0)
+		taking_failed(t, a->err->text);
+	else if (!taking_read(t, a))
+		taking_failed(t, "its record in the database is not what its owner wrote");
+	else
+		taking_ask_heads(t);
+}
+
+static void taking_next(struct cluster *c)
+{
+	struct taking *t =
+		list_empty(&c->takings) ? NULL : LIST_FIRST(&c->takings, struct taking, node);
+	struct pg_batch *b;
+
+	if (!t || t->under_way || c->closing)
+		return;
+	t->under_way = true;
+	t->run = gate_run(c, t->id);
+	if (!t->run) {
+		taking_failed(t, "out of memory");
+		return;
+	}
+	t->run->laying = true;
+	b = pg_batch_new();
+	pg_batch_add(b, "select convert_from(line, 'UTF8') from ava_spec where run = $1");
+	pg_batch_text(b, t->id);
+	pg_batch_add(b, "select kind, body from ava_chunk where stream = $1 and kind < 2"
+			" order by kind, head");
+	pg_batch_text(b, t->id);
+	pg_batch_add(b, "select path, body from ava_file where run = $1");
+	pg_batch_text(b, t->id);
+	if (pg_send(c->pg, b, taking_came, t, NULL) != 0)
+		taking_failed(t, "the database is gone");
+}
+
+/* The next run on the way here. */
+static void taking_add(struct cluster *c, const char *id, int64_t head, const void *hash,
+		       size_t len)
+{
+	struct taking *t;
+
+	LIST_EACH (&c->takings, n, tmp)
+		if (strcmp(LIST_ENTRY(n, struct taking, node)->id, id) == 0)
+			return;
+	if (!id_is_run(id) || len != sizeof(t->hash) || strmap_get(&c->by_id, id))
+		return;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return; /* the next look finds the run again */
+	t->c = c;
+	t->head = head;
+	memcpy(t->hash, hash, len);
+	snprintf(t->id, sizeof(t->id), "%s", id);
+	buf_init(&t->log, 256u << 20);
+	buf_init(&t->messages, 256u << 20);
+	list_init(&t->files);
+	list_add(&c->takings, &t->node);
+}
+
+/* ---- whose is what */
+
+static struct cluster_held *taking_held(struct cluster *c, const char *id)
+{
+	LIST_EACH (&c->held, n, tmp)
+		if (strcmp(LIST_ENTRY(n, struct cluster_held, node)->id, id) == 0)
+			return LIST_ENTRY(n, struct cluster_held, node);
+	return NULL;
+}
+
+static void taking_held_free(struct cluster_held *h)
+{
+	list_del(&h->node);
+	free(h);
+}
+
+/* One row: run, mine, head, hash, state, bytes of messages. */
+static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
+{
+	const char *id = pg_text(r, i, 0, NULL), *hash;
+	int64_t mine = 0, head = 0, state = 0, messages = 0;
+	struct cluster_held *h = taking_held(c, id);
+	struct cluster_run *run = strmap_get(&c->by_id, id);
+	char path[LOGBOOK_PATH];
+	size_t len;
+
+	(void)pg_int(r, i, 1, &mine);
+	(void)pg_int(r, i, 2, &head);
+	hash = pg_text(r, i, 3, &len);
+	(void)pg_int(r, i, 4, &state);
+	(void)pg_int(r, i, 5, &messages);
+	logbook_run_path(id, path);
+	if (h && mine && state == CLUSTER_LIVE && size_of(c, path) >= head) {
+		h->known = true;
+		take_ours(c, h, head, messages);
+		taking_held_free(h);
+	} else if (h) {
+		if (!mine || state == CLUSTER_LIVE)
+			take_aside(c, id);
+		taking_held_free(h);
+		if (mine && state == CLUSTER_LIVE)
+			taking_add(c, id, head, hash, len);
+	} else if (run && !run->laying && !mine) {
+		cluster_fence(c, "a run of this machine is another one's now: starting again");
+	} else if (run && !run->laying) {
+		gate_set(run, head, messages);
+		run->fresh = false;
+	} else if (!run && mine && state == CLUSTER_LIVE) {
+		taking_add(c, id, head, hash, len);
+	}
+}
+
+static void looked(const struct pg_answer *a, void *user)
+{
+	struct cluster *c = user;
+
+	if (a->rv != 0 || c->state != CLUSTER_MEMBER) {
+		if (a->rv != 0 && a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
+			cluster_say(c, "the runs of this machine could not be asked for: %s",
+				    a->err->text);
+		return;
+	}
+	/* What the database does not name it has lost, or never got. */
+	LIST_EACH (&c->runs, n, tmp) {
+		struct cluster_run *r = LIST_ENTRY(n, struct cluster_run, node);
+
+		if (!r->laying && !r->fresh) {
+			bool named = false;
+
+			for (unsigned i = 0; !named && i < pg_rows(&a->results[1]); i++)
+				named = strcmp(pg_text(&a->results[1], i, 0, NULL), r->id) == 0;
+			r->fresh = !named;
+			if (!named)
+				gate_set(r, 0, 0);
+		}
+	}
+	for (unsigned i = 0; i < pg_rows(&a->results[1]) && c->state == CLUSTER_MEMBER; i++)
+		look_at(c, &a->results[1], i);
+	LIST_EACH (&c->held, n, tmp) {
+		if (c->state == CLUSTER_MEMBER)
+			take_ours(c, LIST_ENTRY(n, struct cluster_held, node), 0, 0);
+		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
+	}
+	taking_next(c);
+	gate_wake(c);
+}
+
+void take_look(struct cluster *c)
+{
+	struct pg_batch *b = pg_batch_new();
+	const char **ids;
+	size_t n = 0, most = 0;
+
+	c->look_due = false;
+	LIST_EACH (&c->held, node, tmp)
+		most++;
+	ids = calloc(most + 1, sizeof(*ids));
+	LIST_EACH (&c->held, node, tmp)
+		if (ids)
+			ids[n++] = LIST_ENTRY(node, struct cluster_held, node)->id;
+	pg_batch_add(b,
+		     "update ava_run set epoch = $2 where node = $1 and state < 9 and epoch < $2");
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->epoch);
+	pg_batch_add(b, "select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash,"
+			" r.state::bigint, coalesce((select max(k.head) from ava_chunk k"
+			"  where k.stream = r.run and k.kind = 1), 0)"
+			" from ava_run r where (r.node = $1 and r.state < 9) or r.run = any($2)");
+	pg_batch_text(b, c->node);
+	pg_batch_texts(b, ids, n);
+	if (!ids || pg_send(c->pg, b, looked, c, NULL) != 0)
+		cluster_say(c, "the runs of this machine could not be asked for");
+	free(ids);
+}
+
+static void take_polled(const struct pg_answer *a, void *user)
+{
+	struct cluster *c = user;
+
+	if (a->rv != 0 || c->state != CLUSTER_MEMBER)
+		return;
+	for (unsigned i = 0; i < pg_rows(&a->results[0]); i++) {
+		char line[200];
+
+		snprintf(line, sizeof(line), "machine %s is silent: its lease is ended",
+			 pg_text(&a->results[0], i, 1, NULL));
+		if (c->log)
+			c->log(line, c->user);
+	}
+	for (unsigned i = 0; i < pg_rows(&a->results[2]); i++) {
+		int64_t head = 0;
+		size_t len;
+		const char *hash = pg_text(&a->results[2], i, 2, &len);
+
+		(void)pg_int(&a->results[2], i, 1, &head);
+		taking_add(c, pg_text(&a->results[2], i, 0, NULL), head, hash, len);
+	}
+	taking_next(c);
+}
+
+void take_poll(struct cluster *c, bool fence)
+{
+	int64_t room = c->sup->settings->runs_max - (int64_t)c->sup->nlive;
+	struct pg_batch *b;
+
+	if (c->closing || !list_empty(&c->takings))
+		return;
+	b = pg_batch_new();
+	pg_batch_add(b, "update ava_node set epoch = epoch + 1, lease_until = '-infinity'"
+			" where lease_until < clock_timestamp() - $2 * interval '1 millisecond'"
+			"  and lease_until > '-infinity' and node <> $1 and $3 > 0"
+			" returning node, name");
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->lease_ms / 3);
+	pg_batch_int(b, fence);
+	pg_batch_add(b, "update ava_run set state = 8 where state = 0 and takes >= $1"
+			" and node in (select node from ava_node where lease_until = '-infinity')");
+	pg_batch_int(b, CLUSTER_TAKES);
+	pg_batch_add(b,
+		     "with me as (select 1 from ava_node where node = $1 and epoch = $2"
+		     "  and generation = $3 and lease_until > clock_timestamp() for share)"
+		     " update ava_run r set node = $1, epoch = $2, takes = takes + 1 from me"
+		     " where r.run in (select q.run from ava_run q join ava_spec s using (run)"
+		     "   join ava_node n on n.node = q.node where q.state = 0 and q.takes < $4"
+		     "   and n.lease_until = '-infinity' and n.node <> $1 and s.place = 'anywhere'"
+		     "   order by q.run limit $5)"
+		     "  and r.state = 0 and r.node in (select node from ava_node"
+		     "   where lease_until = '-infinity' and node <> $1)"
+		     " returning r.run, r.head, r.head_hash");
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->epoch);
+	pg_batch_int(b, c->generation);
+	pg_batch_int(b, CLUSTER_TAKES);
+	pg_batch_int(b, MAX(room, 0));
+	(void)pg_send(c->pg, b, take_polled, c, NULL);
+}
+
+int take_hold(struct cluster *c, const struct catalog_row *row)
+{
+	struct cluster_held *h;
+	struct buf line;
+
+	buf_init(&line, 1u << 20);
+	if (catalog_encode(&line, row) != 0)
+		return AVA_ENOMEM;
+	h = calloc(1, sizeof(*h) + line.len);
+	if (h) {
+		memcpy(h->row, line.data, line.len - 1); /* without its end of line */
+		snprintf(h->id, sizeof(h->id), "%s", row->id);
+		list_add(&c->held, &h->node);
+	}
+	buf_fini(&line);
+	return h ? 0 : AVA_ENOMEM;
+}
+
+void take_close(struct cluster *c)
+{
+	LIST_EACH (&c->takings, n, tmp)
+		taking_free(LIST_ENTRY(n, struct taking, node));
+	LIST_EACH (&c->held, n, tmp)
+		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
+}
