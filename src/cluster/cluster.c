@@ -119,20 +119,109 @@ static void member_again(struct cluster *c)
 	take_look(c);
 }
 
+/* ---- joining */
+
+static void lease_joined(const struct pg_answer *a, void *user)
+{
+	struct lease_ask *ask = user;
+	struct cluster *c = ask->c;
+	const char *id = a->rv == 0 ? pg_text(&a->results[0], 0, 0, NULL) : NULL;
+
+	c->beating = false;
+	if (a->rv != 0 && strcmp(a->sqlstate, "42P01") == 0) {
+		cluster_say(c,
+			    "the database has no tables of ava yet: make them with `avad --cluster "
+			    "init`");
+	} else if (a->rv != 0) {
+		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
+			cluster_say(c, "the cluster could not be joined: %s", a->err->text);
+	} else if (!id || (c->id[0] && strcmp(c->id, id) != 0)) {
+		cluster_say(c,
+			    "the database is of another cluster than %s says: set the old "
+			    "AVA_CLUSTER_URL, or remove that file to join as a new machine",
+			    CLUSTER_FILE);
+		c->state = CLUSTER_REFUSED;
+	} else if (pg_rows(&a->results[2]) == 0) {
+		cluster_say(c,
+			    "a machine with the identity of this one is alive: was the data root "
+			    "copied? Remove %s in the copy",
+			    CLUSTER_FILE);
+		c->state = CLUSTER_REFUSED;
+	} else {
+		(void)pg_int(&a->results[2], 0, 0, &c->epoch);
+		(void)pg_int(&a->results[2], 0, 1, &c->generation);
+		snprintf(c->id, sizeof(c->id), "%s", id);
+		memcpy(c->token, ask->token, sizeof(c->token));
+		identity_write(c);
+		c->state = CLUSTER_MEMBER;
+		c->went_back = false;
+		c->why[0] = '\0';
+		lease_take(c, ask->sent_ms);
+		member_again(c);
+	}
+	free(ask);
+}
+
+static void cluster_join(struct cluster *c)
+{
+	static const char sql[] =
+		"insert into ava_node as n (node, epoch, generation, lease_until, token, name,"
+		"  version, slots)"
+		" select $1, 1, generation, clock_timestamp() + $2 * interval '1 millisecond', $3,"
+		"  $4, $5, $6 from ava_cluster"
+		" on conflict (node) do update set epoch = greatest(n.epoch, $8) + 1,"
+		"  generation = excluded.generation, lease_until = excluded.lease_until,"
+		"  token = excluded.token, name = excluded.name, version = excluded.version,"
+		"  slots = excluded.slots, draining = false"
+		" where n.token = $7 or n.lease_until < clock_timestamp()"
+		" returning epoch, generation";
+	struct lease_ask *ask = c->beating ? NULL : lease_ask_new(c);
+	struct pg_batch *b;
+
+	c->state = CLUSTER_JOINING;
+	if (!ask)
+		return;
+	snprintf(ask->token, sizeof(ask->token), "%s", id_session().text);
+	b = pg_batch_new();
+	pg_batch_add(b, "select id from ava_cluster");
+	pg_batch_add(b, "update ava_cluster set generation = generation + 1"
+			" where generation = $1 and $2 > 0");
+	pg_batch_int(b, c->generation);
+	pg_batch_int(b, c->went_back);
+	pg_batch_add(b, sql);
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->lease_ms);
+	pg_batch_text(b, ask->token);
+	pg_batch_text(b, c->name);
+	pg_batch_text(b, ava_version());
+	pg_batch_int(b, c->sup->settings->runs_max);
+	pg_batch_text(b, c->token);
+	pg_batch_int(b, c->epoch);
+	c->beating = pg_send(c->pg, b, lease_joined, ask, NULL) == 0;
+	if (!c->beating)
+		free(ask);
+}
+
+/* ---- renewing */
+
 static void lease_renewed(const struct pg_answer *a, void *user)
 {
 	struct lease_ask *ask = user;
 	struct cluster *c = ask->c;
 	bool was = c->state == CLUSTER_MEMBER;
+	int64_t epoch = 0;
 
 	c->beating = false;
 	if (a->rv != 0) {
 		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
 			cluster_say(c, "the lease could not be renewed: %s", a->err->text);
-	} else if (pg_rows(&a->results[0]) == 0) {
+	} else if (pg_rows(&a->results[0]) == 0 && pg_int(&a->results[1], 0, 0, &epoch) &&
+		   epoch > c->epoch) {
 		cluster_fence(c,
 			      "another machine ended the lease of this one, and may have its runs: "
 			      "starting again");
+	} else if (pg_rows(&a->results[0]) == 0) {
+		cluster_join(c); /* of the database's new generation */
 	} else if (c->state != CLUSTER_FENCED) {
 		c->state = CLUSTER_MEMBER;
 		lease_take(c, ask->sent_ms);
@@ -163,92 +252,40 @@ static void cluster_renew(struct cluster *c)
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
 	pg_batch_int(b, c->lease_ms);
-	c->beating = pg_send(c->pg, b, lease_renewed, ask, NULL) == 0;
-	if (!c->beating)
-		free(ask);
-}
-
-/* ---- joining */
-
-static void lease_joined(const struct pg_answer *a, void *user)
-{
-	struct lease_ask *ask = user;
-	struct cluster *c = ask->c;
-	const char *id = a->rv == 0 ? pg_text(&a->results[0], 0, 0, NULL) : NULL;
-
-	c->beating = false;
-	if (a->rv != 0 && strcmp(a->sqlstate, "42P01") == 0) {
-		cluster_say(c,
-			    "the database has no tables of ava yet: make them with `avad --cluster "
-			    "init`");
-	} else if (a->rv != 0) {
-		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
-			cluster_say(c, "the cluster could not be joined: %s", a->err->text);
-	} else if (!id || (c->id[0] && strcmp(c->id, id) != 0)) {
-		cluster_say(c,
-			    "the database is of another cluster than %s says: set the old "
-			    "AVA_CLUSTER_URL, or remove that file to join as a new machine",
-			    CLUSTER_FILE);
-		c->state = CLUSTER_REFUSED;
-	} else if (pg_rows(&a->results[1]) == 0) {
-		cluster_say(c,
-			    "a machine with the identity of this one is alive: was the data root "
-			    "copied? Remove %s in the copy",
-			    CLUSTER_FILE);
-		c->state = CLUSTER_REFUSED;
-	} else {
-		(void)pg_int(&a->results[1], 0, 0, &c->epoch);
-		(void)pg_int(&a->results[1], 0, 1, &c->generation);
-		snprintf(c->id, sizeof(c->id), "%s", id);
-		memcpy(c->token, ask->token, sizeof(c->token));
-		identity_write(c);
-		c->state = CLUSTER_MEMBER;
-		c->why[0] = '\0';
-		lease_take(c, ask->sent_ms);
-		member_again(c);
-	}
-	free(ask);
-}
-
-static void cluster_join(struct cluster *c)
-{
-	static const char sql[] =
-		"insert into ava_node as n (node, epoch, generation, lease_until, token, name,"
-		"  version, slots)"
-		" select $1, 1, generation, clock_timestamp() + $2 * interval '1 millisecond', $3,"
-		"  $4, $5, $6 from ava_cluster"
-		" on conflict (node) do update set epoch = n.epoch + 1,"
-		"  generation = excluded.generation, lease_until = excluded.lease_until,"
-		"  token = excluded.token, name = excluded.name, version = excluded.version,"
-		"  slots = excluded.slots, draining = false"
-		" where n.token = $7 or n.lease_until < clock_timestamp()"
-		" returning epoch, generation";
-	struct lease_ask *ask = c->beating ? NULL : lease_ask_new(c);
-	struct pg_batch *b;
-
-	if (!ask)
-		return;
-	snprintf(ask->token, sizeof(ask->token), "%s", id_session().text);
-	b = pg_batch_new();
-	pg_batch_add(b, "select id from ava_cluster");
-	pg_batch_add(b, sql);
+	pg_batch_add(b, "select epoch from ava_node where node = $1");
 	pg_batch_text(b, c->node);
-	pg_batch_int(b, c->lease_ms);
-	pg_batch_text(b, ask->token);
-	pg_batch_text(b, c->name);
-	pg_batch_text(b, ava_version());
-	pg_batch_int(b, c->sup->settings->runs_max);
-	pg_batch_text(b, c->token);
-	c->beating = pg_send(c->pg, b, lease_joined, ask, NULL) == 0;
+	c->beating = pg_send(c->pg, b, lease_renewed, ask, NULL) == 0;
 	if (!c->beating)
 		free(ask);
 }
 
 /* ---- the connection */
 
+/* A server that took over may lack the newest commits, the end of a lease among them: a new
+ * generation makes all machines join again. Databases that only speak PostgreSQL's wire have no
+ * timeline; with them heads alone show it. */
+static void timeline_came(const struct pg_answer *a, void *user)
+{
+	struct cluster *c = user;
+	const char *now = a->rv == 0 ? pg_text(&a->results[0], 0, 0, NULL) : NULL;
+
+	if (a->rv == AVA_EUNKNOWN || a->rv == AVA_ECANCELED || c->closing ||
+	    c->state == CLUSTER_FENCED)
+		return;
+	if (now && c->timeline[0] && strcmp(now, c->timeline) != 0)
+		c->went_back = true;
+	if (now)
+		snprintf(c->timeline, sizeof(c->timeline), "%s", now);
+	if (c->epoch == 0 || c->went_back)
+		cluster_join(c);
+	else
+		cluster_renew(c);
+}
+
 static void cluster_up(void *user)
 {
 	struct cluster *c = user;
+	struct pg_batch *b;
 
 	if (c->state == CLUSTER_FENCED || c->closing)
 		return;
@@ -259,10 +296,11 @@ static void cluster_up(void *user)
 		return;
 	}
 	c->state = CLUSTER_JOINING;
-	if (c->epoch == 0)
-		cluster_join(c);
-	else
-		cluster_renew(c);
+	b = pg_batch_new();
+	pg_batch_add(
+		b, "select system_identifier::text || '.' ||"
+		   " substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) from pg_control_system()");
+	(void)pg_send(c->pg, b, timeline_came, c, NULL);
 }
 
 static void cluster_tended(struct os_task *t)
@@ -271,7 +309,9 @@ static void cluster_tended(struct os_task *t)
 
 	if (!pg_is_up(c->pg) || c->closing || c->state != CLUSTER_MEMBER)
 		return;
-	if (c->renew_due)
+	if (c->went_back)
+		cluster_join(c);
+	else if (c->renew_due)
 		cluster_renew(c);
 	if (c->look_due)
 		take_look(c);
@@ -294,12 +334,12 @@ static void cluster_beat(void *user)
 	os_timer_set(c->beat, c->lease_ms / 3);
 	if (!pg_is_up(c->pg) || c->state == CLUSTER_FENCED || c->closing)
 		return;
-	if (c->epoch == 0) {
-		if (pg_is_private(c->pg))
-			cluster_join(c);
+	if (!pg_is_private(c->pg))
 		return;
-	}
-	cluster_renew(c);
+	if (c->epoch == 0 || c->state == CLUSTER_REFUSED || c->state == CLUSTER_JOINING)
+		cluster_join(c);
+	else
+		cluster_renew(c);
 	if (c->state == CLUSTER_MEMBER) {
 		take_poll(c, cluster_now_ms() - c->member_ms >= c->lease_ms);
 		gate_wake(c);

@@ -23,19 +23,23 @@
 
 struct flush_file {
 	struct cluster_file *of; /* or NULL: a head */
-	char *path, *bytes;      /* owned */
+	char *path, *bytes;      /* owned; bytes NULL: not read */
 	size_t len;
 };
 
 struct flush_run {
 	struct cluster_run *run;
-	int64_t log_to, messages_to; /* read up to there */
-	struct run_log log;          /* behind the bytes that were read */
-	int64_t messages_at;
+	/* The bytes to read: what the run has may be set anew meanwhile, and the statement must say
+	 * where they begin. */
+	int64_t log_from, log_to, messages_from, messages_to;
+	struct run_log log;         /* behind the bytes that were read */
 	char *log_bytes, *messages; /* owned; or NULL */
 	size_t log_len, messages_len;
-	bool ended, fresh; /* the record is whole; the database does not know the run */
+	/* The hash up to log_from is known; the record is whole; the database does not know the
+	 * run. */
+	bool chained, ended, fresh;
 	const char *place;
+	size_t files_from, files_to; /* its own in flush.files */
 };
 
 struct flush {
@@ -226,16 +230,16 @@ static int flush_read(const struct flush *f, const char *path, int64_t from, int
 	return rv;
 }
 
-/* Hashes the lines of a log, and keeps the bytes behind `from` alone. */
-static int flush_chain(struct flush *f, struct flush_run *r, int64_t from)
+/* Hashes the lines of a log, and keeps the bytes behind `log_from` alone. */
+static int flush_chain(struct flush *f, struct flush_run *r)
 {
 	char path[LOGBOOK_PATH];
 	const char *line;
 	size_t at = 0, n, skip;
-	int64_t begin = r->run->chained ? from : 0;
+	int64_t begin = r->chained ? r->log_from : 0;
 	int rv;
 
-	if (!r->run->chained)
+	if (!r->chained)
 		r->log = (struct run_log){0};
 	logbook_run_path(r->run->id, path);
 	rv = flush_read(f, path, begin, r->log_to, &r->log_bytes, &r->log_len);
@@ -249,7 +253,7 @@ static int flush_chain(struct flush *f, struct flush_run *r, int64_t from)
 		run_log_add(&r->log, v.seq, line, n + 1);
 		r->ended = r->ended || v.kind == EVENT_SubagentComplete;
 	}
-	skip = (size_t)(from - begin);
+	skip = (size_t)(r->log_from - begin);
 	if (r->log.bytes != r->log_to || skip > r->log_len)
 		return AVA_ECORRUPT;
 	memmove(r->log_bytes, r->log_bytes + skip, r->log_len - skip);
@@ -257,21 +261,25 @@ static int flush_chain(struct flush *f, struct flush_run *r, int64_t from)
 	return 0;
 }
 
-static int flush_file(struct flush *f, struct cluster_file *of, const char *path)
+static bool flush_add_file(struct flush *f, struct cluster_file *of, const char *path)
 {
 	struct flush_file *to;
-	int rv;
 
 	if (!ARRAY_ROOM(f->files, f->files_cap, f->nfiles + 1))
-		return AVA_ENOMEM;
+		return false;
 	to = &f->files[f->nfiles];
 	*to = (struct flush_file){.of = of, .path = strdup(path)};
-	rv = to->path
-		     ? sys_read_file(f->c->root_fd, path, FILE_BYTES, &to->bytes, &to->len, &f->err)
-		     : AVA_ENOMEM;
-	if (rv == 0)
-		f->bytes += to->len;
-	f->nfiles++;
+	f->nfiles += to->path != NULL;
+	return to->path != NULL;
+}
+
+static int flush_file(struct flush *f, size_t i)
+{
+	struct flush_file *file = &f->files[i];
+	int rv = sys_read_file(f->c->root_fd, file->path, FILE_BYTES, &file->bytes, &file->len,
+			       &f->err);
+
+	f->bytes += file->len;
 	return rv;
 }
 
@@ -287,7 +295,8 @@ static int flush_heads(struct flush *f, const struct flush_run *r)
 
 		snprintf(path, sizeof(path), "heads/%.*s", (int)name.len, name.s);
 		if (!nameset_has(&f->c->heads, path + 6))
-			rv = flush_file(f, NULL, path);
+			rv = flush_add_file(f, NULL, path) ? flush_file(f, f->nfiles - 1)
+							   : AVA_ENOMEM;
 	}
 	return rv;
 }
@@ -297,19 +306,16 @@ static int flush_record(struct flush *f, struct flush_run *r)
 	char path[LOGBOOK_PATH];
 	int rv = 0;
 
-	if (r->log_to > r->run->at.bytes)
-		rv = flush_chain(f, r, r->run->at.bytes);
+	if (r->log_to > r->log_from || !r->chained)
+		rv = flush_chain(f, r);
 	logbook_messages_path(r->run->id, path);
-	if (rv == 0 && r->messages_to > r->run->messages_at)
-		rv = flush_read(f, path, r->run->messages_at, r->messages_to, &r->messages,
+	if (rv == 0 && r->messages_to > r->messages_from)
+		rv = flush_read(f, path, r->messages_from, r->messages_to, &r->messages,
 				&r->messages_len);
-	r->messages_at = r->messages_to;
 	if (rv == 0)
 		rv = flush_heads(f, r);
-	LIST_EACH (&r->run->files, n, tmp)
-		rv = rv == 0 ? flush_file(f, LIST_ENTRY(n, struct cluster_file, node),
-					  LIST_ENTRY(n, struct cluster_file, node)->path)
-			     : rv;
+	for (size_t i = r->files_from; rv == 0 && i < r->files_to; i++)
+		rv = flush_file(f, i);
 	f->bytes += r->log_len + r->messages_len;
 	return rv;
 }
@@ -411,7 +417,7 @@ static bool add_runs(struct pg_batch *b, const struct flush *f)
 		const struct flush_run *r = &f->runs[i];
 
 		ids[i] = r->run->id;
-		n3[i] = r->run->at.bytes;
+		n3[i] = r->log_from;
 		heads[i] = r->log.bytes;
 		hashes[i] = (struct pg_bytes){r->log.head, sizeof(r->log.head)};
 		states[i] = r->ended ? CLUSTER_ENDED : CLUSTER_LIVE;
@@ -449,7 +455,7 @@ static bool add_chunks(struct pg_batch *b, const struct flush *f)
 				continue;
 			ids[n] = r->run->id;
 			kinds[n] = kind;
-			heads[n] = kind == 0 ? r->log.bytes : r->messages_at;
+			heads[n] = kind == 0 ? r->log.bytes : r->messages_to;
 			bodies[n++] = body;
 		}
 	}
@@ -474,21 +480,24 @@ static bool add_files(struct pg_batch *b, const struct flush *f)
 	struct pg_bytes *bodies = calloc(f->nfiles + 1, sizeof(*bodies));
 	char(*ids)[24] = calloc(f->nfiles + 1, sizeof(*ids));
 	bool ok = runs && paths && bodies && ids;
+	size_t n = 0;
 
 	for (size_t i = 0; ok && i < f->nfiles; i++) {
 		const struct flush_file *file = &f->files[i];
 
+		if (!file->bytes)
+			continue;
 		if (file->of)
-			snprintf(ids[i], sizeof(ids[i]), "%.*s", (int)strcspn(file->path + 5, "/"),
+			snprintf(ids[n], sizeof(ids[n]), "%.*s", (int)strcspn(file->path + 5, "/"),
 				 file->path + 5);
-		runs[i] = ids[i];
-		paths[i] = file->path;
-		bodies[i] = (struct pg_bytes){file->bytes, file->len};
+		runs[n] = ids[n];
+		paths[n] = file->path;
+		bodies[n++] = (struct pg_bytes){file->bytes, file->len};
 	}
 	if (ok) {
-		pg_batch_texts(b, runs, f->nfiles);
-		pg_batch_texts(b, paths, f->nfiles);
-		pg_batch_byteses(b, bodies, f->nfiles);
+		pg_batch_texts(b, runs, n);
+		pg_batch_texts(b, paths, n);
+		pg_batch_byteses(b, bodies, n);
 	}
 	free(runs);
 	free(paths);
@@ -536,13 +545,15 @@ static void flush_settle(struct flush *f)
 		struct cluster_run *r = from->run;
 
 		r->at = from->log;
-		r->messages_at = from->messages_at;
+		r->messages_at = from->messages_to;
 		r->chained = true;
 		r->fresh = false;
 	}
 	for (size_t i = 0; i < f->nfiles; i++) {
 		struct cluster_file *of = f->files[i].of;
 
+		if (!f->files[i].bytes)
+			continue;
 		if (of) {
 			list_del(&of->node);
 			free(of);
@@ -617,6 +628,44 @@ static const char *gate_place(const struct cluster *c, const struct cluster_run 
 	return run && !run->spec->cwd[0] && !run->group ? "anywhere" : "here";
 }
 
+/* All that there is to send now. NULL: out of memory. */
+static struct flush *flush_new(struct cluster *c, unsigned n)
+{
+	struct flush *f = calloc(1, sizeof(*f));
+	bool ok = f && (f->runs = calloc(n, sizeof(*f->runs))) != NULL;
+
+	if (f)
+		f->c = c;
+	LIST_EACH (&c->runs, node, tmp) {
+		struct cluster_run *r = LIST_ENTRY(node, struct cluster_run, node);
+		struct flush_run *to = ok && gate_has_more(r) ? &f->runs[f->nruns] : NULL;
+
+		if (!to)
+			continue;
+		*to = (struct flush_run){.run = r,
+					 .log_from = r->at.bytes,
+					 .log_to = r->log_seen,
+					 .messages_from = r->messages_at,
+					 .messages_to = r->messages_seen,
+					 .chained = r->chained,
+					 .log = r->at,
+					 .fresh = r->fresh,
+					 .place = gate_place(c, r),
+					 .files_from = f->nfiles};
+		LIST_EACH (&r->files, file, further)
+			ok = ok &&
+			     flush_add_file(f, LIST_ENTRY(file, struct cluster_file, node),
+					    LIST_ENTRY(file, struct cluster_file, node)->path);
+		to->files_to = f->nfiles;
+		f->nruns++;
+	}
+	if (ok)
+		return f;
+	if (f)
+		flush_free(f);
+	return NULL;
+}
+
 static void gate_pump(struct os_task *t)
 {
 	struct cluster *c = CONTAINER_OF(t, struct cluster, pump);
@@ -631,27 +680,12 @@ static void gate_pump(struct os_task *t)
 		gate_let(c, c->ticket);
 		return;
 	}
-	f = calloc(1, sizeof(*f));
-	if (f)
-		f->runs = calloc(n, sizeof(*f->runs));
-	if (!f || !f->runs) {
-		free(f);
+	f = flush_new(c, n);
+	if (!f) {
 		cluster_say(c, "out of memory: what runs wrote is sent later");
 		return;
 	}
-	f->c = c;
 	f->whole = true;
-	LIST_EACH (&c->runs, node, tmp) {
-		struct cluster_run *r = LIST_ENTRY(node, struct cluster_run, node);
-
-		if (gate_has_more(r))
-			f->runs[f->nruns++] = (struct flush_run){.run = r,
-								 .log_to = r->log_seen,
-								 .messages_to = r->messages_seen,
-								 .log = r->at,
-								 .fresh = r->fresh,
-								 .place = gate_place(c, r)};
-	}
 	f->ticket = c->ticket++;
 	c->flush = f;
 	c->flush_reads = true;

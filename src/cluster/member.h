@@ -41,6 +41,7 @@ struct cluster_run {
 	char *row;                       /* its row of the catalog */
 	bool fresh;                      /* the database does not know the run */
 	bool chained;                    /* at.head is known */
+	int64_t takes;                   /* how often it changed its machine */
 	bool laying;                     /* its files are being laid down */
 	char id[24];
 };
@@ -68,6 +69,7 @@ struct cluster {
 	struct pg *pg;
 	enum cluster_state state;
 	char node[40], token[40], name[65], id[40];
+	char timeline[64]; /* of the database, when it was last connected to; "": not known */
 	int64_t epoch, generation;
 	int64_t lease_end_ms; /* of CLOCK_BOOTTIME, since MONOTONIC stands still in suspend */
 	struct os_timer *beat;
@@ -75,6 +77,7 @@ struct cluster {
 	int64_t member_ms; /* when it became a member, again */
 	/* The lease is to be renewed; the database is to be asked whose the runs are. */
 	bool renew_due, look_due;
+	bool went_back; /* the database has lost commits: its generation is to be raised */
 	struct os_task tend;
 	bool closing;
 	char why[400]; /* the newest problem; "" */

@@ -28,7 +28,7 @@ struct taking {
 	struct buf log, messages;
 	struct list files; /* struct taking_file */
 	size_t log_laid, messages_laid;
-	int64_t head;
+	int64_t head, takes;
 	unsigned char hash[32];
 	uint64_t lsn; /* of its last line */
 	bool under_way;
@@ -400,6 +400,7 @@ static void taking_next(struct cluster *c)
 		return;
 	}
 	t->run->laying = true;
+	t->run->takes = t->takes;
 	b = pg_batch_new();
 	pg_batch_add(b, "select convert_from(line, 'UTF8') from ava_spec where run = $1");
 	pg_batch_text(b, t->id);
@@ -414,7 +415,7 @@ static void taking_next(struct cluster *c)
 
 /* The next run on the way here. */
 static void taking_add(struct cluster *c, const char *id, int64_t head, const void *hash,
-		       size_t len)
+		       size_t len, int64_t takes)
 {
 	struct taking *t;
 
@@ -428,6 +429,7 @@ static void taking_add(struct cluster *c, const char *id, int64_t head, const vo
 		return; /* the next look finds the run again */
 	t->c = c;
 	t->head = head;
+	t->takes = takes;
 	memcpy(t->hash, hash, len);
 	snprintf(t->id, sizeof(t->id), "%s", id);
 	buf_init(&t->log, 256u << 20);
@@ -452,11 +454,33 @@ static void taking_held_free(struct cluster_held *h)
 	free(h);
 }
 
-/* One row: run, mine, head, hash, state, bytes of messages. */
+static void take_claimed(const struct pg_answer *a, void *user)
+{
+	((struct cluster *)user)->look_due = true;
+}
+
+/* The database went back behind the taking of a run that this machine has: it is taken again. */
+static void take_claim(struct cluster *c, const struct cluster_run *run)
+{
+	struct pg_batch *b = pg_batch_new();
+
+	pg_batch_add(b, "with me as (select 1 from ava_node where node = $1 and epoch = $2"
+			"  and generation = $3 and lease_until > clock_timestamp() for share)"
+			" update ava_run set node = $1, epoch = $2, takes = $5 from me"
+			" where run = $4 and takes < $5");
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->epoch);
+	pg_batch_int(b, c->generation);
+	pg_batch_text(b, run->id);
+	pg_batch_int(b, run->takes);
+	(void)pg_send(c->pg, b, take_claimed, c, NULL);
+}
+
+/* One row: run, mine, head, hash, state, bytes of messages, takes. */
 static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 {
 	const char *id = pg_text(r, i, 0, NULL), *hash;
-	int64_t mine = 0, head = 0, state = 0, messages = 0;
+	int64_t mine = 0, head = 0, state = 0, messages = 0, takes = 0;
 	struct cluster_held *h = taking_held(c, id);
 	struct cluster_run *run = strmap_get(&c->by_id, id);
 	char path[LOGBOOK_PATH];
@@ -467,6 +491,7 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 	hash = pg_text(r, i, 3, &len);
 	(void)pg_int(r, i, 4, &state);
 	(void)pg_int(r, i, 5, &messages);
+	(void)pg_int(r, i, 6, &takes);
 	logbook_run_path(id, path);
 	if (h && mine && state == CLUSTER_LIVE && size_of(c, path) >= head) {
 		h->known = true;
@@ -477,14 +502,24 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 			take_aside(c, id);
 		taking_held_free(h);
 		if (mine && state == CLUSTER_LIVE)
-			taking_add(c, id, head, hash, len);
+			taking_add(c, id, head, hash, len, takes);
+	} else if (run && !run->laying && !mine && takes < run->takes) {
+		take_claim(c, run);
 	} else if (run && !run->laying && !mine) {
 		cluster_fence(c, "a run of this machine is another one's now: starting again");
 	} else if (run && !run->laying) {
+		c->went_back = c->went_back || head < run->at.bytes;
 		gate_set(run, head, messages);
+		run->takes = takes;
 		run->fresh = false;
+		if (state == CLUSTER_ENDED && run->log_seen == head && list_empty(&run->files))
+			gate_forget(c, run);
 	} else if (!run && mine && state == CLUSTER_LIVE) {
-		taking_add(c, id, head, hash, len);
+		/* Whoever had it last may claim it first. */
+		if (cluster_now_ms() - c->member_ms < c->lease_ms)
+			c->look_due = true;
+		else
+			taking_add(c, id, head, hash, len, takes);
 	}
 }
 
@@ -521,6 +556,8 @@ static void looked(const struct pg_answer *a, void *user)
 	}
 	taking_next(c);
 	gate_wake(c);
+	if (c->went_back)
+		cluster_tend(c);
 }
 
 void take_look(struct cluster *c)
@@ -532,17 +569,20 @@ void take_look(struct cluster *c)
 	c->look_due = false;
 	LIST_EACH (&c->held, node, tmp)
 		most++;
-	ids = calloc(most + 1, sizeof(*ids));
+	ids = calloc(most + c->by_id.count + 1, sizeof(*ids));
 	LIST_EACH (&c->held, node, tmp)
 		if (ids)
 			ids[n++] = LIST_ENTRY(node, struct cluster_held, node)->id;
+	LIST_EACH (&c->runs, node, tmp)
+		if (ids)
+			ids[n++] = LIST_ENTRY(node, struct cluster_run, node)->id;
 	pg_batch_add(b,
 		     "update ava_run set epoch = $2 where node = $1 and state < 9 and epoch < $2");
 	pg_batch_text(b, c->node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_add(b, "select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash,"
 			" r.state::bigint, coalesce((select max(k.head) from ava_chunk k"
-			"  where k.stream = r.run and k.kind = 1), 0)"
+			"  where k.stream = r.run and k.kind = 1), 0), r.takes::bigint"
 			" from ava_run r where (r.node = $1 and r.state < 9) or r.run = any($2)");
 	pg_batch_text(b, c->node);
 	pg_batch_texts(b, ids, n);
@@ -566,12 +606,14 @@ static void take_polled(const struct pg_answer *a, void *user)
 			c->log(line, c->user);
 	}
 	for (unsigned i = 0; i < pg_rows(&a->results[2]); i++) {
-		int64_t head = 0;
+		int64_t head = 0, takes = 0;
 		size_t len;
 		const char *hash = pg_text(&a->results[2], i, 2, &len);
 
+		(void)pg_int(&a->results[2], i, 3, &takes);
+
 		(void)pg_int(&a->results[2], i, 1, &head);
-		taking_add(c, pg_text(&a->results[2], i, 0, NULL), head, hash, len);
+		taking_add(c, pg_text(&a->results[2], i, 0, NULL), head, hash, len, takes);
 	}
 	taking_next(c);
 }
@@ -603,13 +645,14 @@ void take_poll(struct cluster *c, bool fence)
 		     "   and n.lease_until = '-infinity' and n.node <> $1 and s.place = 'anywhere'"
 		     "   order by q.run limit $5)"
 		     "  and r.state = 0 and r.node in (select node from ava_node"
-		     "   where lease_until = '-infinity' and node <> $1)"
-		     " returning r.run, r.head, r.head_hash");
+		     "   where lease_until = '-infinity' and node <> $1) and $6 > 0"
+		     " returning r.run, r.head, r.head_hash, r.takes::bigint");
 	pg_batch_text(b, c->node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
+	pg_batch_int(b, fence);
 	(void)pg_send(c->pg, b, take_polled, c, NULL);
 }
 
