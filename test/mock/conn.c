@@ -169,6 +169,15 @@ void exchange_free(struct exchange *x)
 	free(x);
 }
 
+void exchange_peer(const struct exchange *x, char address[16])
+{
+	struct sockaddr_in sin = {0};
+	socklen_t len = sizeof sin;
+
+	getpeername(x->conn->fd, (struct sockaddr *)&sin, &len);
+	inet_ntop(AF_INET, &sin.sin_addr, address, 16);
+}
+
 struct loop *exchange_loop(struct exchange *x)
 {
 	return x->conn->loop;

@@ -75,6 +75,8 @@ void exchange_end(struct exchange *x, enum ending how);
 /* HTTP/1.1: half a head, then a reset. */
 void exchange_half_head(struct exchange *x);
 struct loop *exchange_loop(struct exchange *x);
+/* The address of who asks; 0.0.0.0 where it has gone. */
+void exchange_peer(const struct exchange *x, char address[16]);
 
 /* ---- between the files of the network */
 struct conn {

@@ -497,11 +497,15 @@ static void begin_row(struct serve *s, struct exchange *x)
 static void write_log(struct serve *s, const struct exchange *x, const struct verdict *v)
 {
 	bool valid = x->body.len > 0 && s->tape.text == x->body.data && s->tape.error[0] == '\0';
+	char from[16];
 
 	if (s->log == NULL)
 		return;
-	fprintf(s->log, "{\"number\":%u,\"path\":\"%s\",\"refused\":%d,\"body\":%s}\n", x->row,
-		x->ask->path, v->status, valid ? x->body.data : "null");
+	exchange_peer(x, from);
+	fprintf(s->log,
+		"{\"number\":%u,\"atMs\":%" PRId64 ",\"from\":\"%s\","
+		"\"path\":\"%s\",\"refused\":%d,\"body\":%s}\n",
+		x->row, x->start_ms, from, x->ask->path, v->status, valid ? x->body.data : "null");
 	fflush(s->log);
 }
 

@@ -10,6 +10,8 @@ import json
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 
 MOCK = None  # set by main
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json"}
@@ -20,7 +22,8 @@ TOOLS = [{"name": "read_file", "input_schema": {
 
 class Mock:
     def __init__(self):
-        self.process = subprocess.Popen([MOCK_PATH, "--quiet"], stdout=subprocess.PIPE, text=True)
+        self.log = tempfile.NamedTemporaryFile(prefix="ava-mock-")
+        self.process = subprocess.Popen([MOCK_PATH, "--quiet", "--log", self.log.name], stdout=subprocess.PIPE, text=True)
         self.port = {}
         for line in self.process.stdout:
             word, _, rest = line.strip().partition(" ")
@@ -32,6 +35,7 @@ class Mock:
         self.process.terminate()
         code = self.process.wait()
         self.process.stdout.close()
+        self.log.close()
         return code
 
     def get(self, path):
@@ -136,6 +140,18 @@ def test_account():
     assert MOCK.post("/v1/messages", ask("ruled", "claude-sonnet-4-5"))[0] == 200
     assert MOCK.post("/plan", {"rules": [{"play": "fault=nonsense"}]})[0] == 400
     assert MOCK.post("/plan", {"rules": []})[0] == 200
+
+
+def test_log():
+    before = time.monotonic() * 1000
+    body = ask("who asks, and when?")
+    connection = http.client.HTTPConnection("127.0.0.1", MOCK.port["plain"], source_address=("127.0.0.7", 0))
+    connection.request("POST", "/v1/messages", json.dumps(body), HEADERS)
+    connection.getresponse().read()
+    connection.close()
+    line = json.loads(MOCK.log.read().splitlines()[-1])
+    assert line["from"] == "127.0.0.7" and line["body"] == body, line
+    assert before - 10 <= line["atMs"] <= time.monotonic() * 1000, (before, line)
 
 
 def test_not_http():
