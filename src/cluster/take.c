@@ -32,6 +32,7 @@ struct taking {
 	unsigned char hash[32];
 	uint64_t lsn; /* of its last line */
 	bool under_way;
+	bool rowed; /* the catalog has its row */
 	char id[24];
 };
 
@@ -147,7 +148,8 @@ static void take_ours(struct cluster *c, const struct cluster_held *h, int64_t l
 	catalog_row_fini(&row);
 }
 
-/* Files of a run that others have now; what is here may be more than they were told of. */
+/* Puts files aside that were written here and that others, who had the run since, know nothing of.
+ */
 static void take_aside(struct cluster *c, const char *id)
 {
 	char from[LOGBOOK_PATH], to[LOGBOOK_PATH];
@@ -159,8 +161,11 @@ static void take_aside(struct cluster *c, const char *id)
 	logbook_run_path(id, from);
 	snprintf(to, sizeof(to), "moved/%s.%lld.jsonl", id, (long long)c->epoch);
 	if (sys->renameat(c->root_fd, from, c->root_fd, to) == 0)
-		take_problem(from, "another machine has this run now: what was here is in moved/",
-			     c);
+		take_problem(
+			from,
+			"another machine went on with this run from fewer lines: what was here is "
+			"in moved/",
+			c);
 }
 
 /* ---- laying down */
@@ -225,6 +230,40 @@ static bool lay_piece(struct draft *d, const char *path, const struct buf *all, 
 	return true;
 }
 
+/* How much of `all` a file has already; -1: it has something else. */
+static int64_t taking_has(const struct taking *t, const char *path, const struct buf *all)
+{
+	char *bytes = NULL;
+	size_t len = 0;
+	int64_t has = -1;
+
+	if (sys_read_file(t->c->root_fd, path, 256u << 20, &bytes, &len, NULL) == AVA_ENOENT)
+		return 0;
+	if (bytes && len <= all->len && memcmp(bytes, all->data, len) == 0)
+		has = (int64_t)len;
+	free(bytes);
+	return has;
+}
+
+/* A run that was here before goes on in its files, where they are the beginning of what it is now.
+ */
+static void taking_begin(struct taking *t)
+{
+	char log[LOGBOOK_PATH], messages[LOGBOOK_PATH];
+	int64_t in_log, in_messages;
+
+	logbook_run_path(t->id, log);
+	logbook_messages_path(t->id, messages);
+	in_log = taking_has(t, log, &t->log);
+	in_messages = taking_has(t, messages, &t->messages);
+	if (in_log < 0 || in_messages < 0)
+		take_aside(t->c, t->id);
+	t->rowed = in_log != 0;
+	t->log_laid = in_log < 0 || in_messages < 0 ? 0 : (size_t)in_log;
+	t->messages_laid = in_log < 0 || in_messages < 0 ? 0 : (size_t)in_messages;
+	take_lay(t);
+}
+
 static void take_lay(struct taking *t)
 {
 	struct draft *d = draft_new(t->c->book);
@@ -250,11 +289,14 @@ static void take_lay(struct taking *t)
 		ok = ok && lay_piece(d, messages, &t->messages, &t->messages_laid, &room) &&
 		     lay_piece(d, log, &t->log, &t->log_laid, &room);
 		if (ok && t->log_laid == t->log.len && t->messages_laid == t->messages.len)
-			ok = draft_catalog(d, &t->row, NULL) == 0;
+			ok = t->rowed || draft_catalog(d, &t->row, NULL) == 0;
 	}
 	if (!ok) {
 		draft_free(d);
 		taking_failed(t, "out of memory");
+	} else if (d->nparts == 0) { /* all of it is here */
+		draft_free(d);
+		taking_laid(0, t);
 	} else if (draft_commit(d, JOURNAL_NOW, taking_laid, t, NULL) != 0) {
 		taking_failed(t, "the journal does not take it");
 	}
@@ -328,7 +370,7 @@ static void taking_heads_came(const struct pg_answer *a, void *user)
 	if (a->rv != 0 || !add_rows(t, &a->results[0]))
 		taking_failed(t, a->rv != 0 ? a->err->text : "out of memory");
 	else
-		take_lay(t);
+		taking_begin(t);
 }
 
 static void taking_ask_heads(struct taking *t)
@@ -498,8 +540,7 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 		take_ours(c, h, head, messages);
 		taking_held_free(h);
 	} else if (h) {
-		if (!mine || state == CLUSTER_LIVE)
-			take_aside(c, id);
+		/* The files stay as they are: they are what this machine wrote. */
 		taking_held_free(h);
 		if (mine && state == CLUSTER_LIVE)
 			taking_add(c, id, head, hash, len, takes);
