@@ -419,6 +419,7 @@ void cluster_quiesce(struct cluster *c)
 	while (cluster_waits(c) && cluster_now_ms() < end)
 		os_loop_step(c->loop, 20);
 	c->closing = true;
+	gate_give_up(c);
 	if (c->state != CLUSTER_MEMBER)
 		return;
 	b = pg_batch_new();

@@ -186,6 +186,25 @@ static bool gate_next_run(const struct draft *d, unsigned *i, char id[24])
 	return false;
 }
 
+/* Whoever waits outside of runs is told that it is not known; runs are carried on by the next
+ * start. */
+void gate_give_up(struct cluster *c)
+{
+	struct list some;
+
+	list_init(&some);
+	list_splice(&some, &c->gated);
+	LIST_EACH (&some, n, tmp) {
+		struct draft *d = LIST_ENTRY(n, struct draft, node);
+
+		list_del(n);
+		if (d->alone)
+			draft_pass(d, AVA_EUNKNOWN);
+		else
+			list_add(&c->gated, n);
+	}
+}
+
 static void gate_draft(struct draft *d, void *user)
 {
 	struct cluster *c = user;
@@ -202,12 +221,15 @@ static void gate_draft(struct draft *d, void *user)
 			cluster_fence(c, "out of memory");
 	}
 	if (!waits) {
-		draft_pass(d);
+		draft_pass(d, 0);
 		return;
 	}
 	d->ticket = c->ticket;
 	list_add(&c->gated, &d->node);
-	gate_wake(c);
+	if (c->closing)
+		gate_give_up(c);
+	else
+		gate_wake(c);
 }
 
 /* ---- on a pool thread: the bytes */
@@ -532,7 +554,7 @@ static void gate_let(struct cluster *c, uint64_t ticket)
 		if (d->ticket > ticket)
 			break;
 		list_del(&d->node);
-		draft_pass(d);
+		draft_pass(d, 0);
 	}
 }
 

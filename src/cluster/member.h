@@ -110,6 +110,7 @@ void cluster_tend(struct cluster *c);
 
 /* ---- gate.c */
 void gate_open(struct cluster *c);
+void gate_give_up(struct cluster *c); /* for a stop: nothing more gets through */
 void gate_close(struct cluster *c);
 /* Sends what there is, in this turn of the loop. */
 void gate_wake(struct cluster *c);

@@ -656,10 +656,10 @@ void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto
 	}
 }
 
-void draft_pass(struct draft *d)
+void draft_pass(struct draft *d, int rv)
 {
 	if (d->done)
-		d->done(0, d->user);
+		d->done(rv, d->user);
 	draft_free(d);
 }
 
@@ -668,7 +668,7 @@ static void draft_saved(struct draft *d)
 	if (d->lb->gate)
 		d->lb->gate(d, d->lb->gate_user);
 	else
-		draft_pass(d);
+		draft_pass(d, 0);
 }
 
 static void draft_done(int rv, void *user)
@@ -686,9 +686,7 @@ static void draft_done(int rv, void *user)
 	list_add(&alone, &d->node);
 	unnumber(&alone);
 	list_del(&d->flight);
-	if (d->done)
-		d->done(rv, d->user);
-	draft_free(d);
+	draft_pass(d, rv);
 }
 
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
@@ -700,6 +698,7 @@ int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv,
 	d->level = level;
 	d->done = done;
 	d->user = user;
+	d->alone = true;
 	list_init(&alone);
 	list_add(&alone, &d->node);
 	rv = submit(d->lb, &alone, draft_done, d);

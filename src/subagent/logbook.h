@@ -58,6 +58,7 @@ struct draft {
 	enum journal_level level;
 	bool failed; /* memory ran out while it was written */
 	bool quiet;  /* logbook.touched is not called for the draft */
+	bool alone;  /* committed by draft_commit: `done` may be told of an error */
 	void (*done)(int rv, void *user);
 	void *user;
 	struct list flight; /* in logbook.flying */
@@ -122,7 +123,7 @@ int draft_heads_of(struct draft *d, const struct buf *lines, struct ava_error *e
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
 		 void *user, struct ava_error *err);
 
-void draft_pass(struct draft *d); /* calls `done`, and frees the draft */
+void draft_pass(struct draft *d, int rv); /* calls `done`, and frees the draft */
 /* Numbers of lines that others wrote: no lower one is given from now on. */
 void logbook_leap(struct logbook *lb, uint64_t lsn);
 
