@@ -46,6 +46,21 @@ static int identity_read(struct cluster *c, struct ava_error *err)
 	return rv;
 }
 
+/* A copy of a data root is another one on its file system, or on another machine. */
+static void identity_home(struct cluster *c)
+{
+	struct stat st = {0};
+	char *machine = NULL;
+	size_t len = 0;
+
+	(void)sys->fstat(c->root_fd, &st);
+	(void)sys_read_file(AT_FDCWD, "/etc/machine-id", 256, &machine, &len, NULL);
+	snprintf(c->home, sizeof(c->home), "%.*s:%llx:%llx",
+		 (int)strcspn(machine ? machine : "", "\n"), machine ? machine : "",
+		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	free(machine);
+}
+
 static void identity_kept(int rv, void *user)
 {
 	if (rv != 0)
@@ -166,19 +181,20 @@ static void cluster_join(struct cluster *c)
 {
 	static const char sql[] =
 		"insert into ava_node as n (node, epoch, generation, lease_until, token, name,"
-		"  version, slots)"
+		"  version, slots, home)"
 		" select $1, 1, generation, clock_timestamp() + $2 * interval '1 millisecond', $3,"
-		"  $4, $5, $6 from ava_cluster"
+		"  $4, $5, $6, $9 from ava_cluster"
 		" on conflict (node) do update set epoch = greatest(n.epoch, $8) + 1,"
 		"  generation = excluded.generation, lease_until = excluded.lease_until,"
 		"  token = excluded.token, name = excluded.name, version = excluded.version,"
-		"  slots = excluded.slots, draining = false"
-		" where n.token = $7 or n.lease_until < clock_timestamp()"
+		"  slots = excluded.slots, home = excluded.home, draining = false"
+		" where (n.token = $7 and n.home = $9) or n.lease_until < clock_timestamp()"
 		" returning epoch, generation";
 	struct lease_ask *ask = c->beating ? NULL : lease_ask_new(c);
 	struct pg_batch *b;
 
 	c->state = CLUSTER_JOINING;
+	c->settled = false;
 	if (!ask)
 		return;
 	snprintf(ask->token, sizeof(ask->token), "%s", id_session().text);
@@ -197,6 +213,7 @@ static void cluster_join(struct cluster *c)
 	pg_batch_int(b, c->sup->settings->runs_max);
 	pg_batch_text(b, c->token);
 	pg_batch_int(b, c->epoch);
+	pg_batch_text(b, c->home);
 	c->beating = pg_send(c->pg, b, lease_joined, ask, NULL) == 0;
 	if (!c->beating)
 		free(ask);
@@ -237,9 +254,11 @@ static void lease_renewed(const struct pg_answer *a, void *user)
 
 static void cluster_renew(struct cluster *c)
 {
-	static const char sql[] = "update ava_node set lease_until = clock_timestamp() + $4 * "
-				  "interval '1 millisecond'"
-				  " where node = $1 and epoch = $2 and generation = $3 returning 1";
+	static const char sql[] =
+		"update ava_node set lease_until = clock_timestamp() + $4 * "
+		"interval '1 millisecond'"
+		" where node = $1 and epoch = $2 and generation = $3"
+		" and generation = (select generation from ava_cluster) returning 1";
 	struct lease_ask *ask = c->beating ? NULL : lease_ask_new(c);
 	struct pg_batch *b;
 
@@ -313,7 +332,8 @@ static void cluster_tended(struct os_task *t)
 		cluster_join(c);
 	else if (c->renew_due)
 		cluster_renew(c);
-	if (c->look_due)
+	/* A look that changed nothing is not repeated at once. */
+	if (c->look_due && cluster_now_ms() - c->looked_ms >= 500)
 		take_look(c);
 }
 
@@ -324,6 +344,7 @@ static void cluster_down(const struct ava_error *why, void *user)
 	if (c->state == CLUSTER_FENCED || c->closing)
 		return;
 	c->state = CLUSTER_AWAY;
+	c->settled = c->polling = false;
 	cluster_say(c, "the database of the cluster is not there, runs wait for it: %s", why->text);
 }
 
@@ -336,11 +357,13 @@ static void cluster_beat(void *user)
 		return;
 	if (!pg_is_private(c->pg))
 		return;
-	if (c->epoch == 0 || c->state == CLUSTER_REFUSED || c->state == CLUSTER_JOINING)
+	if (c->epoch == 0 || c->state == CLUSTER_REFUSED || c->went_back)
 		cluster_join(c);
 	else
 		cluster_renew(c);
-	if (c->state == CLUSTER_MEMBER) {
+	LIST_EACH (&c->runs, n, tmp)
+		LIST_ENTRY(n, struct cluster_run, node)->unreadable = false;
+	if (cluster_has_lease(c)) {
 		take_poll(c, cluster_now_ms() - c->member_ms >= c->lease_ms);
 		gate_wake(c);
 	}
@@ -376,6 +399,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	if (gethostname(c->name, sizeof(c->name) - 1) != 0)
 		c->name[0] = '?';
 	pg.user = c;
+	identity_home(c);
 	rv = identity_read(c, err);
 	c->beat = os_timer_new(c->loop, cluster_beat, c);
 	if (rv == 0 && !c->beat)
@@ -409,15 +433,18 @@ static void lease_given(const struct pg_answer *a, void *user)
 
 void cluster_quiesce(struct cluster *c)
 {
-	static const char sql[] = "update ava_node set lease_until = '-infinity'"
+	static const char sql[] = "update ava_node set lease_until = '-infinity', draining = true"
 				  " where node = $1 and epoch = $2 and generation = $3";
 	int64_t end = cluster_now_ms() + 2000;
 	struct pg_batch *b;
 
 	if (!c)
 		return;
-	while (cluster_waits(c) && cluster_now_ms() < end)
+	/* The last lines of runs that were stopped are on their way to the disk. */
+	while ((!supervisor_written(c->sup) || cluster_waits(c)) && cluster_now_ms() < end) {
+		(void)journal_sync(c->book->journal);
 		os_loop_step(c->loop, 20);
+	}
 	c->closing = true;
 	gate_give_up(c);
 	if (c->state != CLUSTER_MEMBER)

@@ -18,8 +18,8 @@
 #include "codec/jscan.h"
 #include "event/event.h"
 
-#define FLUSH_BYTES (8u << 20) /* of one flush; the rest goes with the next one */
-#define FILE_BYTES  (64u << 20)
+#define FLUSH_BYTES (8u << 20)  /* of one flush; the rest goes with the next one */
+#define FILE_BYTES  (32u << 20) /* of a file, and of what a run has at once: a batch has a bound */
 
 struct flush_file {
 	struct cluster_file *of; /* or NULL: a head */
@@ -40,6 +40,8 @@ struct flush_run {
 	bool chained, ended, fresh;
 	const char *place;
 	size_t files_from, files_to; /* its own in flush.files */
+	bool sent;                   /* all of it goes */
+	int rv;                      /* its record cannot be read: it is left out */
 };
 
 struct flush {
@@ -51,7 +53,6 @@ struct flush {
 	struct flush_file *files;
 	size_t nfiles, files_cap;
 	size_t bytes;
-	bool whole; /* nothing of what was there is left out */
 	int rv;
 	struct ava_error err;
 };
@@ -96,8 +97,15 @@ void gate_set(struct cluster_run *r, int64_t log, int64_t messages)
 
 static bool gate_has_more(const struct cluster_run *r)
 {
-	return !r->laying && (r->at.bytes < r->log_seen || r->messages_at < r->messages_seen ||
-			      r->fresh || !list_empty(&r->files));
+	return !r->laying &&
+	       (r->relist || r->at.bytes < r->log_seen || r->messages_at < r->messages_seen ||
+		r->fresh || !list_empty(&r->files));
+}
+
+/* A record that cannot be read is tried again with the next beat. */
+static bool gate_sends(const struct cluster_run *r)
+{
+	return gate_has_more(r) && !r->unreadable;
 }
 
 /* The row of the run among the lines of a draft. */
@@ -305,6 +313,14 @@ static int flush_file(struct flush *f, size_t i)
 	return rv;
 }
 
+static bool flush_has(const struct flush *f, const char *path)
+{
+	for (size_t i = 0; i < f->nfiles; i++)
+		if (strcmp(f->files[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 /* Heads that the lines refer to. The set is the loop's, which leaves it alone meanwhile. */
 static int flush_heads(struct flush *f, const struct flush_run *r)
 {
@@ -316,7 +332,7 @@ static int flush_heads(struct flush *f, const struct flush_run *r)
 		char path[80];
 
 		snprintf(path, sizeof(path), "heads/%.*s", (int)name.len, name.s);
-		if (!nameset_has(&f->c->heads, path + 6))
+		if (!nameset_has(&f->c->heads, path + 6) && !flush_has(f, path))
 			rv = flush_add_file(f, NULL, path) ? flush_file(f, f->nfiles - 1)
 							   : AVA_ENOMEM;
 	}
@@ -326,8 +342,11 @@ static int flush_heads(struct flush *f, const struct flush_run *r)
 static int flush_record(struct flush *f, struct flush_run *r)
 {
 	char path[LOGBOOK_PATH];
+	size_t i = r->files_from;
 	int rv = 0;
 
+	if (r->log_to - r->log_from > FILE_BYTES || r->messages_to - r->messages_from > FILE_BYTES)
+		return AVA_ETOOBIG;
 	if (r->log_to > r->log_from || !r->chained)
 		rv = flush_chain(f, r);
 	logbook_messages_path(r->run->id, path);
@@ -336,31 +355,33 @@ static int flush_record(struct flush *f, struct flush_run *r)
 				&r->messages_len);
 	if (rv == 0)
 		rv = flush_heads(f, r);
-	for (size_t i = r->files_from; rv == 0 && i < r->files_to; i++)
-		rv = flush_file(f, i);
 	f->bytes += r->log_len + r->messages_len;
+	for (; rv == 0 && i < r->files_to && f->bytes < FLUSH_BYTES; i++)
+		rv = flush_file(f, i);
+	r->sent = rv == 0 && i == r->files_to;
 	return rv;
 }
 
+/* Leaves out what cannot be read, and what is too much for once. */
 static void flush_work(struct os_work *w)
 {
 	struct flush *f = w->priv;
-	unsigned i = 0;
 
-	for (; f->rv == 0 && i < f->nruns && f->bytes < FLUSH_BYTES; i++) {
-		f->rv = flush_record(f, &f->runs[i]);
-		if (f->rv != 0)
-			err_set(&f->err, f->rv, "the record of run %s cannot be read: %s",
-				f->runs[i].run->id, ava_strerror(f->rv));
+	for (unsigned i = 0; i < f->nruns; i++) {
+		struct flush_run *r = &f->runs[i];
+
+		r->rv = f->bytes < FLUSH_BYTES ? flush_record(f, r) : AVA_EBUSY;
+		if (r->rv != 0 && r->rv != AVA_EBUSY)
+			err_set(&f->err, r->rv, "the record of run %s cannot be sent, it waits: %s",
+				r->run->id, ava_strerror(r->rv));
 	}
-	f->whole = f->whole && i == f->nruns;
-	f->nruns = i;
 }
 
 /* ---- its statement */
 
 static const char flush_sql[] =
 	"with me as (select 1 from ava_node where node = $1 and epoch = $2 and generation = $3"
+	"  and generation = (select generation from ava_cluster)"
 	"  and lease_until > clock_timestamp() for share),"
 	" moved as (update ava_run r set head = w.head, head_hash = w.hash,"
 	"   state = case when r.state = 8 then 8 else w.state end"
@@ -382,6 +403,7 @@ static const char flush_sql[] =
 /* Runs that the database does not know, in the same round trip before it. */
 static const char fresh_sql[] =
 	"with me as (select 1 from ava_node where node = $1 and epoch = $2 and generation = $3"
+	"  and generation = (select generation from ava_cluster)"
 	"  and lease_until > clock_timestamp() for share),"
 	" runs as (insert into ava_run (run, node, epoch, head, head_hash, state)"
 	"  select w.run, $1, $2, 0, '', 0 from unnest($4::text[]) w(run), me"
@@ -409,7 +431,7 @@ static bool add_fresh(struct pg_batch *b, const struct flush *f)
 	for (unsigned i = 0; ok && i < f->nruns; i++) {
 		const struct flush_run *r = &f->runs[i];
 
-		if (!r->fresh)
+		if (!r->fresh || r->rv != 0)
 			continue;
 		ids[n] = r->run->id;
 		places[n] = r->place;
@@ -434,22 +456,25 @@ static bool add_runs(struct pg_batch *b, const struct flush *f)
 	struct pg_bytes *hashes = calloc(f->nruns, sizeof(*hashes));
 	int64_t *heads = n3 ? n3 + f->nruns : NULL, *states = n3 ? heads + f->nruns : NULL;
 	bool ok = ids && n3 && hashes;
+	size_t n = 0;
 
 	for (unsigned i = 0; ok && i < f->nruns; i++) {
 		const struct flush_run *r = &f->runs[i];
 
-		ids[i] = r->run->id;
-		n3[i] = r->log_from;
-		heads[i] = r->log.bytes;
-		hashes[i] = (struct pg_bytes){r->log.head, sizeof(r->log.head)};
-		states[i] = r->ended ? CLUSTER_ENDED : CLUSTER_LIVE;
+		if (r->rv != 0)
+			continue;
+		ids[n] = r->run->id;
+		n3[n] = r->log_from;
+		heads[n] = r->log.bytes;
+		hashes[n] = (struct pg_bytes){r->log.head, sizeof(r->log.head)};
+		states[n++] = (r->ended || r->run->ended) && r->sent ? CLUSTER_ENDED : CLUSTER_LIVE;
 	}
 	if (ok) {
-		pg_batch_texts(b, ids, f->nruns);
-		pg_batch_ints(b, n3, f->nruns);
-		pg_batch_ints(b, heads, f->nruns);
-		pg_batch_byteses(b, hashes, f->nruns);
-		pg_batch_ints(b, states, f->nruns);
+		pg_batch_texts(b, ids, n);
+		pg_batch_ints(b, n3, n);
+		pg_batch_ints(b, heads, n);
+		pg_batch_byteses(b, hashes, n);
+		pg_batch_ints(b, states, n);
 	}
 	free(ids);
 	free(n3);
@@ -473,7 +498,7 @@ static bool add_chunks(struct pg_batch *b, const struct flush *f)
 				kind == 0 ? (struct pg_bytes){r->log_bytes, r->log_len}
 					  : (struct pg_bytes){r->messages, r->messages_len};
 
-			if (body.len == 0)
+			if (body.len == 0 || r->rv != 0)
 				continue;
 			ids[n] = r->run->id;
 			kinds[n] = kind;
@@ -545,15 +570,32 @@ static void flush_free(struct flush *f)
 	free(f);
 }
 
-/* Lets count what waited for this flush. */
-static void gate_let(struct cluster *c, uint64_t ticket)
+/* Is all of a run's up to that ticket in the database? */
+static bool gate_has(const struct cluster *c, const struct draft *d)
 {
-	while (!list_empty(&c->gated) && cluster_has_lease(c)) {
-		struct draft *d = LIST_FIRST(&c->gated, struct draft, node);
+	const struct cluster_run *r;
+	unsigned i = 0;
+	char id[24];
 
-		if (d->ticket > ticket)
-			break;
-		list_del(&d->node);
+	while (gate_next_run(d, &i, id)) {
+		r = strmap_get(&c->by_id, id);
+		if (r && r->passed < d->ticket && gate_has_more(r))
+			return false;
+	}
+	return true;
+}
+
+/* Lets count what is in the database. */
+static void gate_let(struct cluster *c)
+{
+	LIST_EACH (&c->gated, n, tmp) {
+		struct draft *d = LIST_ENTRY(n, struct draft, node);
+
+		if (!c->settled || !cluster_has_lease(c))
+			return;
+		if (!gate_has(c, d))
+			continue;
+		list_del(n);
 		draft_pass(d, 0);
 	}
 }
@@ -566,6 +608,11 @@ static void flush_settle(struct flush *f)
 		const struct flush_run *from = &f->runs[i];
 		struct cluster_run *r = from->run;
 
+		if (from->rv != 0)
+			continue;
+		if (from->sent)
+			r->passed = f->ticket;
+		r->ended = r->ended || from->ended;
 		r->at = from->log;
 		r->messages_at = from->messages_to;
 		r->chained = true;
@@ -585,7 +632,7 @@ static void flush_settle(struct flush *f)
 		}
 	}
 	for (unsigned i = 0; i < f->nruns; i++)
-		if (f->runs[i].ended && !gate_has_more(f->runs[i].run))
+		if (f->runs[i].run->ended && !gate_has_more(f->runs[i].run))
 			gate_forget(c, f->runs[i].run);
 	c->flushes++;
 	c->sent_bytes += f->bytes;
@@ -595,25 +642,27 @@ static void flush_answered(const struct pg_answer *a, void *user)
 {
 	struct flush *f = user;
 	struct cluster *c = f->c;
-	int64_t lease = 0, moved = 0;
+	int64_t lease = 0, moved = 0, sent = 0;
 
 	c->flush = NULL;
+	for (unsigned i = 0; i < f->nruns; i++)
+		sent += f->runs[i].rv == 0;
 	if (a->rv == 0) {
 		(void)pg_int(&a->results[a->n - 1], 0, 0, &lease);
 		(void)pg_int(&a->results[a->n - 1], 0, 1, &moved);
 	}
-	if (a->rv != 0 && a->rv != AVA_EUNKNOWN) {
+	if (a->rv != 0 && a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED) {
 		cluster_say(c, "the database took nothing: %s", a->err->text);
 	} else if (a->rv == 0 && lease == 0) {
 		c->renew_due = true; /* the answer says whether somebody ended the lease */
 		cluster_tend(c);
-	} else if (a->rv == 0 && moved != (int64_t)f->nruns) {
-		c->look_due = true; /* a head or an owner is another one */
+	} else if (a->rv == 0 && moved != sent) {
+		c->settled = false; /* a head or an owner is another one */
+		c->look_due = true;
 		cluster_tend(c);
 	} else if (a->rv == 0) {
 		flush_settle(f);
-		if (f->whole)
-			gate_let(c, f->ticket);
+		gate_let(c);
 		gate_wake(c);
 	}
 	flush_free(f);
@@ -624,9 +673,18 @@ static void flush_read_done(struct os_work *w)
 	struct flush *f = w->priv;
 	struct cluster *c = f->c;
 	struct pg_batch *b;
+	unsigned n = 0;
 
 	c->flush_reads = false;
-	if (f->rv == 0 && c->state == CLUSTER_MEMBER && !c->closing) {
+	for (unsigned i = 0; i < f->nruns; i++) {
+		struct flush_run *r = &f->runs[i];
+
+		n += r->rv == 0;
+		r->run->unreadable = r->rv != 0 && r->rv != AVA_EBUSY;
+	}
+	if (f->err.code != 0)
+		cluster_say(c, "%s", f->err.text);
+	if (n > 0 && c->state == CLUSTER_MEMBER && !c->closing) {
 		b = pg_batch_new();
 		f->rv = add_fresh(b, f) ? 0 : AVA_ENOMEM;
 		add_me(b, c, flush_sql);
@@ -636,9 +694,8 @@ static void flush_read_done(struct os_work *w)
 			pg_batch_free(b);
 		if (f->rv == 0)
 			return;
-	}
-	if (f->rv != 0)
 		cluster_say(c, "%s", f->err.text);
+	}
 	c->flush = NULL;
 	flush_free(f);
 }
@@ -648,6 +705,38 @@ static const char *gate_place(const struct cluster *c, const struct cluster_run 
 	const struct run *run = supervisor_find(c->sup, r->id);
 
 	return run && !run->spec->cwd[0] && !run->group ? "anywhere" : "here";
+}
+
+struct gate_walk {
+	struct cluster_run *run;
+	const char *folder;
+	bool ok;
+};
+
+static void gate_file_name(const char *name, void *user)
+{
+	struct gate_walk *walk = user;
+	char path[LOGBOOK_PATH + 256];
+
+	snprintf(path, sizeof(path), "%s/%s", walk->folder, name);
+	walk->ok = gate_add_file(walk->run, path) && walk->ok;
+}
+
+/* Lists what there is of a run's files. Only while no flush points to them. */
+static void gate_list_files(struct cluster *c, struct cluster_run *r)
+{
+	char folder[LOGBOOK_PATH], result[LOGBOOK_PATH];
+	struct gate_walk walk = {.run = r, .folder = folder, .ok = true};
+	struct stat st;
+
+	r->relist = false;
+	snprintf(folder, sizeof(folder), "runs/%s/artifacts", r->id);
+	(void)sys->list(c->root_fd, folder, gate_file_name, &walk);
+	logbook_result_path(r->id, result);
+	if (sys->fstatat(c->root_fd, result, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		walk.ok = gate_add_file(r, result) && walk.ok;
+	if (!walk.ok)
+		cluster_fence(c, "out of memory");
 }
 
 /* All that there is to send now. NULL: out of memory. */
@@ -660,7 +749,7 @@ static struct flush *flush_new(struct cluster *c, unsigned n)
 		f->c = c;
 	LIST_EACH (&c->runs, node, tmp) {
 		struct cluster_run *r = LIST_ENTRY(node, struct cluster_run, node);
-		struct flush_run *to = ok && gate_has_more(r) ? &f->runs[f->nruns] : NULL;
+		struct flush_run *to = ok && gate_sends(r) ? &f->runs[f->nruns] : NULL;
 
 		if (!to)
 			continue;
@@ -694,12 +783,18 @@ static void gate_pump(struct os_task *t)
 	struct flush *f;
 	unsigned n = 0;
 
-	if (c->state != CLUSTER_MEMBER || c->flush)
+	if (c->state != CLUSTER_MEMBER || c->flush || !c->settled)
 		return;
+	if (c->heads_stale)
+		nameset_fini(&c->heads);
+	c->heads_stale = false;
 	LIST_EACH (&c->runs, node, tmp)
-		n += gate_has_more(LIST_ENTRY(node, struct cluster_run, node));
+		if (LIST_ENTRY(node, struct cluster_run, node)->relist)
+			gate_list_files(c, LIST_ENTRY(node, struct cluster_run, node));
+	LIST_EACH (&c->runs, node, tmp)
+		n += gate_sends(LIST_ENTRY(node, struct cluster_run, node));
 	if (n == 0) {
-		gate_let(c, c->ticket);
+		gate_let(c);
 		return;
 	}
 	f = flush_new(c, n);
@@ -707,7 +802,6 @@ static void gate_pump(struct os_task *t)
 		cluster_say(c, "out of memory: what runs wrote is sent later");
 		return;
 	}
-	f->whole = true;
 	f->ticket = c->ticket++;
 	c->flush = f;
 	c->flush_reads = true;

@@ -41,7 +41,11 @@ struct cluster_run {
 	char *row;                       /* its row of the catalog */
 	bool fresh;                      /* the database does not know the run */
 	bool chained;                    /* at.head is known */
-	int64_t takes;                   /* how often it changed its machine */
+	bool relist;                     /* all its files are to be sent */
+	bool ended;                      /* the log has its end */
+	bool unreadable;                 /* it could not be sent, and waits for a beat */
+	int64_t moves;                   /* how often it changed its machine */
+	uint64_t passed;                 /* the database has all of it up to this ticket */
 	bool laying;                     /* its files are being laid down */
 	char id[24];
 };
@@ -69,6 +73,7 @@ struct cluster {
 	struct pg *pg;
 	enum cluster_state state;
 	char node[40], token[40], name[65], id[40];
+	char home[100];    /* where the data root is, so that a copy of it is known */
 	char timeline[64]; /* of the database, when it was last connected to; "": not known */
 	int64_t epoch, generation;
 	int64_t lease_end_ms; /* of CLOCK_BOOTTIME, since MONOTONIC stands still in suspend */
@@ -77,7 +82,10 @@ struct cluster {
 	int64_t member_ms; /* when it became a member, again */
 	/* The lease is to be renewed; the database is to be asked whose the runs are. */
 	bool renew_due, look_due;
-	bool went_back; /* the database has lost commits: its generation is to be raised */
+	int64_t looked_ms; /* when the database was last asked whose the runs are */
+	bool polling;      /* runs of others are asked for */
+	bool grouped;      /* groups of runs that a stop left are put together */
+	bool went_back;    /* the database has lost commits: its generation is to be raised */
 	struct os_task tend;
 	bool closing;
 	char why[400]; /* the newest problem; "" */
@@ -89,6 +97,8 @@ struct cluster {
 	uint64_t ticket;     /* number of the flush that takes what comes now */
 	struct flush *flush; /* the one under way; or NULL */
 	bool flush_reads;    /* a pool thread reads for it */
+	bool settled;        /* whose the runs are is known: something may be sent, and count */
+	bool heads_stale;    /* the database has lost heads */
 	struct os_task pump;
 	struct nameset heads; /* the database has them */
 	uint64_t flushes, sent_bytes;

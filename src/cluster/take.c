@@ -28,7 +28,7 @@ struct taking {
 	struct buf log, messages;
 	struct list files; /* struct taking_file */
 	size_t log_laid, messages_laid;
-	int64_t head, takes;
+	int64_t head, moves;
 	unsigned char hash[32];
 	uint64_t lsn; /* of its last line */
 	bool under_way;
@@ -99,51 +99,60 @@ static int64_t size_of(const struct cluster *c, const char *path)
 		       : 0;
 }
 
-struct file_walk {
-	struct cluster_run *run;
-	const char *folder;
-	bool ok;
-};
-
-/* A file that the database may not have: a crash came between the two. */
-static void take_file_name(const char *name, void *user)
+/* How much of the record is on this disk. */
+static void take_measure(const struct cluster *c, struct cluster_run *r)
 {
-	struct file_walk *walk = user;
-	char path[LOGBOOK_PATH + 256];
-	struct cluster_file *f;
+	char path[LOGBOOK_PATH];
 
-	snprintf(path, sizeof(path), "%s/%s", walk->folder, name);
-	f = malloc(sizeof(*f) + strlen(path) + 1);
-	walk->ok = walk->ok && f;
-	if (!f)
-		return;
-	memcpy(f->path, path, strlen(path) + 1);
-	list_add(&walk->run->files, &f->node);
+	logbook_run_path(r->id, path);
+	r->log_seen = size_of(c, path);
+	logbook_messages_path(r->id, path);
+	r->messages_seen = size_of(c, path);
+}
+
+/* A run that ended here, which the database did not learn: the rest is sent. */
+static bool take_rest(struct cluster *c, const char *id, int64_t log, int64_t messages,
+		      int64_t moves)
+{
+	char path[LOGBOOK_PATH];
+	struct cluster_run *r;
+
+	logbook_result_path(id, path);
+	if (size_of(c, path) == 0)
+		return false;
+	logbook_run_path(id, path);
+	if (size_of(c, path) < log)
+		return false;
+	r = gate_run(c, id);
+	if (!r) {
+		cluster_fence(c, "out of memory");
+		return true;
+	}
+	take_measure(c, r);
+	r->relist = true;
+	r->moves = moves;
+	gate_set(r, log, messages);
+	return true;
 }
 
 /* A run of this machine, whose record the database has up to `log` and `messages`. */
 static void take_ours(struct cluster *c, const struct cluster_held *h, int64_t log,
-		      int64_t messages)
+		      int64_t messages, int64_t moves)
 {
-	char path[LOGBOOK_PATH], folder[LOGBOOK_PATH];
 	struct cluster_run *r = gate_run(c, h->id);
-	struct file_walk walk = {.run = r, .folder = folder, .ok = r != NULL};
 	struct catalog_row row;
 
 	if (!r || catalog_parse(h->row, strlen(h->row), &row, NULL) != 0) {
 		cluster_fence(c, "out of memory");
 		return;
 	}
-	logbook_run_path(r->id, path);
-	r->log_seen = size_of(c, path);
-	logbook_messages_path(r->id, path);
-	r->messages_seen = size_of(c, path);
-	snprintf(folder, sizeof(folder), "runs/%s/artifacts", r->id);
-	(void)sys->list(c->root_fd, folder, take_file_name, &walk);
+	take_measure(c, r);
+	r->relist = true; /* a crash may have come between a file and the database */
 	r->row = strdup(h->row);
 	r->fresh = !h->known;
+	r->moves = moves;
 	gate_set(r, log, messages);
-	if (!r->row || !walk.ok || !take_go_on(c, &row))
+	if (!r->row || !take_go_on(c, &row))
 		cluster_fence(c, "a run of this machine could not be carried on");
 	catalog_row_fini(&row);
 }
@@ -203,7 +212,10 @@ static void taking_laid(int rv, void *user)
 	r->messages_seen = (int64_t)t->messages.len;
 	gate_set(r, r->log_seen, r->messages_seen);
 	logbook_leap(c->book, t->lsn);
-	if (take_go_on(c, &t->row)) {
+	if (!take_go_on(c, &t->row)) {
+		gate_forget(c, r);
+		c->look_due = true;
+	} else {
 		c->taken++;
 		if (c->log) {
 			char line[120];
@@ -375,16 +387,20 @@ static void taking_heads_came(const struct pg_answer *a, void *user)
 
 static void taking_ask_heads(struct taking *t)
 {
-	char paths[16][80];
-	const char *list[16];
+	char paths[64][80];
+	const char *list[64];
 	struct slice name;
 	size_t at = 0, n = 0;
 	struct pg_batch *b = pg_batch_new();
 
 	while (n < ARRAY_LEN(list) && head_next(t->messages.data, t->messages.len, &at, &name)) {
+		bool known = false;
+
 		snprintf(paths[n], sizeof(paths[n]), "heads/%.64s", name.s);
+		for (size_t i = 0; i < n; i++)
+			known = known || strcmp(paths[i], paths[n]) == 0;
 		list[n] = paths[n];
-		n++;
+		n += !known;
 	}
 	pg_batch_add(b, "select path, body from ava_file where run = '' and path = any($1)");
 	pg_batch_texts(b, list, n);
@@ -442,7 +458,7 @@ static void taking_next(struct cluster *c)
 		return;
 	}
 	t->run->laying = true;
-	t->run->takes = t->takes;
+	t->run->moves = t->moves;
 	b = pg_batch_new();
 	pg_batch_add(b, "select convert_from(line, 'UTF8') from ava_spec where run = $1");
 	pg_batch_text(b, t->id);
@@ -457,7 +473,7 @@ static void taking_next(struct cluster *c)
 
 /* The next run on the way here. */
 static void taking_add(struct cluster *c, const char *id, int64_t head, const void *hash,
-		       size_t len, int64_t takes)
+		       size_t len, int64_t moves)
 {
 	struct taking *t;
 
@@ -471,7 +487,7 @@ static void taking_add(struct cluster *c, const char *id, int64_t head, const vo
 		return; /* the next look finds the run again */
 	t->c = c;
 	t->head = head;
-	t->takes = takes;
+	t->moves = moves;
 	memcpy(t->hash, hash, len);
 	snprintf(t->id, sizeof(t->id), "%s", id);
 	buf_init(&t->log, 256u << 20);
@@ -506,23 +522,31 @@ static void take_claim(struct cluster *c, const struct cluster_run *run)
 {
 	struct pg_batch *b = pg_batch_new();
 
-	pg_batch_add(b, "with me as (select 1 from ava_node where node = $1 and epoch = $2"
-			"  and generation = $3 and lease_until > clock_timestamp() for share)"
-			" update ava_run set node = $1, epoch = $2, takes = $5 from me"
-			" where run = $4 and takes < $5");
+	pg_batch_add(b,
+		     "with me as (select 1 from ava_node where node = $1 and epoch = $2"
+		     "  and generation = $3 and generation = (select generation from ava_cluster)"
+		     "  and lease_until > clock_timestamp() for share)"
+		     " update ava_run set node = $1, epoch = $2, moves = $5 from me"
+		     " where run = $4 and moves < $5");
 	pg_batch_text(b, c->node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
 	pg_batch_text(b, run->id);
-	pg_batch_int(b, run->takes);
+	pg_batch_int(b, run->moves);
 	(void)pg_send(c->pg, b, take_claimed, c, NULL);
 }
 
-/* One row: run, mine, head, hash, state, bytes of messages, takes. */
+/* The database has lost what it had of a run, and maybe of heads. */
+static void take_again(struct cluster *c, struct cluster_run *r)
+{
+	c->went_back = c->heads_stale = r->relist = true;
+}
+
+/* One row: run, mine, head, hash, state, bytes of messages, moves. */
 static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 {
 	const char *id = pg_text(r, i, 0, NULL), *hash;
-	int64_t mine = 0, head = 0, state = 0, messages = 0, takes = 0;
+	int64_t mine = 0, head = 0, state = 0, messages = 0, moves = 0;
 	struct cluster_held *h = taking_held(c, id);
 	struct cluster_run *run = strmap_get(&c->by_id, id);
 	char path[LOGBOOK_PATH];
@@ -533,34 +557,41 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 	hash = pg_text(r, i, 3, &len);
 	(void)pg_int(r, i, 4, &state);
 	(void)pg_int(r, i, 5, &messages);
-	(void)pg_int(r, i, 6, &takes);
+	(void)pg_int(r, i, 6, &moves);
 	logbook_run_path(id, path);
 	if (h && mine && state == CLUSTER_LIVE && size_of(c, path) >= head) {
 		h->known = true;
-		take_ours(c, h, head, messages);
+		take_ours(c, h, head, messages, moves);
 		taking_held_free(h);
 	} else if (h) {
 		/* The files stay as they are: they are what this machine wrote. */
 		taking_held_free(h);
+		if (mine && state == CLUSTER_POISON)
+			take_problem(path,
+				     "the run is held, since it brought down machines: see "
+				     "CLUSTER.md",
+				     c);
 		if (mine && state == CLUSTER_LIVE)
-			taking_add(c, id, head, hash, len, takes);
-	} else if (run && !run->laying && !mine && takes < run->takes) {
+			taking_add(c, id, head, hash, len, moves);
+	} else if (run && !run->laying && !mine && moves < run->moves) {
 		take_claim(c, run);
 	} else if (run && !run->laying && !mine) {
 		cluster_fence(c, "a run of this machine is another one's now: starting again");
 	} else if (run && !run->laying) {
-		c->went_back = c->went_back || head < run->at.bytes;
+		if (head < run->at.bytes)
+			take_again(c, run);
 		gate_set(run, head, messages);
-		run->takes = takes;
+		run->moves = moves;
 		run->fresh = false;
 		if (state == CLUSTER_ENDED && run->log_seen == head && list_empty(&run->files))
 			gate_forget(c, run);
-	} else if (!run && mine && state == CLUSTER_LIVE) {
+	} else if (!run && mine && state == CLUSTER_LIVE &&
+		   !take_rest(c, id, head, messages, moves)) {
 		/* Whoever had it last may claim it first. */
 		if (cluster_now_ms() - c->member_ms < c->lease_ms)
 			c->look_due = true;
 		else
-			taking_add(c, id, head, hash, len, takes);
+			taking_add(c, id, head, hash, len, moves);
 	}
 }
 
@@ -584,17 +615,25 @@ static void looked(const struct pg_answer *a, void *user)
 			for (unsigned i = 0; !named && i < pg_rows(&a->results[1]); i++)
 				named = strcmp(pg_text(&a->results[1], i, 0, NULL), r->id) == 0;
 			r->fresh = !named;
-			if (!named)
+			if (!named) {
+				take_again(c, r);
 				gate_set(r, 0, 0);
+			}
 		}
 	}
 	for (unsigned i = 0; i < pg_rows(&a->results[1]) && c->state == CLUSTER_MEMBER; i++)
 		look_at(c, &a->results[1], i);
 	LIST_EACH (&c->held, n, tmp) {
 		if (c->state == CLUSTER_MEMBER)
-			take_ours(c, LIST_ENTRY(n, struct cluster_held, node), 0, 0);
+			take_ours(c, LIST_ENTRY(n, struct cluster_held, node), 0, 0, 0);
 		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
 	}
+	if (!c->grouped) {
+		money_restore(c->sup);
+		group_restored(c->sup);
+		c->grouped = true;
+	}
+	c->settled = c->state == CLUSTER_MEMBER && !c->went_back;
 	taking_next(c);
 	gate_wake(c);
 	if (c->went_back)
@@ -608,6 +647,7 @@ void take_look(struct cluster *c)
 	size_t n = 0, most = 0;
 
 	c->look_due = false;
+	c->looked_ms = cluster_now_ms();
 	LIST_EACH (&c->held, node, tmp)
 		most++;
 	ids = calloc(most + c->by_id.count + 1, sizeof(*ids));
@@ -617,13 +657,14 @@ void take_look(struct cluster *c)
 	LIST_EACH (&c->runs, node, tmp)
 		if (ids)
 			ids[n++] = LIST_ENTRY(node, struct cluster_run, node)->id;
-	pg_batch_add(b,
-		     "update ava_run set epoch = $2 where node = $1 and state < 9 and epoch < $2");
+	pg_batch_add(b, "update ava_run set epoch = $2 where node = $1 and epoch < $2"
+			" and (state < 9 or run = any($3))");
 	pg_batch_text(b, c->node);
 	pg_batch_int(b, c->epoch);
+	pg_batch_texts(b, ids, n);
 	pg_batch_add(b, "select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash,"
 			" r.state::bigint, coalesce((select max(k.head) from ava_chunk k"
-			"  where k.stream = r.run and k.kind = 1), 0), r.takes::bigint"
+			"  where k.stream = r.run and k.kind = 1), 0), r.moves"
 			" from ava_run r where (r.node = $1 and r.state < 9) or r.run = any($2)");
 	pg_batch_text(b, c->node);
 	pg_batch_texts(b, ids, n);
@@ -636,6 +677,7 @@ static void take_polled(const struct pg_answer *a, void *user)
 {
 	struct cluster *c = user;
 
+	c->polling = false;
 	if (a->rv != 0 || c->state != CLUSTER_MEMBER)
 		return;
 	for (unsigned i = 0; i < pg_rows(&a->results[0]); i++) {
@@ -647,14 +689,14 @@ static void take_polled(const struct pg_answer *a, void *user)
 			c->log(line, c->user);
 	}
 	for (unsigned i = 0; i < pg_rows(&a->results[2]); i++) {
-		int64_t head = 0, takes = 0;
+		int64_t head = 0, moves = 0;
 		size_t len;
 		const char *hash = pg_text(&a->results[2], i, 2, &len);
 
-		(void)pg_int(&a->results[2], i, 3, &takes);
+		(void)pg_int(&a->results[2], i, 3, &moves);
 
 		(void)pg_int(&a->results[2], i, 1, &head);
-		taking_add(c, pg_text(&a->results[2], i, 0, NULL), head, hash, len, takes);
+		taking_add(c, pg_text(&a->results[2], i, 0, NULL), head, hash, len, moves);
 	}
 	taking_next(c);
 }
@@ -664,7 +706,7 @@ void take_poll(struct cluster *c, bool fence)
 	int64_t room = c->sup->settings->runs_max - (int64_t)c->sup->nlive;
 	struct pg_batch *b;
 
-	if (c->closing || !list_empty(&c->takings))
+	if (c->closing || c->polling || !c->settled || !list_empty(&c->takings))
 		return;
 	b = pg_batch_new();
 	pg_batch_add(b, "update ava_node set epoch = epoch + 1, lease_until = '-infinity'"
@@ -677,24 +719,26 @@ void take_poll(struct cluster *c, bool fence)
 	pg_batch_add(b, "update ava_run set state = 8 where state = 0 and takes >= $1"
 			" and node in (select node from ava_node where lease_until = '-infinity')");
 	pg_batch_int(b, CLUSTER_TAKES);
-	pg_batch_add(b,
-		     "with me as (select 1 from ava_node where node = $1 and epoch = $2"
-		     "  and generation = $3 and lease_until > clock_timestamp() for share)"
-		     " update ava_run r set node = $1, epoch = $2, takes = takes + 1 from me"
-		     " where r.run in (select q.run from ava_run q join ava_spec s using (run)"
-		     "   join ava_node n on n.node = q.node where q.state = 0 and q.takes < $4"
-		     "   and n.lease_until = '-infinity' and n.node <> $1 and s.place = 'anywhere'"
-		     "   order by q.run limit $5)"
-		     "  and r.state = 0 and r.node in (select node from ava_node"
-		     "   where lease_until = '-infinity' and node <> $1) and $6 > 0"
-		     " returning r.run, r.head, r.head_hash, r.takes::bigint");
+	pg_batch_add(
+		b, "with me as (select 1 from ava_node where node = $1 and epoch = $2"
+		   "  and generation = $3 and generation = (select generation from ava_cluster)"
+		   "  and lease_until > clock_timestamp() for share)"
+		   " update ava_run r set node = $1, epoch = $2, moves = moves + 1, takes = takes +"
+		   "  (select 1 - n.draining::int from ava_node n where n.node = r.node) from me"
+		   " where r.run in (select q.run from ava_run q join ava_spec s using (run)"
+		   "   join ava_node n on n.node = q.node where q.state = 0 and q.takes < $4"
+		   "   and n.lease_until = '-infinity' and n.node <> $1 and s.place = 'anywhere'"
+		   "   order by q.run limit $5)"
+		   "  and r.state = 0 and r.node in (select node from ava_node"
+		   "   where lease_until = '-infinity' and node <> $1) and $6 > 0"
+		   " returning r.run, r.head, r.head_hash, r.moves");
 	pg_batch_text(b, c->node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
 	pg_batch_int(b, fence);
-	(void)pg_send(c->pg, b, take_polled, c, NULL);
+	c->polling = pg_send(c->pg, b, take_polled, c, NULL) == 0;
 }
 
 int take_hold(struct cluster *c, const struct catalog_row *row)

@@ -172,6 +172,21 @@ static int avad_prune(int argc, char **argv, struct ava_error *err)
 	return daemon_prune(older_s, dry, err);
 }
 
+/* The lock and all descriptors go with the old program, that of --ready-fd too. */
+static int process_again(char **argv, struct ava_error *err)
+{
+	char **to = argv;
+
+	for (char **from = argv; *from; from++) {
+		if (strcmp(*from, "--ready-fd") == 0 && from[1])
+			from++;
+		else
+			*to++ = *from;
+	}
+	*to = NULL;
+	return execv("/proc/self/exe", argv) != 0 ? err_sys(err, "start again") : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon_options o = {.ready_fd = -1};
@@ -191,9 +206,8 @@ int main(int argc, char **argv)
 	     : mode == PRUNE   ? avad_prune(argc, argv, &err)
 	     : mode == CLUSTER ? daemon_cluster(argv[argc - 1], &err)
 			       : doctor_print(mode == TRY, web_lacks(), &err);
-	/* The lock and all descriptors go with the old program. */
-	if (o.again && execv("/proc/self/exe", argv) != 0)
-		rv = err_sys(&err, "start again");
+	if (o.again)
+		rv = process_again(argv, &err);
 	if (rv == 0)
 		return 0;
 	avad_fail(&err);

@@ -452,7 +452,9 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 					 : restart_run(sup, &r->spawn, hooks, err);
 	}
 	past_fini(&p);
-	money_restore(sup);
-	group_restored(sup);
+	if (!hooks->hold) { /* else whoever holds them does it */
+		money_restore(sup);
+		group_restored(sup);
+	}
 	return rv;
 }
