@@ -246,7 +246,7 @@ int keys_load(struct ava_error *err)
 
 /* ---- writing */
 
-/* Append the file without the line of `name`, then the new line. */
+/* Append the file without the line of `name`, then the new line, if there is one. */
 static int with_line(struct buf *out, const char *text, const char *name, const char *value)
 {
 	for (const char *line = text; line && *line;) {
@@ -261,7 +261,8 @@ static int with_line(struct buf *out, const char *text, const char *name, const 
 		}
 		line += len + (line[len] == '\n');
 	}
-	buf_addf(out, "%s=\"%s\"\n", name, value);
+	if (value)
+		buf_addf(out, "%s=\"%s\"\n", name, value);
 	return buf_check(out);
 }
 
@@ -291,7 +292,7 @@ int keys_store(const char *name, const char *value, char *path, size_t size, str
 	struct buf out;
 	int rv;
 
-	if (strpbrk(value, "\"\n\r") || strlen(value) > KEYS_VALUE_MAX)
+	if (value && (strpbrk(value, "\"\n\r") || strlen(value) > KEYS_VALUE_MAX))
 		return err_set(err, AVA_EINVAL, "%s cannot hold a quote or a line end", name);
 	rv = keys_load(err ? err : &none); /* an unreadable file is not overwritten */
 	if (rv != 0)

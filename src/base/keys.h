@@ -28,9 +28,9 @@ const char *keys_get(const char *name);
 const char *keys_source(const char *name);
 /* The i-th name and value of the file; NULL behind the last. */
 const char *keys_file(size_t i, const char **value);
-/* Put NAME=value into the file, in place of a line with that name; the rest is kept, the file
- * replaced in one step and made (0600) when missing. `path` gets its path. AVA_EINVAL: the file
- * cannot hold `value`, or is broken already. */
+/* Put NAME=value into the file, in place of a line with that name (`value` NULL: take that line
+ * out); the rest is kept, the file replaced in one step and made (0600) when missing. `path` gets
+ * its path. AVA_EINVAL: the file cannot hold `value`, or is broken already. */
 int keys_store(const char *name, const char *value, char *path, size_t size, struct ava_error *err);
 /* Is `value` usable as a key: printable, no blanks, 8 bytes or more? */
 int keys_check(const char *name, const char *value, struct ava_error *err);

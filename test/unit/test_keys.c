@@ -67,6 +67,12 @@ TEST_WITH(store, set_up, tear_down)
 	assert_int_equal(keys_store("AVA_LOCAL_MODEL", "new", where, sizeof(where), &err), 0);
 	holds("# mine\nOTHER='a b'\nLAST=1\nAVA_LOCAL_MODEL=\"new\"\n");
 	assert_string_equal(keys_get("OTHER"), "a b");
+	/* A line goes, and one that is not there. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(keys_store("AVA_LOCAL_MODEL", NULL, where, sizeof(where), &err),
+				 0);
+		holds("# mine\nOTHER='a b'\nLAST=1\n");
+	}
 	/* What cannot stand there, and a file that is broken: nothing is written. */
 	assert_int_equal(keys_store("A", "x\"y", where, sizeof(where), &err), AVA_EINVAL);
 	assert_int_equal(load("no line\n", 0600, &err), AVA_EINVAL);
