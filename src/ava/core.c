@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "cluster/cluster.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "subagent/run.h"
@@ -183,6 +184,8 @@ int core_ready(struct core *c, struct ava_error *err)
 	struct sys_room room;
 	int rv = journal_ready(c->journal, err);
 
+	if (rv == 0)
+		rv = cluster_ready(c->service.cluster, err);
 	if (rv != 0)
 		return rv;
 	if (sys_room(c->root_fd, &room) != 0 || c->settings.disk_free_min_mb == 0)

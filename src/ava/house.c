@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/sys.h"
+#include "cluster/cluster.h"
 #include "codec/redact.h"
 #include "os/loop.h"
 #include "tool/mcp.h"
@@ -115,6 +117,15 @@ int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 		o->cluster = keys_get("AVA_CLUSTER_URL");
 	o->pages = &web;
 	return core_open(&h->core, o, err);
+}
+
+int house_cluster(const char *word, struct os_loop *loop, struct buf *out, struct ava_error *err)
+{
+	bool tried = strcmp(word, "try") == 0;
+
+	return cluster_command(tried ? "status" : word,
+			       tried ? getenv("AVA_CLUSTER_URL") : keys_get("AVA_CLUSTER_URL"),
+			       loop, out, err);
 }
 
 void house_stop(struct house *h)

@@ -35,6 +35,9 @@ int house_mcp(struct mcp_client **out, struct os_loop *loop, const char *root,
 	      struct redact *redact, struct ava_error *err);
 /* Fills in the options that the configuration decides, then opens the runtime. */
 int house_open(struct house *h, struct core_options *o, struct ava_error *err);
+/* Asks the database of the cluster (cluster_command). `word` try: status, with the URL of the
+ * environment alone. */
+int house_cluster(const char *word, struct os_loop *loop, struct buf *out, struct ava_error *err);
 /* Closes the runtime; the loop may still be turned. */
 void house_stop(struct house *h);
 /* Stops, and closes all that was opened. */

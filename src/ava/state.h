@@ -105,7 +105,8 @@ int core_remember(struct core *c, const char *id, int64_t at_ms, const char *pro
 void core_forget(struct core *c, const char *id);
 /* Does or did the run exist? 0, AVA_ENOENT, AVA_EINVAL (no run id). */
 int core_known(const struct core *c, const char *run, struct ava_error *err);
-/* May new work begin? AVA_EFULL: the disk is nearly full; else the journal's error. */
+/* May new work begin? AVA_EFULL: the disk is nearly full; AVA_EIO: the database of the cluster is
+ * away; else the journal's error. */
 int core_ready(struct core *c, struct ava_error *err);
 /* An event of Ava's own into a draft's daily log. `content` is freed. */
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/util.h"
+#include "cluster/cluster.h"
 #include "codec/redact.h"
 #include "event/item.h"
 #include "exec/cgroup.h"
@@ -256,6 +257,72 @@ static void verb_shutdown(struct verb_call *v)
 	jw_str(&a.w, "when", now ? "now" : "idle");
 	verb_send(&a, 202);
 	s->shutdown(now, s->user);
+}
+
+/* ---- GET /cluster, POST /cluster/leave */
+
+static void verb_cluster(struct verb_call *v)
+{
+	const struct cluster *cluster = core_service(v->core)->cluster;
+	struct verb_answer a;
+
+	if (!verb_begin_args(&a, v, NULL))
+		return;
+	jw_object(&a.w, NULL);
+	if (cluster) {
+		jw_object(&a.w, "cluster");
+		cluster_write(cluster, &a.w);
+		jw_end(&a.w);
+	} else {
+		jw_null(&a.w, "cluster");
+	}
+	verb_send(&a, 200);
+}
+
+struct leave_call {
+	struct core *core;
+	struct verb_reply *reply;
+};
+
+/* The stop is what gives the runs away. */
+static void verb_leaving(int rv, unsigned runs, const struct ava_error *err, void *user)
+{
+	struct leave_call call = *(struct leave_call *)user;
+	struct core_service *s = core_service(call.core);
+	struct verb_answer a;
+
+	free(user);
+	if (!verb_begin(&a, call.reply, rv, err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "state", "leaving");
+	jw_int(&a.w, "runs", runs);
+	verb_send(&a, 202);
+	s->shutdown(1, s->user);
+}
+
+static void verb_leave(struct verb_call *v)
+{
+	struct core_service *s = core_service(v->core);
+	struct leave_call *call;
+	struct ava_error err;
+	int rv;
+
+	if (!verb_args(v, NULL))
+		return;
+	call = calloc(1, sizeof(*call));
+	if (!call)
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	else if (!s->cluster || !s->shutdown)
+		rv = err_set(&err, AVA_ENOENT, "this machine is in no cluster");
+	else {
+		*call = (struct leave_call){v->core, v->reply};
+		rv = cluster_leave(s->cluster, verb_leaving, call, &err);
+	}
+	if (rv == 0)
+		return;
+	free(call);
+	verb_fail(v->reply, rv, &err);
 }
 
 /* ---- POST /dashboard, POST /login */
@@ -709,5 +776,7 @@ const struct verb verbs_about_us[] = {
 	{"POST", "/api/v1/mcp-token", verb_mcp, mcp_args, false},
 	{"POST", "/api/v1/doors/{id}", verb_pairing, pairing_args, false},
 	{"POST", "/api/v1/shutdown", verb_shutdown, shutdown_args, false},
+	{"GET", "/api/v1/cluster", verb_cluster, NULL, false},
+	{"POST", "/api/v1/cluster/leave", verb_leave, NULL, false},
 	{NULL},
 };

@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cluster/member.h"
+#include "cluster/schema.h"
 #include "codec/json.h"
 
 #define SILENT_MS 10000 /* until a batch that nobody answers loses its connection */
@@ -96,8 +97,8 @@ int cluster_check_root(int root_fd, bool url, struct ava_error *err)
 	return err_set(
 		err, AVA_EINVAL,
 		"this data root is a member of a cluster (%s), and AVA_CLUSTER_URL is not set: "
-		"others may have its runs. Set it, or take the root out with `avad --cluster "
-		"leave` where it is set",
+		"others may have its runs. Set it (`ava cluster join`); `ava cluster leave` takes "
+		"the root out",
 		CLUSTER_FILE);
 }
 
@@ -136,36 +137,49 @@ static void member_again(struct cluster *c)
 
 /* ---- joining */
 
-static void lease_joined(const struct pg_answer *a, void *user)
+/* Tells why this machine is no member, if it is not. */
+static bool join_refused(struct cluster *c, const struct pg_answer *a)
 {
-	struct lease_ask *ask = user;
-	struct cluster *c = ask->c;
-	const char *id = a->rv == 0 ? pg_text(&a->results[0], 0, 0, NULL) : NULL;
+	const char *id = pg_text(&a->results[0], 0, 0, NULL),
+		   *fsync = pg_text(&a->results[0], 0, 2, NULL);
+	int64_t schema = 0;
 
-	c->beating = false;
-	if (a->rv != 0 && strcmp(a->sqlstate, "42P01") == 0) {
-		cluster_say(c,
-			    "the database has no tables of ava yet: make them with `avad --cluster "
-			    "init`");
-	} else if (a->rv != 0) {
-		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
-			cluster_say(c, "the cluster could not be joined: %s", a->err->text);
-	} else if (!id || (c->id[0] && strcmp(c->id, id) != 0)) {
+	(void)pg_int(&a->results[0], 0, 1, &schema);
+	if (!id || (c->id[0] && strcmp(c->id, id) != 0))
 		cluster_say(c,
 			    "the database is of another cluster than %s says: set the old "
 			    "AVA_CLUSTER_URL, or remove that file to join as a new machine",
 			    CLUSTER_FILE);
-		c->state = CLUSTER_REFUSED;
-	} else if (pg_rows(&a->results[2]) == 0) {
+	else if (schema != SCHEMA_VERSION)
+		cluster_say(c, SCHEMA_OTHER, (long long)schema, SCHEMA_VERSION);
+	else if (!fsync || strcmp(fsync, "on") != 0)
+		cluster_say(c, SCHEMA_NO_FSYNC);
+	else if (pg_rows(&a->results[2]) == 0)
 		cluster_say(c,
 			    "a machine with the identity of this one is alive: was the data root "
 			    "copied? Remove %s in the copy",
 			    CLUSTER_FILE);
-		c->state = CLUSTER_REFUSED;
-	} else {
+	else
+		return false;
+	c->state = CLUSTER_REFUSED;
+	return true;
+}
+
+static void lease_joined(const struct pg_answer *a, void *user)
+{
+	struct lease_ask *ask = user;
+	struct cluster *c = ask->c;
+
+	c->beat.under_way = false;
+	if (a->rv != 0 && strcmp(a->sqlstate, "42P01") == 0) {
+		cluster_say(c, SCHEMA_NO_TABLES);
+	} else if (a->rv != 0) {
+		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
+			cluster_say(c, "the cluster could not be joined: %s", a->err->text);
+	} else if (!join_refused(c, a)) {
 		(void)pg_int(&a->results[2], 0, 0, &c->epoch);
 		(void)pg_int(&a->results[2], 0, 1, &c->generation);
-		snprintf(c->id, sizeof(c->id), "%s", id);
+		snprintf(c->id, sizeof(c->id), "%s", pg_text(&a->results[0], 0, 0, NULL));
 		memcpy(c->token, ask->token, sizeof(c->token));
 		identity_write(c);
 		c->state = CLUSTER_MEMBER;
@@ -184,13 +198,14 @@ static void cluster_join(struct cluster *c)
 		"  version, slots, home)"
 		" select $1, 1, generation, clock_timestamp() + $2 * interval '1 millisecond', $3,"
 		"  $4, $5, $6, $9 from ava_cluster"
+		"  where schema = $10 and current_setting('fsync') = 'on'"
 		" on conflict (node) do update set epoch = greatest(n.epoch, $8) + 1,"
 		"  generation = excluded.generation, lease_until = excluded.lease_until,"
 		"  token = excluded.token, name = excluded.name, version = excluded.version,"
 		"  slots = excluded.slots, home = excluded.home, draining = false"
 		" where (n.token = $7 and n.home = $9) or n.lease_until < clock_timestamp()"
 		" returning epoch, generation";
-	struct lease_ask *ask = c->beating ? NULL : lease_ask_new(c);
+	struct lease_ask *ask = c->beat.under_way ? NULL : lease_ask_new(c);
 	struct pg_batch *b;
 
 	c->state = CLUSTER_JOINING;
@@ -199,7 +214,7 @@ static void cluster_join(struct cluster *c)
 		return;
 	snprintf(ask->token, sizeof(ask->token), "%s", id_session().text);
 	b = pg_batch_new();
-	pg_batch_add(b, "select id from ava_cluster");
+	pg_batch_add(b, "select id, schema, current_setting('fsync') from ava_cluster");
 	pg_batch_add(b, "update ava_cluster set generation = generation + 1"
 			" where generation = $1 and $2 > 0");
 	pg_batch_int(b, c->generation);
@@ -214,8 +229,9 @@ static void cluster_join(struct cluster *c)
 	pg_batch_text(b, c->token);
 	pg_batch_int(b, c->epoch);
 	pg_batch_text(b, c->home);
-	c->beating = pg_send(c->pg, b, lease_joined, ask, NULL) == 0;
-	if (!c->beating)
+	pg_batch_int(b, SCHEMA_VERSION);
+	c->beat.under_way = pg_send(c->pg, b, lease_joined, ask, NULL) == 0;
+	if (!c->beat.under_way)
 		free(ask);
 }
 
@@ -228,7 +244,7 @@ static void lease_renewed(const struct pg_answer *a, void *user)
 	bool was = c->state == CLUSTER_MEMBER;
 	int64_t epoch = 0;
 
-	c->beating = false;
+	c->beat.under_way = false;
 	if (a->rv != 0) {
 		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
 			cluster_say(c, "the lease could not be renewed: %s", a->err->text);
@@ -259,22 +275,19 @@ static void cluster_renew(struct cluster *c)
 		"interval '1 millisecond'"
 		" where node = $1 and epoch = $2 and generation = $3"
 		" and generation = (select generation from ava_cluster) returning 1";
-	struct lease_ask *ask = c->beating ? NULL : lease_ask_new(c);
+	struct lease_ask *ask = c->beat.under_way ? NULL : lease_ask_new(c);
 	struct pg_batch *b;
 
 	c->renew_due = false;
 	if (!ask)
 		return;
 	b = pg_batch_new();
-	pg_batch_add(b, sql);
-	pg_batch_text(b, c->node);
-	pg_batch_int(b, c->epoch);
-	pg_batch_int(b, c->generation);
+	cluster_add_me(b, c, sql);
 	pg_batch_int(b, c->lease_ms);
 	pg_batch_add(b, "select epoch from ava_node where node = $1");
 	pg_batch_text(b, c->node);
-	c->beating = pg_send(c->pg, b, lease_renewed, ask, NULL) == 0;
-	if (!c->beating)
+	c->beat.under_way = pg_send(c->pg, b, lease_renewed, ask, NULL) == 0;
+	if (!c->beat.under_way)
 		free(ask);
 }
 
@@ -309,8 +322,7 @@ static void cluster_up(void *user)
 	if (c->state == CLUSTER_FENCED || c->closing)
 		return;
 	if (!pg_is_private(c->pg)) {
-		cluster_say(c, "the connection to the database is neither local nor encrypted: add "
-			       "sslmode=require to AVA_CLUSTER_URL");
+		cluster_say(c, SCHEMA_NOT_PRIVATE);
 		c->state = CLUSTER_REFUSED;
 		return;
 	}
@@ -352,7 +364,7 @@ static void cluster_beat(void *user)
 {
 	struct cluster *c = user;
 
-	os_timer_set(c->beat, c->lease_ms / 3);
+	os_timer_set(c->beat.timer, c->lease_ms / 3);
 	if (!pg_is_up(c->pg) || c->state == CLUSTER_FENCED || c->closing)
 		return;
 	if (!pg_is_private(c->pg))
@@ -363,7 +375,7 @@ static void cluster_beat(void *user)
 		cluster_renew(c);
 	LIST_EACH (&c->runs, n, tmp)
 		LIST_ENTRY(n, struct cluster_run, node)->unreadable = false;
-	if (cluster_has_lease(c)) {
+	if (cluster_has_lease(c) && !c->leaving) {
 		take_poll(c, cluster_now_ms() - c->member_ms >= c->lease_ms);
 		gate_wake(c);
 	}
@@ -401,8 +413,8 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	pg.user = c;
 	identity_home(c);
 	rv = identity_read(c, err);
-	c->beat = os_timer_new(c->loop, cluster_beat, c);
-	if (rv == 0 && !c->beat)
+	c->beat.timer = os_timer_new(c->loop, cluster_beat, c);
+	if (rv == 0 && !c->beat.timer)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
 		rv = pg_open(&c->pg, c->loop, &pg, err);
@@ -410,7 +422,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 		cluster_close(c);
 		return rv;
 	}
-	os_timer_set(c->beat, c->lease_ms / 3);
+	os_timer_set(c->beat.timer, c->lease_ms / 3);
 	*out = c;
 	return 0;
 }
@@ -418,6 +430,12 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 int cluster_hold(struct cluster *c, const struct catalog_row *row)
 {
 	return take_hold(c, row);
+}
+
+bool cluster_opening(const struct cluster *c)
+{
+	return c && c->epoch == 0 && !c->why[0] &&
+	       (c->state == CLUSTER_AWAY || c->state == CLUSTER_JOINING);
 }
 
 bool cluster_waits(const struct cluster *c)
@@ -428,7 +446,7 @@ bool cluster_waits(const struct cluster *c)
 
 static void lease_given(const struct pg_answer *a, void *user)
 {
-	((struct cluster *)user)->beating = false;
+	((struct cluster *)user)->beat.under_way = false;
 }
 
 void cluster_quiesce(struct cluster *c)
@@ -449,13 +467,12 @@ void cluster_quiesce(struct cluster *c)
 	gate_give_up(c);
 	if (c->state != CLUSTER_MEMBER)
 		return;
+	if (leave_finish(c))
+		return;
 	b = pg_batch_new();
-	pg_batch_add(b, sql);
-	pg_batch_text(b, c->node);
-	pg_batch_int(b, c->epoch);
-	pg_batch_int(b, c->generation);
-	c->beating = pg_send(c->pg, b, lease_given, c, NULL) == 0;
-	while (c->beating && cluster_now_ms() < end)
+	cluster_add_me(b, c, sql);
+	c->beat.under_way = pg_send(c->pg, b, lease_given, c, NULL) == 0;
+	while (c->beat.under_way && cluster_now_ms() < end)
 		os_loop_step(c->loop, 20);
 }
 
@@ -468,7 +485,8 @@ void cluster_close(struct cluster *c)
 		os_loop_step(c->loop, 20);
 	os_defer_cancel(c->loop, &c->tend);
 	pg_close(c->pg);
-	os_timer_free(c->beat);
+	os_timer_free(c->beat.timer);
+	leave_close(c);
 	take_close(c);
 	gate_close(c);
 	free(c);
@@ -477,17 +495,22 @@ void cluster_close(struct cluster *c)
 void cluster_write(const struct cluster *c, struct jw *w)
 {
 	static const char *const states[] = {"away", "joining", "member", "refused", "fenced"};
+	unsigned lacking;
+	int64_t bytes = cluster_lag(c, &lacking);
 
-	jw_str(w, "state", states[c->state]);
+	jw_str(w, "id", c->id);
 	jw_str(w, "node", c->node);
-	jw_str(w, "cluster", c->id);
 	jw_str(w, "name", c->name);
+	jw_str(w, "state", c->leaving ? "leaving" : states[c->state]);
+	jw_str(w, "problem", c->why);
 	jw_int(w, "epoch", c->epoch);
 	jw_int(w, "generation", c->generation);
-	jw_int(w, "flushes", (int64_t)c->flushes);
-	jw_int(w, "sentBytes", (int64_t)c->sent_bytes);
+	jw_fixed(w, "lease_seconds", cluster_has_lease(c) ? c->lease_end_ms - cluster_now_ms() : 0,
+		 3);
 	jw_int(w, "runs", (int64_t)c->by_id.count);
-	jw_int(w, "taken", (int64_t)c->taken);
-	jw_bool(w, "waits", cluster_waits(c));
-	jw_str(w, "problem", c->why);
+	jw_int(w, "runs_taken", (int64_t)c->taken);
+	jw_int(w, "waiting_runs", lacking);
+	jw_int(w, "waiting_bytes", bytes);
+	jw_int(w, "flushes", (int64_t)c->flushes);
+	jw_int(w, "sent_bytes", (int64_t)c->sent_bytes);
 }

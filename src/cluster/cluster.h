@@ -36,13 +36,23 @@ int cluster_open(struct cluster **c, const struct cluster_options *o, struct ava
 /* Keeps a run that did not end until the database says whose it is; then it is carried on, or its
  * files are put aside. AVA_ENOMEM. */
 int cluster_hold(struct cluster *c, const struct catalog_row *row);
+/* Did no answer of the database come yet? Turn the loop until then, before anybody is served. */
+bool cluster_opening(const struct cluster *c);
+/* May new work begin here? Both NULL and a member may; else AVA_EIO, why not. */
+int cluster_ready(const struct cluster *c, struct ava_error *err);
 /* Sends what waits, for a stop: false when all is in the database, or cannot get there now. */
 bool cluster_waits(const struct cluster *c);
+/* Takes this machine out: from now on nothing new begins here, and the stop that has to follow
+ * `done` gives its runs to others and removes its row and CLUSTER_FILE. 0: `done` once, later; rv
+ * not 0: all is as before. AVA_EBUSY: runs are bound to this machine, or nobody is there to take
+ * those that are not; or it leaves already. AVA_EIO: the database is away. AVA_ENOMEM. */
+typedef void (*cluster_leave_fn)(int rv, unsigned runs, const struct ava_error *err, void *user);
+int cluster_leave(struct cluster *c, cluster_leave_fn done, void *user, struct ava_error *err);
 /* Gives the lease back, so that others need not wait for its end. NULL is fine. */
 void cluster_quiesce(struct cluster *c);
 void cluster_close(struct cluster *c); /* after the journal is closed */
 
-/* Members of an open object: state, machines, lag. */
+/* Members of an open object: state, identity, what waits. */
 void cluster_write(const struct cluster *c, struct jw *w);
 
 /* A root that is member of a cluster says so in this file: it may not be served without one. */
@@ -51,7 +61,8 @@ void cluster_write(const struct cluster *c, struct jw *w);
 int cluster_check_root(int root_fd, bool url, struct ava_error *err);
 
 /* `avad --cluster init|status|print`: makes the tables, says who is there, or gives the SQL. `out`
- * gets one JSON object, or the SQL. Turns the loop meanwhile. */
+ * gets one JSON object, or the SQL. Turns the loop meanwhile. AVA_ENOENT: there are no tables, or
+ * no libpq. */
 int cluster_command(const char *word, const char *url, struct os_loop *loop, struct buf *out,
 		    struct ava_error *err);
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/util.h"
+
 int64_t cluster_now_ms(void)
 {
 	struct timespec t;
@@ -48,4 +50,29 @@ bool cluster_has_lease(const struct cluster *c)
 void cluster_tend(struct cluster *c)
 {
 	os_defer(c->loop, &c->tend);
+}
+
+int64_t cluster_lag(const struct cluster *c, unsigned *runs)
+{
+	int64_t bytes = 0;
+
+	*runs = 0;
+	LIST_EACH (&c->runs, n, tmp) {
+		const struct cluster_run *r = LIST_ENTRY(n, struct cluster_run, node);
+		int64_t lacks = r->log_seen - r->at.bytes + r->messages_seen - r->messages_at;
+
+		if (r->laying || (lacks <= 0 && !r->fresh && list_empty(&r->files)))
+			continue;
+		bytes += MAX(lacks, 0);
+		++*runs;
+	}
+	return bytes;
+}
+
+void cluster_add_me(struct pg_batch *b, const struct cluster *c, const char *sql)
+{
+	pg_batch_add(b, sql);
+	pg_batch_text(b, c->node);
+	pg_batch_int(b, c->epoch);
+	pg_batch_int(b, c->generation);
 }

@@ -59,6 +59,7 @@ struct cluster_held {
 };
 
 struct flush;
+struct leaving;
 struct taking;
 
 struct cluster {
@@ -77,8 +78,10 @@ struct cluster {
 	char timeline[64]; /* of the database, when it was last connected to; "": not known */
 	int64_t epoch, generation;
 	int64_t lease_end_ms; /* of CLOCK_BOOTTIME, since MONOTONIC stands still in suspend */
-	struct os_timer *beat;
-	bool beating;      /* a renewal is under way */
+	struct cluster_beat {
+		struct os_timer *timer;
+		bool under_way; /* a join or a renewal */
+	} beat;
 	int64_t member_ms; /* when it became a member, again */
 	/* The lease is to be renewed; the database is to be asked whose the runs are. */
 	bool renew_due, look_due;
@@ -89,6 +92,9 @@ struct cluster {
 	struct os_task tend;
 	bool closing;
 	char why[400]; /* the newest problem; "" */
+
+	/* leave.c */
+	struct leaving *leaving; /* nothing new begins here; or NULL */
 
 	/* gate.c */
 	struct strmap by_id; /* struct cluster_run */
@@ -117,6 +123,10 @@ void cluster_fence(struct cluster *c, const char *why);
 bool cluster_has_lease(const struct cluster *c);
 /* Has `renew_due` and `look_due` looked at behind this turn of the loop. */
 void cluster_tend(struct cluster *c);
+/* Bytes of runs, and how many runs have some, that are on this disk and not in the database. */
+int64_t cluster_lag(const struct cluster *c, unsigned *runs);
+/* Adds a statement whose first parameters, $1 to $3, are this machine as it is in its row. */
+void cluster_add_me(struct pg_batch *b, const struct cluster *c, const char *sql);
 
 /* ---- gate.c */
 void gate_open(struct cluster *c);
@@ -138,5 +148,10 @@ void take_poll(struct cluster *c, bool fence);
 /* See cluster_hold. */
 int take_hold(struct cluster *c, const struct catalog_row *row);
 void take_close(struct cluster *c);
+
+/* ---- leave.c */
+/* In a stop, gives the runs away and takes the machine's row out. False: it does not leave. */
+bool leave_finish(struct cluster *c);
+void leave_close(struct cluster *c); /* after pg_close */
 
 #endif

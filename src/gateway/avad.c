@@ -99,10 +99,10 @@ static int avad_usage(FILE *out)
 	      "  --recover   put the files in order after a crash, print what was done, exit\n"
 	      "  --prune SECONDS|retention [--dry-run]\n"
 	      "              remove runs and days that are older, print what went, exit\n"
-	      "  --cluster init|status|print\n"
-	      "              make the tables of a cluster at AVA_CLUSTER_URL, say who is in it, or "
-	      "print the\n"
-	      "              SQL, exit\n"
+	      "  --cluster init|status|try|print\n"
+	      "              make the tables of a cluster at AVA_CLUSTER_URL, say who is in it, "
+	      "or print\n"
+	      "              the SQL, exit; try is status with the URL of the environment alone\n"
 	      "  --doctor    look at configuration, keys and services, print JSON, exit\n"
 	      "  --try       the same, with one short call of models that cost something, too\n",
 	      out);

@@ -27,7 +27,6 @@
 #include "ava/prune.h"
 #include "ava/state.h"
 #include "base/clock.h"
-#include "base/keys.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/ready.h"
@@ -46,7 +45,8 @@
 #define TICK_MS         1000
 #define INDEX_MS        30000 /* between two updates of the index of the logs */
 #define STOP_MS         1000
-#define STOP_S          20 /* seconds until a hanging thread is given up */
+#define CLUSTER_MS      2000 /* until a start goes on without an answer of the database */
+#define STOP_S          20   /* seconds until a hanging thread is given up */
 #define CONNECTIONS_MAX 1200
 
 struct daemon {
@@ -63,7 +63,7 @@ struct daemon {
 	struct os_timer *tick;
 	int64_t idle_since_ms; /* monotonic; 0: the daemon is not idle */
 	int64_t indexed_ms;    /* when the index of the logs was last brought up to date */
-	bool stop_when_idle;
+	bool stopping, stop_when_idle;
 	bool lost; /* the daemon stops for a problem that does not go away */
 };
 
@@ -185,6 +185,7 @@ static void daemon_stop(struct daemon *d, const char *why)
 
 	snprintf(line, sizeof(line), "stopping (%s)", why);
 	daemon_log_line(line, d);
+	d->stopping = true;
 	os_loop_stop(d->h.loop);
 	if (d->log_fd >= 0)
 		last_words = d->log_fd;
@@ -269,6 +270,16 @@ static void finish_requests(struct daemon *d)
 
 /* ---- life */
 
+/* The first command that starts a daemon is served by a member: new work is refused before. */
+static void daemon_await_cluster(struct daemon *d)
+{
+	int64_t end = clock_mono_ms() + CLUSTER_MS;
+
+	while (cluster_opening(core_service(d->h.core)->cluster) && !d->stopping &&
+	       clock_mono_ms() < end)
+		os_loop_step(d->h.loop, 20);
+}
+
 /* Log the default model and the reason for it. */
 static void log_model(struct daemon *d, const char *forced)
 {
@@ -349,6 +360,8 @@ static int daemon_start(struct daemon *d, struct ava_error *err)
 	if (rv == 0)
 		core_service(d->h.core)->kept = d->options.ready_fd < 0;
 	if (rv == 0)
+		daemon_await_cluster(d);
+	if (rv == 0)
 		rv = claude_open(d->h.core, err);
 	if (rv == 0)
 		rv = start_http(d, err);
@@ -397,7 +410,8 @@ int daemon_run(struct daemon_options *o, struct ava_error *err)
 	snprintf(text, sizeof(text), "ava %s serves", ava_version());
 	daemon_log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");
-	os_loop_run(d.h.loop);
+	if (!d.stopping)
+		os_loop_run(d.h.loop);
 	finish_requests(&d);
 	rv = d.lost ? err_set(err, AVA_EIO, "%s", core_service(d.h.core)->problem) : 0;
 	daemon_close(&d);
@@ -463,7 +477,7 @@ int daemon_cluster(const char *word, struct ava_error *err)
 	if (rv == 0)
 		rv = house_loop(&h, err);
 	if (rv == 0)
-		rv = cluster_command(word, keys_get("AVA_CLUSTER_URL"), h.loop, &out, err);
+		rv = house_cluster(word, h.loop, &out, err);
 	if (rv == 0 && fwrite(out.data, 1, out.len, stdout) != out.len)
 		rv = err_sys(err, "stdout");
 	buf_fini(&out);

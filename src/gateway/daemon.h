@@ -23,7 +23,8 @@ int daemon_recover(struct ava_error *err);
 /* `avad --prune`: see ava/prune.h. older_s 0: as retention.days says. */
 int daemon_prune(int64_t older_s, bool dry, struct ava_error *err);
 
-/* `avad --cluster WORD`: see cluster/cluster.h. */
+/* `avad --cluster WORD`: see cluster/cluster.h; try: status with the URL of the environment, where
+ * the file of keys has another one, too. */
 int daemon_cluster(const char *word, struct ava_error *err);
 
 #endif

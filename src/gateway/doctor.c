@@ -480,6 +480,49 @@ static void check_otel(struct doctor_state *d)
 		     with, well ? ", which answers" : ": ", well ? "" : why);
 }
 
+/* ---- the cluster; a daemon's own view is in its health */
+
+static void cluster_line(struct doctor_state *d, const json_t *o)
+{
+	const json_t *machines = json_object_get(o, "machines"), *m;
+	const char *problem = json_str(o, "problem");
+	size_t i, alive = 0;
+	bool here = false;
+
+	json_array_foreach((json_t *)machines, i, m)
+	{
+		alive += json_get_bool(m, "alive", false);
+		here |= json_get_bool(m, "this", false) && json_get_bool(m, "alive", false);
+	}
+	if (problem[0])
+		doctor_check(d, "cluster", false, "this machine cannot be a member: %s", problem);
+	else
+		doctor_check(d, "cluster", true, "%s; alive are %zu of %zu machines; %s",
+			     here ? "this machine is a member"
+				  : "this machine is no member now, its daemon joins",
+			     alive, json_array_size(machines),
+			     json_str(json_object_get(o, "server"), "promise"));
+}
+
+static void check_cluster(struct doctor_state *d)
+{
+	struct ava_error err;
+	struct buf out;
+	json_t *o;
+
+	if (!keys_get("AVA_CLUSTER_URL"))
+		return;
+	buf_init(&out, 1u << 20);
+	if (house_cluster("status", d->loop, &out, &err) != 0) {
+		doctor_check(d, "cluster", false, "%s", err.text);
+	} else {
+		o = json_parse(out.data, out.len, NULL);
+		cluster_line(d, o);
+		json_decref(o);
+	}
+	buf_fini(&out);
+}
+
 /* ---- keys and names */
 
 static void check_key(struct doctor_state *d, const struct provider *p)
@@ -874,6 +917,7 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 		doctor_check(d, "default", true, "%s: %s", m.id,
 			     forced ? "AVA_MODEL says so" : why);
 	check_otel(d);
+	check_cluster(d);
 	doors_check(&d->config, door_wrong, d);
 	doctor_check_services(d, forced);
 	check_models(d, NULL, forced, check_form);

@@ -51,6 +51,10 @@ LACKING = {"Agent.ghost", "Citation.url", "Health.matrix", "Health.model_lacks",
            "Stats.top.task", "Verified.findings.kind", "Verified.findings.line", "Verified.findings.path", "Verified.findings.what"}
 
 
+if "MEMBER" not in os.environ: # no PostgreSQL is installed
+    LACKING |= {f"Cluster.{name}" for name in DOC["components"]["schemas"]["Cluster"]["properties"]}
+
+
 def look_at_members(fits, members, data, shape):
     had.update((id(members), name) for name in members if isinstance(data, dict) and name in data)
     return jsonschema.Draft202012Validator.VALIDATORS["properties"](fits, members, data, shape)
@@ -98,7 +102,7 @@ def post(path, body=None, id=""):
 RUNS, GROUPS, ASKS, SESSIONS, MEMORIES = (f"/api/v1/{name}" for name in ("runs", "groups", "asks", "sessions", "memories"))
 LISTS = [RUNS + "?all=1", ASKS, SESSIONS, MEMORIES, "/api/v1/proposals", "/api/v1/models", "/api/v1/roles", "/api/v1/items?limit=1000", "/api/v1/logs?limit=1000",
          "/api/v1/claude/sessions"]
-FIGURES = ["/api/v1/health", "/api/v1/verify", "/api/v1/stats"]
+FIGURES = ["/api/v1/health", "/api/v1/verify", "/api/v1/stats", "/api/v1/cluster"]
 
 
 def call(tool, delay_ms=0, **args):
@@ -217,6 +221,9 @@ def main():
     urllib.request.urlopen(os.environ["BOT"] + "/test/say", json.dumps({"from": 77, "text": code}).encode()).close()
     check("a messenger", until(lambda: get("/api/v1/health")["telegram"]["paired"]))
     check("no list is empty", all(everything()))
+    if "MEMBER" in os.environ:
+        api.ROOT = os.environ["MEMBER"]
+        check("a member of a cluster", get("/api/v1/cluster")["cluster"]["state"] == "member")
     for (method, path, status), found in misfits.items():
         check(f"{method} {path}: {status} has its shape", not found, *dict.fromkeys(found))
     lacking = [p for p, methods in DOC["paths"].items() if shape_of("get", p, 200) and ("get", p, 200) not in misfits]

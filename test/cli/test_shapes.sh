@@ -1,6 +1,7 @@
 #!/bin/sh
 # The daemon's answers have the members that doc/api.yaml names, and no others (shapes.py).
 . "${0%/*}/lib.sh"
+. "$LIB/postgres.sh"
 python3 -c 'import yaml, jsonschema' 2>/dev/null || skip 'no python3-yaml and python3-jsonschema'
 
 env PYTHONDONTWRITEBYTECODE=1 python3 "$LIB/telegram_bot.py" 4711:AAkettle-canary_0123456789abcdefghi >"$T/bot.out" 2>&1 &
@@ -15,6 +16,12 @@ printf -- '---\nname: boiler\ndescription: works in the kitchen\noutput_schema: 
 echo 'no role' >"$XDG_CONFIG_HOME/ava/agents/broken.md"
 export CLAUDE_CONFIG_DIR="$T/claude"
 mkdir "$CLAUDE_CONFIG_DIR"
+if postgres_there && postgres; then # another daemon that is a member of a cluster
+	MEMBER=$T/member
+	export MEMBER
+	AVA_CLUSTER_URL="$PG_URL" "$AVAD" --cluster init >/dev/null
+	AVA_CLUSTER_URL="$PG_URL" AVA_DATA_ROOT="$MEMBER" start_daemon
+fi
 start_daemon
 play "$LIB/shapes.py"
 finish
