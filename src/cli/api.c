@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -649,8 +650,9 @@ int helper_ask(const char *const *words, json_t **out, struct ava_error *err)
  * of the root itself, so two readers, or a daemon that starts meanwhile, do
  * not get in each other's way: who comes second waits a moment for the other. */
 
-#define IN_USE_MS   100
-#define IN_USE_WAIT 3 /* tries; a program that embeds ava keeps its root for ever */
+#define GONE_LOOK_MS 50 /* is the daemon gone? */
+#define IN_USE_MS    100
+#define IN_USE_WAIT  3 /* tries; a program that embeds ava keeps its root for ever */
 
 static bool served(int rootfd)
 {
@@ -690,6 +692,21 @@ static void api_recover(int rootfd)
 	/* A daemon may have started meanwhile: it has the lock and recovered. */
 	if (rv != 0 && rv != AVA_EBUSY && !served(rootfd))
 		cli_note("recovery before reading did not succeed; `avad --recover` says why");
+}
+
+int root_wait_gone(const char *root, struct ava_error *err)
+{
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rv = fd < 0 ? err_sys(err, "%.300s", root) : 0;
+
+	while (rv == 0 && flock(fd, LOCK_SH | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			rv = err_sys(err, "%.300s", root);
+		pause_ms(GONE_LOOK_MS);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rv;
 }
 
 int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err)

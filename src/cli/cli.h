@@ -72,6 +72,7 @@ struct command {
 	X(serve)                                                                                   \
 	X(stop)                                                                                    \
 	X(restart)                                                                                 \
+	X(cluster)                                                                                 \
 	X(acp)                                                                                     \
 	X(dashboard)                                                                               \
 	DOORS(X) /* ava telegram, … */                                                           \

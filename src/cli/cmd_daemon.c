@@ -7,13 +7,9 @@
  *
  * restart: stop, then a daemon with the keys and settings of this command. A daemon of `ava serve`
  * or of a service is refused: it has to be restarted there. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -23,8 +19,6 @@
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
-
-#define LOOK_MS 50
 
 static struct {
 	bool now, json;
@@ -63,21 +57,6 @@ static void stop_tell_work(void)
 	json_decref(talks);
 }
 
-static int stop_wait_gone(const char *root, struct ava_error *err)
-{
-	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rv = fd < 0 ? err_sys(err, "%.300s", root) : 0;
-
-	while (rv == 0 && flock(fd, LOCK_SH | LOCK_NB) != 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			rv = err_sys(err, "%.300s", root);
-		pause_ms(LOOK_MS);
-	}
-	if (fd >= 0)
-		close(fd);
-	return rv;
-}
-
 /* *pid 0: none was at work. `mine`: one that somebody else keeps stays. */
 static int stop_daemon(bool mine, int64_t *pid, struct ava_error *err)
 {
@@ -106,7 +85,7 @@ static int stop_daemon(bool mine, int64_t *pid, struct ava_error *err)
 	api_close();
 	json_decref(health);
 	json_decref(answer);
-	return rv == 0 ? stop_wait_gone(root, err) : rv;
+	return rv == 0 ? root_wait_gone(root, err) : rv;
 }
 
 static int stop_run(int argc, char **argv)
