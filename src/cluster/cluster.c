@@ -438,6 +438,11 @@ bool cluster_opening(const struct cluster *c)
 	       (c->state == CLUSTER_AWAY || c->state == CLUSTER_JOINING);
 }
 
+const char *cluster_node(const struct cluster *c)
+{
+	return c->node;
+}
+
 bool cluster_waits(const struct cluster *c)
 {
 	return c && c->state == CLUSTER_MEMBER && !c->closing &&

@@ -52,6 +52,8 @@ int cluster_leave(struct cluster *c, cluster_leave_fn done, void *user, struct a
 void cluster_quiesce(struct cluster *c);
 void cluster_close(struct cluster *c); /* after the journal is closed */
 
+/* The id of this machine, until the cluster is closed. */
+const char *cluster_node(const struct cluster *c);
 /* Members of an open object: state, identity, what waits. */
 void cluster_write(const struct cluster *c, struct jw *w);
 
