@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ava/job.h"
+#include "ava/others.h"
 #include "ava/patches.h"
 #include "ava/proposal.h"
 #include "ava/state.h"
@@ -55,11 +56,16 @@ int core_check_request(const struct core *c, const char *id, struct ava_error *e
 
 int core_known(const struct core *c, const char *run, struct ava_error *err)
 {
+	const struct reader_run *other;
+
 	if (!id_is_run(run))
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
-	if (!nameset_has(&c->sup.names, run))
-		return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
-	return 0;
+	if (nameset_has(&c->sup.names, run))
+		return 0;
+	other = c->service.reader ? reader_find(c->service.reader, run) : NULL;
+	if (other)
+		return err_set(err, AVA_EUNSUPPORTED, OTHERS_ONLY, run, other->machine);
+	return err_set(err, AVA_ENOENT, "there is no run %s (ava ps -a lists them)", run);
 }
 
 struct request *core_request(struct core *c, const char *id)

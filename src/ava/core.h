@@ -32,6 +32,7 @@ struct core_options {
 	/* The database of a cluster (cluster/cluster.h), and the listener to its loss, called with
 	 * log_user; NULL or "": none; *copied* */
 	const char *cluster;
+	const char *cluster_read; /* the same, for reading; NULL or "": `cluster`; *copied* */
 	void (*fenced)(const char *why, void *user);
 	const struct pages_options
 		*pages;         /* web access of tools (tool/pages.h); NULL: none; *copied* */

@@ -6,10 +6,12 @@
  * Files are opened and read by threads of the pool, a page of lines at a time: opening may
  * have to look at thousands of them. Meanwhile the cursor gives nothing, and it may be
  * closed. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ava/job.h"
+#include "ava/others.h"
 #include "ava/state.h"
 #include "base/error.h"
 #include "event/event.h"
@@ -24,6 +26,7 @@ struct events_page {
 	struct job job;
 	struct core *core;
 	struct op_cursor *cur; /* NULL: closed meanwhile */
+	char *root;            /* with the files; owned; NULL: the data root */
 	char run[24];
 	uint64_t after, cap; /* only events between the two; cap 0: no end */
 	uint64_t *late;      /* lsns below the cap that the feed still brings; owned */
@@ -46,6 +49,10 @@ struct op_cursor {
 	uint64_t last;            /* lsn of the newest event given */
 	uint64_t after;           /* events up to this lsn are not wanted */
 	uint64_t began;           /* "from now on": older events are not read from files */
+	struct os_timer *other;   /* the run is another machine's: the next look at it; else NULL */
+	bool fetching;            /* its copy is brought up to date */
+	int other_rv;             /* why it cannot be read */
+	int64_t other_bytes;      /* of its log, when it was read last */
 	bool ended;               /* a run's SubagentComplete was given */
 	void (*wake)(void *user);
 	void *user;
@@ -80,7 +87,7 @@ static bool is_late(const struct events_page *p, uint64_t lsn)
 static void events_page_read(struct job *job)
 {
 	struct events_page *p = CONTAINER_OF(job, struct events_page, job);
-	const struct ava_log_query q = {.root = job->core->root,
+	const struct ava_log_query q = {.root = p->root ? p->root : job->core->root,
 					.run = p->run[0] ? p->run : NULL,
 					.after = p->after,
 					.everything = !p->run[0]};
@@ -123,6 +130,7 @@ static void page_free(struct events_page *p)
 	p->core->book.feed.catching_up--;
 	ava_log_close(p->log);
 	buf_fini(&p->lines);
+	free(p->root);
 	free(p->late);
 	free(p);
 }
@@ -167,6 +175,10 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 	p->cap = cur->run[0] ? 0 : logbook_shown(&cur->core->book) + 1;
 	p->job.run = events_page_read;
 	p->job.done = page_done;
+	if (cur->other && asprintf(&p->root, "%s/" READER_ROOT, p->core->root) < 0) {
+		p->root = NULL;
+		p->no_memory = true;
+	}
 	buf_init(&p->lines, (size_t)1 << 30);
 	cur->page = p;
 	if (p->cap > 0)
@@ -174,12 +186,52 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 	return p->no_memory ? err_set(err, AVA_ENOMEM, "out of memory") : page_begin(cur, err);
 }
 
+/* ---- the run of another machine: its copy is brought up to date every now and then, and what is
+ * new in it is read as from any file */
+
+static void other_fetched(int rv, const struct reader_run *run, const struct ava_error *err,
+			  void *user)
+{
+	struct op_cursor *cur = user;
+
+	cur->fetching = false;
+	cur->other_rv = rv;
+	if (rv == 0 && run->bytes != cur->other_bytes) {
+		cur->other_bytes = run->bytes;
+		cur->other_rv = open_files(cur, NULL);
+	}
+	cur->wake(cur->user);
+}
+
+static void other_look(void *user)
+{
+	struct op_cursor *cur = user;
+
+	cur->fetching = true;
+	reader_fetch(cur->core->service.reader, cur->run, other_fetched, cur);
+}
+
+static struct op_cursor *other_open(struct op_cursor *cur, struct ava_error *err)
+{
+	cur->other = os_timer_new(cur->core->loop, other_look, cur);
+	if (!cur->other) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		ops_events_close(cur);
+		return NULL;
+	}
+	cur->fetching = true; /* `wake` is not called from here */
+	os_timer_set(cur->other, 0);
+	return cur;
+}
+
 struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
 				  void (*wake)(void *user), void *user, struct ava_error *err)
 {
 	struct op_cursor *cur;
 
-	if (run && core_known(c, run, err) != 0)
+	bool other = run && others_may(c, run);
+
+	if (run && !other && core_known(c, run, err) != 0)
 		return NULL;
 	cur = calloc(1, sizeof(*cur));
 	if (!cur) {
@@ -194,6 +246,8 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 		strncpy(cur->run, run, sizeof(cur->run) - 1);
 	feed_join(&c->book.feed, &cur->reader);
 	cur->after = cur->last = after == UINT64_MAX ? 0 : after;
+	if (other)
+		return other_open(cur, err);
 	if (after == UINT64_MAX)
 		cur->began = logbook_shown(&c->book);
 	if (after != UINT64_MAX && open_files(cur, err) != 0) {
@@ -215,6 +269,9 @@ bool ops_event_is_of(const struct op_event *e, const char *session)
 void ops_events_close(struct op_cursor *cur)
 {
 	feed_leave(&cur->reader);
+	os_timer_free(cur->other);
+	if (cur->fetching)
+		reader_drop(cur->core->service.reader, cur);
 	if (cur->reading)
 		cur->page->cur = NULL;
 	else
@@ -224,7 +281,7 @@ void ops_events_close(struct op_cursor *cur)
 
 bool ops_events_opening(const struct op_cursor *cur)
 {
-	return cur->reading;
+	return cur->reading || cur->fetching;
 }
 
 void ops_events_late(struct core *c, const struct op_cursor *cur, uint64_t upto,
@@ -259,7 +316,7 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 			if (p->rv != 0 && !p->missing)
 				return -2;
 			/* A missing file means that nothing was written yet. */
-			cur->ended = p->missing && cur->run[0] &&
+			cur->ended = p->missing && cur->run[0] && !cur->other &&
 				     !supervisor_find(&cur->core->sup, cur->run);
 			page_free(p);
 			cur->page = NULL;
@@ -277,6 +334,21 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 	return 0;
 }
 
+/* As ops_events_next, of the run of another machine. */
+static int other_next(struct op_cursor *cur, struct op_event *out)
+{
+	int rv;
+
+	if (cur->fetching)
+		return 0;
+	if (cur->other_rv != 0)
+		return cur->other_rv == AVA_ENOENT ? -1 : -2;
+	rv = cur->page ? next_from_files(cur, out) : 0;
+	if (rv == 0 && !cur->page && !cur->ended && !core_service(cur->core)->stops)
+		os_timer_set(cur->other, READER_POLL);
+	return rv;
+}
+
 static bool wanted(const struct op_cursor *cur, const struct feed_line *l)
 {
 	if (cur->run[0]) /* skip what the files gave meanwhile */
@@ -292,6 +364,8 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 
 	if (cur->ended)
 		return -1;
+	if (cur->other)
+		return other_next(cur, out);
 	if (cur->page)
 		rv = next_from_files(cur, out);
 	if (rv != 0 || cur->reading)

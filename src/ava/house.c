@@ -113,8 +113,10 @@ int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 	o->notify = h->config.notify;
 	if (o->otel)
 		o->otel_headers = keys_get(OTEL_HEADERS_NAME);
-	if (o->fenced)
+	if (o->fenced) {
 		o->cluster = keys_get("AVA_CLUSTER_URL");
+		o->cluster_read = keys_get("AVA_CLUSTER_READ_URL");
+	}
 	o->pages = &web;
 	return core_open(&h->core, o, err);
 }

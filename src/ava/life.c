@@ -21,6 +21,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cluster/cluster.h"
+#include "cluster/read.h"
 #include "codec/json.h"
 #include "provider/learned.h"
 #include "subagent/past.h"
@@ -77,9 +78,20 @@ static int part_open_cluster(struct core *c, const struct core_options *o, struc
 						.fenced = o->fenced,
 						.user = o->log_user};
 	bool wanted = o->cluster && *o->cluster;
+	const char *read = o->cluster_read && *o->cluster_read ? o->cluster_read : o->cluster;
 	int rv = cluster_check_root(c->root_fd, wanted, err);
 
-	return rv == 0 && wanted ? cluster_open(&c->service.cluster, &cluster, err) : rv;
+	if (rv != 0 || !wanted)
+		return rv;
+	rv = cluster_open(&c->service.cluster, &cluster, err);
+	if (rv != 0)
+		return rv;
+	return reader_open(&c->service.reader,
+			   &(struct reader_options){.loop = c->loop,
+						    .url = read,
+						    .node = cluster_node(c->service.cluster),
+						    .root_fd = c->root_fd},
+			   err);
 }
 
 static bool part_cluster_idle(const struct core *c)
@@ -94,6 +106,7 @@ static void part_quiesce_cluster(struct core *c)
 
 static void part_close_cluster(struct core *c)
 {
+	reader_close(c->service.reader);
 	cluster_close(c->service.cluster);
 }
 

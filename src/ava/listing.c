@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ava/others.h"
 #include "ava/runs.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
@@ -27,8 +28,10 @@
 #include "subagent/supervisor.h"
 
 #define LISTING_IDS 200
-#define LIVE_BITS   ((1u << AVA_SUCCESS) - 1)
-#define ENDED_BITS  (((1u << AVA_NSTATUSES) - 1) & ~LIVE_BITS)
+#define LISTING_SLACK_MS                                                                           \
+	INT64_C(3600000) /* a clock may be put back so far, and rows are found nevertheless */
+#define LIVE_BITS  ((1u << AVA_SUCCESS) - 1)
+#define ENDED_BITS (((1u << AVA_NSTATUSES) - 1) & ~LIVE_BITS)
 
 static const struct listing_class {
 	const char *word;
@@ -98,6 +101,8 @@ struct listing {
 	struct buf live, live_ids; /* statuses; sorted ids (struct run_id) of all runs at work */
 	int64_t by_status[AVA_NSTATUSES], total, microusd;
 	bool no_memory;
+	bool shared;      /* runs of other machines are among them, so the order is by time */
+	char others[512]; /* why those are not, or not as they are now; "" */
 };
 
 /* ---- the arguments */
@@ -254,7 +259,8 @@ static void listing_cut(struct listing *l)
 static void listing_add(struct listing *l, const struct op_status *s, struct listing_place at,
 			struct catalog_row *row)
 {
-	const int64_t figures[] = {0, s->cost_microusd, s->elapsed_ms, s->tokens};
+	const int64_t figures[] = {l->shared ? s->spawned_ms : 0, s->cost_microusd, s->elapsed_ms,
+				   s->tokens};
 	struct listed *x;
 	struct jw w;
 
@@ -297,6 +303,30 @@ static int listing_by_id(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
+/* Runs of other machines, as the newest list has them. Numbers of other machines' lines mean
+ * nothing here: a number of their ids takes that place. */
+static void listing_others(struct listing *l, struct core *c)
+{
+	const struct reader_run *run;
+	size_t i = 0;
+
+	while (l->shared && (run = reader_next(c->service.reader, &i))) {
+		bool at_work = l->first > 0 && (!run->ended || run->stamp > l->first);
+		struct listing_place at = {.at_work = at_work,
+					   .lsn = MAX(strtoull(run->id + 2, NULL, 16), 1)};
+		struct op_status s;
+		struct run_id id;
+
+		if (supervisor_find(&c->sup, run->id))
+			continue;
+		snprintf(id.text, sizeof(id.text), "%s", run->id);
+		buf_add(&l->live_ids, &id, sizeof(id));
+		ended_row(&run->row, &s);
+		others_status(run, &s);
+		listing_add(l, &s, at, NULL);
+	}
+}
+
 static void listing_live(struct listing *l, struct core *c)
 {
 	for (struct list *at = c->sup.live.prev; at != &c->sup.live; at = at->prev) {
@@ -311,6 +341,7 @@ static void listing_live(struct listing *l, struct core *c)
 		supervisor_status(r, &s);
 		listing_add(l, &s, place, NULL);
 	}
+	listing_others(l, c);
 	if (l->live_ids.len > 0 && buf_check(&l->live_ids) == 0)
 		qsort(l->live_ids.data, l->live_ids.len / sizeof(struct run_id),
 		      sizeof(struct run_id), listing_by_id);
@@ -332,7 +363,9 @@ static bool listing_row(struct catalog_row *row, void *user)
 	    (l->live_ids.len > 0 && bsearch(&id, l->live_ids.data, l->live_ids.len / sizeof(id),
 					    sizeof(id), listing_by_id)))
 		return true;
-	if (l->sort == BY_STARTED && !l->args.counts && l->last.lsn > row->lsn)
+	if (l->sort == BY_STARTED && !l->args.counts && l->last.lsn > 0 &&
+	    (l->shared ? l->last.figure > row->ended_ms + LISTING_SLACK_MS
+		       : l->last.lsn > row->lsn))
 		return false;
 	ended_row(row, &s);
 	listing_add(l, &s, at, row);
@@ -363,6 +396,8 @@ static void listing_write(struct listing *l, struct jw *w)
 			 listing_sorts[l->sort], l->first, l->v[n - 1]->at.at_work,
 			 l->v[n - 1]->at.figure, l->v[n - 1]->at.lsn);
 	jw_str(w, "next", next);
+	if (l->others[0])
+		jw_str(w, "others", l->others);
 	if (!l->args.counts)
 		return;
 	jw_object(w, "counts");
@@ -411,7 +446,8 @@ static void listing_fini(struct verb_work *work)
 	buf_fini(&l->live_ids);
 }
 
-static void verb_listing(struct verb_call *v)
+/* `others`: why the runs of other machines are not known as they are now; NULL: they are. */
+static void listing_begin(struct verb_call *v, const struct ava_error *others)
 {
 	struct listing l = {.args = {.limit = 100}, .since_ms = INT64_MIN, .until_ms = INT64_MAX};
 	struct verb_work w = {.work = listing_work, .fini = listing_fini, .own = &l};
@@ -423,6 +459,9 @@ static void verb_listing(struct verb_call *v)
 		verb_fail(v->reply, err.code, &err);
 		return;
 	}
+	l.shared = v->core->service.reader != NULL;
+	if (others)
+		snprintf(l.others, sizeof(l.others), "%s", others->text);
 	l.cut_at = (size_t)l.args.limit + 1;
 	buf_init(&l.live, (size_t)1 << 30);
 	buf_init(&l.live_ids, (size_t)1 << 30);
@@ -437,6 +476,43 @@ static void verb_listing(struct verb_call *v)
 	else
 		verb_drop(&w.answer, &err);
 	listing_fini(&w);
+}
+
+/* A call that waits for what other machines have. */
+struct listing_waits {
+	struct core *core;
+	const struct verb *verb;
+	json_t *args;
+	struct verb_reply *reply;
+};
+
+static void listing_listed(int rv, const struct ava_error *err, void *user)
+{
+	struct listing_waits *l = user;
+	struct verb_call v = {
+		.core = l->core, .verb = l->verb, .id = "", .args = l->args, .reply = l->reply};
+
+	arena_init(&v.mem, 1024);
+	listing_begin(&v, rv == 0 ? NULL : err);
+	arena_fini(&v.mem);
+	json_decref(l->args);
+	free(l);
+}
+
+static void verb_listing(struct verb_call *v)
+{
+	struct reader *reader = v->core->service.reader;
+	struct listing_waits *l = reader ? malloc(sizeof(*l)) : NULL;
+
+	if (!l) {
+		listing_begin(v, NULL);
+		return;
+	}
+	*l = (struct listing_waits){.core = v->core,
+				    .verb = v->verb,
+				    .args = json_incref((json_t *)v->args),
+				    .reply = v->reply};
+	reader_list(reader, logbook_shown(&v->core->book) + 1, listing_listed, l);
 }
 
 const struct verb verbs_about_lists[] = {

@@ -152,6 +152,7 @@ struct core_service {
 	char problem[512]; /* not "": health is degraded for this reason, and new work is refused */
 	bool stops;        /* the daemon is about to stop: no call waits for a run */
 	struct cluster *cluster; /* shares runs with other machines; or NULL */
+	struct reader *reader;   /* reads the runs of others; NULL without a cluster */
 	bool kept;               /* no command of ava started the daemon, so none may replace it */
 	/* POST /shutdown: `now`, or once no run is started. NULL: no daemon. */
 	void (*shutdown)(int now, void *user);

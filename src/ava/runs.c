@@ -14,6 +14,7 @@
 
 #include "agent/tool.h"
 #include "ava/job.h"
+#include "ava/others.h"
 #include "ava/proposal.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
@@ -553,6 +554,8 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 struct runs_looking {
 	struct job job;
 	char run[64];
+	struct core *core;
+	struct reader_run other; /* machine "": of this one */
 	struct ended ended;
 	int rv;
 	struct ava_error err;
@@ -564,8 +567,14 @@ struct runs_looking {
 static void runs_look(struct job *j)
 {
 	struct runs_looking *l = CONTAINER_OF(j, struct runs_looking, job);
+	bool other = l->other.machine[0] != '\0';
+	int root_fd = other ? reader_root(j->core->service.reader) : j->core->root_fd;
 
-	l->rv = ended_read(j->core->root_fd, l->run, &l->ended, &l->err);
+	l->rv = ended_read(root_fd, l->run, &l->ended, &l->err);
+	if (l->rv == 0 && other)
+		others_status(&l->other, &l->ended.status);
+	if (l->rv == 0 && other && !l->other.ended)
+		others_sum(root_fd, l->run, &l->ended.status);
 }
 
 static void runs_looked(struct job *j)
@@ -577,13 +586,41 @@ static void runs_looked(struct job *j)
 	free(l);
 }
 
+static void runs_look_begin(struct runs_looking *l)
+{
+	int rv;
+
+	l->job.run = runs_look;
+	l->job.done = runs_looked;
+	rv = job_begin_short(l->core, &l->job, &l->err);
+	if (rv != 0) { /* else a thread owns it from now on */
+		l->rv = rv;
+		runs_looked(&l->job);
+	}
+}
+
+/* The copy of another machine's run is there; a run that none has is looked for here. */
+static void runs_look_fetched(int rv, const struct reader_run *run, const struct ava_error *err,
+			      void *user)
+{
+	struct runs_looking *l = user;
+
+	if (rv == 0)
+		l->other = *run;
+	if (rv == 0 || rv == AVA_ENOENT) {
+		runs_look_begin(l);
+		return;
+	}
+	l->done(rv, NULL, err, l->user);
+	free(l);
+}
+
 void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
 {
 	struct run *r = supervisor_find(&c->sup, run);
 	struct ava_error err = {0};
 	struct op_status s;
 	struct runs_looking *l;
-	int rv;
 
 	if (r) {
 		supervisor_status(r, &s);
@@ -591,19 +628,18 @@ void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
 		return;
 	}
 	l = calloc(1, sizeof(*l));
-	rv = l ? 0 : err_set(&err, AVA_ENOMEM, "out of memory");
-	if (rv == 0) {
-		snprintf(l->run, sizeof(l->run), "%s", run);
-		l->done = done;
-		l->user = user;
-		l->job.run = runs_look;
-		l->job.done = runs_looked;
-		rv = job_begin_short(c, &l->job, &err);
+	if (!l) {
+		done(err_set(&err, AVA_ENOMEM, "out of memory"), NULL, &err, user);
+		return;
 	}
-	if (rv != 0) {
-		free(l);
-		done(rv, NULL, &err, user);
-	}
+	l->core = c;
+	snprintf(l->run, sizeof(l->run), "%s", run);
+	l->done = done;
+	l->user = user;
+	if (others_may(c, run))
+		reader_fetch(c->service.reader, run, runs_look_fetched, l);
+	else
+		runs_look_begin(l);
 }
 
 /* ---- results */
@@ -617,6 +653,9 @@ struct op_wait {
 	op_result_fn done; /* the callback; NULL: `reply` is answered, or the wait is given up */
 	void *user;
 	struct verb_reply *reply; /* the request; NULL: `done` is called, or the wait is given up */
+	int64_t until_ms;         /* of another machine's run: asked again until then (monotonic) */
+	bool other;               /* its file is in the copy */
+	bool fetching;
 	/* Reads the result file once the run has ended. */
 	struct job job;
 	char *json; /* owned */
@@ -639,20 +678,32 @@ static void result_give_up(struct verb_reply *reply)
 {
 	struct op_wait *w = reply->waits;
 
-	if (w->job.run)
-		w->reply = NULL; /* the end of the job frees `w` */
+	if (w->job.run || w->fetching)
+		w->reply = NULL; /* the end of the job or fetch frees `w` */
 	else
 		wait_free(w);
+}
+
+static void result_looked(int rv, const struct op_status *s, const struct ava_error *err,
+			  void *user)
+{
+	if (rv == 0)
+		verb_send_status(s, user, 202);
+	else
+		verb_fail(user, rv, err);
 }
 
 static void runs_result_answer(struct op_wait *w, int rv, const struct ava_error *err)
 {
 	struct verb_answer a;
+	struct run *r = supervisor_find(&w->core->sup, w->id.text);
 	struct op_status s;
 
-	if (rv == AVA_ETIMEOUT) { /* the run goes on: answer with its status */
-		supervisor_status(supervisor_find(&w->core->sup, w->id.text), &s);
+	if (rv == AVA_ETIMEOUT && r) { /* the run goes on: answer with its status */
+		supervisor_status(r, &s);
 		verb_send_status(&s, w->reply, 202);
+	} else if (rv == AVA_ETIMEOUT) { /* on another machine */
+		ops_look(w->core, w->id.text, result_looked, w->reply);
 	} else if (verb_begin(&a, w->reply, rv, err)) {
 		buf_add(&a.b, w->json, w->len);
 		verb_send(&a, 200);
@@ -673,7 +724,8 @@ static void result_work(struct job *j)
 {
 	struct op_wait *w = CONTAINER_OF(j, struct op_wait, job);
 
-	w->rv = ended_result(w->core->root_fd, w->id.text, &w->json, &w->len, &w->err);
+	w->rv = ended_result(w->other ? reader_root(w->core->service.reader) : w->core->root_fd,
+			     w->id.text, &w->json, &w->len, &w->err);
 }
 
 static void result_read(struct job *j)
@@ -683,11 +735,17 @@ static void result_read(struct job *j)
 	result_tell(w, w->rv, w->rv == 0 ? NULL : &w->err);
 }
 
+static void result_fetch(struct op_wait *w);
+
 static void result_late(void *user)
 {
 	struct op_wait *w = user;
 
-	result_tell(w, err_set(&w->err, AVA_ETIMEOUT, "%s still runs", w->id.text), &w->err);
+	if (w->other && clock_mono_ms() < w->until_ms && !core_service(w->core)->stops)
+		result_fetch(w);
+	else
+		result_tell(w, err_set(&w->err, AVA_ETIMEOUT, "%s still runs", w->id.text),
+			    &w->err);
 }
 
 /* The run has ended: read its result file. */
@@ -703,6 +761,34 @@ static void result_give(struct op_wait *w)
 	rv = job_begin_short(w->core, &w->job, &w->err);
 	if (rv != 0)
 		result_tell(w, rv, &w->err);
+}
+
+/* A run of another machine is looked at until it has ended, or the wait has. */
+static void result_fetched(int rv, const struct reader_run *run, const struct ava_error *err,
+			   void *user)
+{
+	struct op_wait *w = user;
+
+	w->fetching = false;
+	w->other = rv == 0;
+	if (!w->reply && !w->done)
+		wait_free(w);
+	else if (rv == AVA_ENOENT || (rv == 0 && run->ended))
+		result_give(w);
+	else if (rv != 0)
+		result_tell(w, rv, err);
+	else if (clock_mono_ms() < w->until_ms && !core_service(w->core)->stops) {
+		list_add(&w->core->waits, &w->node);
+		os_timer_set(w->timer, READER_POLL);
+	} else
+		result_late(w);
+}
+
+static void result_fetch(struct op_wait *w)
+{
+	w->fetching = true;
+	list_del(&w->node);
+	reader_fetch(w->core->service.reader, w->id.text, result_fetched, w);
 }
 
 static void result_ended(struct run_wait *wait, struct run *r)
@@ -746,6 +832,9 @@ static void result_wait(struct core *c, const char *run, int64_t wait_ms,
 		wait_ms = MAX(wait_ms, ENDING_WAIT_MS);
 	if (!w->timer) {
 		result_tell(w, AVA_ENOMEM, &err);
+	} else if (others_may(c, run)) {
+		w->until_ms = clock_mono_ms() + wait_ms;
+		result_fetch(w);
 	} else if (!r) {
 		result_give(w);
 	} else if (wait_ms <= 0) {
@@ -832,6 +921,20 @@ static void cancel_ended(struct run_wait *wait, struct run *r)
 	free(w);
 }
 
+/* A run that is not at work here: nothing changes when it has ended. */
+static void cancel_looked(int rv, const struct op_status *s, const struct ava_error *err,
+			  void *user)
+{
+	struct cancel_wait *w = user;
+	struct ava_error other;
+
+	if (rv == 0 && others_refuse(s, &other) != 0)
+		w->done(other.code, NULL, &other, w->user);
+	else
+		w->done(rv, s, err, w->user);
+	free(w);
+}
+
 void ops_cancel(struct core *c, const char *run, const char *by, const char *origin,
 		op_status_fn done, void *user)
 {
@@ -840,11 +943,7 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	struct ava_error err = {0};
 	int rv = 0;
 
-	if (!r) { /* the run has ended: nothing changes */
-		ops_look(c, run, done, user);
-		return;
-	}
-	if (r->end.abandoned)
+	if (r && r->end.abandoned)
 		rv = err_set(&err, AVA_ENOMEM, "run %s " OPS_ABANDONED, run);
 	else if (!(w = calloc(1, sizeof(*w))))
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
@@ -857,6 +956,10 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	snprintf(w->run, sizeof(w->run), "%s", run);
 	w->done = done;
 	w->user = user;
+	if (!r) {
+		ops_look(c, run, cancel_looked, w);
+		return;
+	}
 	run_wait(r, &w->wait);
 	supervisor_cancel(r, by ? by : "ava", origin);
 }

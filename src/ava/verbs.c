@@ -635,7 +635,8 @@ static const struct verb *const rooms[] = {
 	verbs_about_runs,  verbs_about_words,    verbs_about_results,  verbs_about_proposals,
 	verbs_about_asks,  verbs_about_sessions, verbs_about_delivery, verbs_about_claude,
 	verbs_about_roles, verbs_about_memories, verbs_about_changes,  verbs_about_us,
-	verbs_about_stats, verbs_about_models,   verbs_about_lists,    verbs_about_messages};
+	verbs_about_stats, verbs_about_models,   verbs_about_lists,    verbs_about_messages,
+	verbs_about_others};
 
 const struct verb *verbs_row(size_t i)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/tool.h"
+#include "ava/others.h"
 #include "ava/runs.h"
 #include "ava/otel.h"
 #include "ava/state.h"
@@ -53,6 +54,8 @@ void verb_write_status(struct jw *w, const char *key, const struct op_status *s)
 	jw_str(w, "role", s->role);
 	jw_str(w, "task", s->task);
 	jw_str(w, "model", s->model);
+	if (s->machine)
+		jw_str(w, "machine", s->machine);
 	jw_str(w, "status", ava_status_name(s->status));
 	jw_str(w, "stop_reason", s->stop_reason);
 	verb_time(w, "started_at", s->started_ms);
@@ -585,11 +588,12 @@ struct cancelling_ended {
 static void had_ended(int rv, const struct op_status *s, const struct ava_error *err, void *user)
 {
 	struct cancelling_ended *one = user;
+	struct ava_error other;
 
-	if (rv == 0)
+	if (rv == 0 && others_refuse(s, &other) == 0)
 		write_cancelled(&one->all->answer.w, s, true, false, "[]", 0);
 	else
-		write_unknown(&one->all->answer.w, one->id, err);
+		write_unknown(&one->all->answer.w, one->id, rv == 0 ? &other : err);
 	cancelling_release(one->all);
 	free(one);
 }

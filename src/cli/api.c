@@ -722,3 +722,54 @@ int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err)
 	close(rootfd);
 	return 0;
 }
+
+bool root_is_shared(void)
+{
+	char path[ROOT_PATH_MAX], file[ROOT_PATH_MAX + 16];
+
+	if (settings_data_root(path, sizeof(path), NULL) != 0)
+		return false;
+	snprintf(file, sizeof(file), "%s/cluster.json", path);
+	return access(file, F_OK) == 0;
+}
+
+/* `path`: the root on both sides of the call. */
+static int root_fetch_run(char path[ROOT_PATH_MAX], const char *run, struct ava_error *err)
+{
+	char verb[64];
+	json_t *answer = NULL;
+	int rv;
+
+	snprintf(verb, sizeof(verb), "/runs/%.40s/fetch", run);
+	rv = api_post(&answer, err, verb, NULL);
+	if (rv == 0 && *json_str(answer, "root"))
+		snprintf(path, ROOT_PATH_MAX, "%s", json_str(answer, "root"));
+	json_decref(answer);
+	return rv;
+}
+
+int root_refresh_run(const char *run, struct ava_error *err)
+{
+	char path[ROOT_PATH_MAX];
+
+	return root_fetch_run(path, run, err);
+}
+
+int root_prepare_run(char path[ROOT_PATH_MAX], const char *run, bool *other, struct ava_error *err)
+{
+	char log[ROOT_PATH_MAX + 80], root[ROOT_PATH_MAX];
+	int rv = root_prepare(path, err);
+
+	if (other)
+		*other = false;
+	if (rv != 0 || !run || !id_is_run(run) || !root_is_shared())
+		return rv;
+	snprintf(log, sizeof(log), "%s/logs/subagents/%.40s.jsonl", path, run);
+	if (access(log, F_OK) == 0)
+		return 0;
+	snprintf(root, sizeof(root), "%s", path);
+	rv = root_fetch_run(path, run, err);
+	if (other)
+		*other = rv == 0 && strcmp(root, path) != 0;
+	return rv;
+}

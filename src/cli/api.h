@@ -101,5 +101,13 @@ int root_wait_gone(const char *root, struct ava_error *err);
  * A recovery that fails is a note on stderr: reading goes on with what is there.
  * 0 or a code when there is no such root. */
 int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err);
+/* The same for the files of `run` (NULL: of any): where another machine of the cluster has it the
+ * daemon brings a copy up to date, and `path` is where that is. *other (NULL: not asked): it is
+ * so. */
+int root_prepare_run(char path[ROOT_PATH_MAX], const char *run, bool *other, struct ava_error *err);
+/* Brings that copy up to date again. */
+int root_refresh_run(const char *run, struct ava_error *err);
+/* Does this user's data root share its runs with other machines? */
+bool root_is_shared(void);
 
 #endif

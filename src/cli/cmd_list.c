@@ -27,6 +27,7 @@
 
 #define TASK_CHARS 300
 #define LOOK_MS    60000 /* after so long without an end all runs are asked again */
+#define OTHER_MS   1000  /* the same where machines share runs: ends of others are no events */
 
 /* Which runs, as the daemon takes it: key, letter, value, help. */
 #define PS_FILTERS(X)                                                                              \
@@ -98,6 +99,9 @@ static int list(const char *key, const char *query, const char *none, const stru
 		puts(none);
 	else if (code == CLI_DONE)
 		code = show_table(columns, n, rows);
+	if (code == CLI_DONE && *json_str(reply, "others"))
+		cli_note("runs of other machines are not shown as they are now: %s",
+			 json_str(reply, "others"));
 	json_decref(reply);
 	return code;
 }
@@ -126,9 +130,11 @@ static const char *newest(void)
 static void doing(const json_t *run, char *out, size_t size)
 {
 	const char *activity = json_str(run, "current_activity");
+	const char *machine = json_str(run, "machine");
 	bool live = json_str(run, "ended_at")[0] == '\0' && activity[0] != '\0';
 
-	snprintf(out, size, "%s", live ? activity : json_str(run, "task"));
+	snprintf(out, size, "%s%s%s%s", *machine ? "on " : "", machine, *machine ? ": " : "",
+		 live ? activity : json_str(run, "task"));
 }
 
 static int ps_run(int argc, char **argv)
@@ -423,7 +429,7 @@ static int list_look(struct follow *f, void *user, struct ava_error *err)
 		rv = MIN(rv, 0);
 	}
 	w->n = kept;
-	f->tick_ms = clock_mono_ms() + LOOK_MS;
+	f->tick_ms = clock_mono_ms() + (root_is_shared() ? OTHER_MS : LOOK_MS);
 	return rv != 0 ? rv : w->n == 0;
 }
 

@@ -37,6 +37,7 @@
 #define DEFAULT_FOLLOW 10
 #define KEEP_MAX       ((size_t)512 << 20)
 #define PROGRESS_MS    700
+#define OTHER_MS       500 /* between two looks at the run of another machine */
 #define COUNT_JSON_MAX ((size_t)1 << 30)
 
 /* ---- events, forwards or turned around, and a line of progress */
@@ -57,6 +58,7 @@ struct logprint { /* zero-initialised, then filled in */
 	struct logcursor *cursor; /* NULL: none */
 	bool run;                 /* the log is one run's */
 	bool over;                /* no more events can follow */
+	const char *other;        /* the run, when another machine has it; or NULL */
 };
 
 struct logprint_kept {
@@ -578,7 +580,9 @@ static int show_all(struct logprint *p, struct ava_error *err)
 			return rv;
 		if (p->cursor != NULL)
 			logcursor_look(p->cursor, clock_wall_ms());
-		ava_log_wait(p->log, -1);
+		ava_log_wait(p->log, p->other ? OTHER_MS : -1);
+		if (p->other && (rv = root_refresh_run(p->other, err)) != 0)
+			return rv;
 	}
 	rv = logprint_end(p, err);
 	if (rv == AVA_ECORRUPT)
@@ -663,6 +667,7 @@ static int logs_run(int argc, char **argv)
 	char root[ROOT_PATH_MAX];
 	struct rlimit limit;
 	struct ava_error err;
+	bool other = false;
 	int rv = check_options();
 
 	if (rv != CLI_DONE)
@@ -681,7 +686,8 @@ static int logs_run(int argc, char **argv)
 	rv = read_check(&q, &err); /* check the query before the root */
 	if (rv == 0)
 		rv = o.file != NULL ? foreign_log_root(o.file, root, &p.broken, &err)
-				    : root_prepare(root, &err);
+				    : root_prepare_run(root, q.run, &other, &err);
+	p.other = other ? q.run : NULL;
 	q.root = root;
 	if (rv == 0 && o.cursor_file != NULL) {
 		rv = logcursor_load(&cursor, o.cursor_file, &err);

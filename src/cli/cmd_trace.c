@@ -296,7 +296,7 @@ static int trace_run(int argc, char **argv)
 	if (o.push)
 		return importing ? cli_error(CLI_USAGE, "--push needs an S-id")
 				 : trace_push(argv[0]);
-	rv = root_prepare(root, &err);
+	rv = root_prepare_run(root, importing ? NULL : argv[0], NULL, &err);
 	if (rv == 0 && o.checkpoint != NULL)
 		rv = print_checkpoint(root, argv[0], &err);
 	else if (rv == 0)

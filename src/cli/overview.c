@@ -292,6 +292,7 @@ static void print_run(const json_t *run)
 
 	overview_named("run", json_str(run, "subagent_id"));
 	overview_named("trace", json_str(run, "trace_id"));
+	overview_named("machine", json_str(run, "machine"));
 	overview_named("role", format_role(json_str(run, "role")).text);
 	overview_named("status", in_words ? end.what : words_status(json_str(run, "status")));
 	overview_named("next", end.next);

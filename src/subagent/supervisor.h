@@ -26,6 +26,7 @@ struct op_status {
 	const struct question *asks; /* the open question to a person; or NULL */
 	bool estimated;              /* tokens and cost are estimates, in part or whole */
 	bool repeated;               /* of a spawn: this request_id was answered before */
+	const char *machine;         /* another one that has it (cluster/read.h); NULL: this one */
 	char progress[256];          /* doing_progress, while the run is at work; else "" */
 };
 

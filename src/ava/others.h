@@ -1,0 +1,19 @@
+/* Runs of other machines of the cluster, for the verbs (cluster/read.h). */
+#ifndef AVA_OTHERS_H
+#define AVA_OTHERS_H
+
+#include "ava/ops.h"
+#include "cluster/read.h"
+
+/* May another machine have the run? False where it is at work here, or its log is. */
+bool others_may(struct core *c, const char *run);
+/* Writes into a status read from the copy of a run, or from the row of a list, whose it is and, of
+ * one that goes on, how it is there. */
+void others_status(const struct reader_run *run, struct op_status *s);
+#define OTHERS_ONLY "run %s is one of machine %s: this is done there only"
+/* AVA_EUNSUPPORTED: the run goes on, on another machine. */
+int others_refuse(const struct op_status *s, struct ava_error *err);
+/* Adds up what the log of a run that goes on says so far. On any thread. */
+void others_sum(int root_fd, const char *run, struct op_status *s);
+
+#endif
