@@ -51,6 +51,7 @@ struct op_cursor {
 	uint64_t began;           /* "from now on": older events are not read from files */
 	struct os_timer *other;   /* the run is another machine's: the next look at it; else NULL */
 	bool fetching;            /* its copy is brought up to date */
+	bool other_due;           /* the timer is set */
 	int other_rv;             /* why it cannot be read */
 	int64_t other_bytes;      /* of its log, when it was read last */
 	bool ended;               /* a run's SubagentComplete was given */
@@ -208,6 +209,7 @@ static void other_look(void *user)
 	struct op_cursor *cur = user;
 
 	cur->fetching = true;
+	cur->other_due = false;
 	reader_fetch(cur->core->service.reader, cur->run, other_fetched, cur);
 }
 
@@ -227,9 +229,8 @@ static struct op_cursor *other_open(struct op_cursor *cur, struct ava_error *err
 struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
 				  void (*wake)(void *user), void *user, struct ava_error *err)
 {
-	struct op_cursor *cur;
-
 	bool other = run && others_may(c, run);
+	struct op_cursor *cur;
 
 	if (run && !other && core_known(c, run, err) != 0)
 		return NULL;
@@ -244,10 +245,11 @@ struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t afte
 	cur->reader.wake = reader_wake;
 	if (run)
 		strncpy(cur->run, run, sizeof(cur->run) - 1);
-	feed_join(&c->book.feed, &cur->reader);
+	list_init(&cur->reader.node);
 	cur->after = cur->last = after == UINT64_MAX ? 0 : after;
 	if (other)
 		return other_open(cur, err);
+	feed_join(&c->book.feed, &cur->reader);
 	if (after == UINT64_MAX)
 		cur->began = logbook_shown(&c->book);
 	if (after != UINT64_MAX && open_files(cur, err) != 0) {
@@ -344,8 +346,10 @@ static int other_next(struct op_cursor *cur, struct op_event *out)
 	if (cur->other_rv != 0)
 		return cur->other_rv == AVA_ENOENT ? -1 : -2;
 	rv = cur->page ? next_from_files(cur, out) : 0;
-	if (rv == 0 && !cur->page && !cur->ended && !core_service(cur->core)->stops)
+	if (rv == 0 && !cur->page && !cur->ended && !cur->other_due) {
+		cur->other_due = true;
 		os_timer_set(cur->other, READER_POLL);
+	}
 	return rv;
 }
 

@@ -702,7 +702,8 @@ static void runs_result_answer(struct op_wait *w, int rv, const struct ava_error
 	if (rv == AVA_ETIMEOUT && r) { /* the run goes on: answer with its status */
 		supervisor_status(r, &s);
 		verb_send_status(&s, w->reply, 202);
-	} else if (rv == AVA_ETIMEOUT) { /* on another machine */
+	} else if (rv == AVA_ETIMEOUT) { /* on another machine; the wait is over */
+		w->reply->give_up = NULL;
 		ops_look(w->core, w->id.text, result_looked, w->reply);
 	} else if (verb_begin(&a, w->reply, rv, err)) {
 		buf_add(&a.b, w->json, w->len);
