@@ -3,7 +3,6 @@
  * former for commands that read files themselves. */
 #include "ava/others.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +16,15 @@
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "event/event.h"
+#include "journal/read_root.h"
 
 #define LOG_BYTES ((size_t)256 << 20)
 
 bool others_may(struct core *c, const char *run)
 {
-	char path[LOGBOOK_PATH];
-	struct stat st;
-
 	if (!c->service.reader || !id_is_run(run) || supervisor_find(&c->sup, run))
 		return false;
-	logbook_run_path(run, path);
-	return sys->fstatat(c->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0;
+	return reader_find(c->service.reader, run) || !read_run_ended(c->root_fd, run);
 }
 
 void others_status(const struct reader_run *run, struct op_status *s)

@@ -5,7 +5,7 @@
 #include "ava/ops.h"
 #include "cluster/read.h"
 
-/* May another machine have the run? False where it is at work here, or its log is. */
+/* May another machine have the run? False where it is at work here, or has ended here. */
 bool others_may(struct core *c, const char *run);
 /* Writes into a status read from the copy of a run, or from the row of a list, whose it is and, of
  * one that goes on, how it is there. */

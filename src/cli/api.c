@@ -757,18 +757,27 @@ int root_refresh_run(const char *run, struct ava_error *err)
 
 int root_prepare_run(char path[ROOT_PATH_MAX], const char *run, bool *other, struct ava_error *err)
 {
-	char log[ROOT_PATH_MAX + 80], root[ROOT_PATH_MAX];
-	int rv = root_prepare(path, err);
+	char root[ROOT_PATH_MAX], log[ROOT_PATH_MAX + 80];
+	int rv = root_prepare(path, err), fd;
+	bool ended;
 
 	if (other)
 		*other = false;
 	if (rv != 0 || !run || !id_is_run(run) || !root_is_shared())
 		return rv;
-	snprintf(log, sizeof(log), "%s/logs/subagents/%.40s.jsonl", path, run);
-	if (access(log, F_OK) == 0)
+	fd = read_open_root(path, err);
+	ended = fd >= 0 && read_run_ended(fd, run);
+	if (fd >= 0)
+		close(fd);
+	if (ended)
 		return 0;
 	snprintf(root, sizeof(root), "%s", path);
 	rv = root_fetch_run(path, run, err);
+	snprintf(log, sizeof(log), "%s/logs/subagents/%.40s.jsonl", root, run);
+	if (rv != 0 && rv != AVA_ECORRUPT && access(log, F_OK) == 0) {
+		cli_note("this is what was here of %s: %s", run, err->text);
+		return 0;
+	}
 	if (other)
 		*other = rv == 0 && strcmp(root, path) != 0;
 	return rv;

@@ -16,9 +16,11 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/catalog.h"
+#include "journal/files.h"
 #include "journal/wal.h"
 
 #define FORMAT_KNOWN 2
+#define EDGE_BYTES   (64u << 10) /* of a log, for its last line */
 
 int read_open_root(const char *path, struct ava_error *err)
 {
@@ -81,6 +83,40 @@ int read_check_format(int rootfd, struct ava_error *err)
 			       "wrote it",
 			       number, FORMAT_KNOWN);
 	return 0;
+}
+
+bool read_run_ended(int rootfd, const char *run)
+{
+	static const char word[] = ",\"eventType\":\"SubagentComplete\",";
+	char path[80], name[FILES_BUF], *edge = malloc(EDGE_BYTES);
+	const char *line;
+	struct stat st;
+	size_t len = 0;
+	bool ended = false;
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "logs/subagents/%.40s.jsonl", run);
+	for (unsigned part = 1; edge; part++) { /* the newest */
+		int next = files_open(rootfd, files_part_name(path, part, name), O_RDONLY);
+
+		if (next < 0)
+			break;
+		files_close(&fd);
+		fd = next;
+	}
+	if (fd >= 0 && sys->fstat(fd, &st) == 0) {
+		len = (size_t)MIN(st.st_size, (off_t)EDGE_BYTES);
+		if (sys_read_all(fd, edge, len, st.st_size - (off_t)len) != 0)
+			len = 0;
+	}
+	if (len > 1) {
+		line = memrchr(edge, '\n', len - 1);
+		line = line ? line + 1 : edge;
+		ended = memmem(line, (size_t)(edge + len - line), word, sizeof(word) - 1) != NULL;
+	}
+	files_close(&fd);
+	free(edge);
+	return ended;
 }
 
 struct followers {

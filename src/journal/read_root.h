@@ -19,6 +19,10 @@ int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava
  * malformed; 0 also without one. */
 int read_check_format(int rootfd, struct ava_error *err);
 
+/* Does the log of a run, as it is in this root, end with the end of that run? False also without a
+ * log. */
+bool read_run_ended(int rootfd, const char *run);
+
 /* Did the root's last daemon end in order, so that the views are complete? False also while one
  * serves, and on errors. */
 bool read_is_clean(int rootfd);

@@ -355,6 +355,7 @@ def killed(w, a, b, old):
     until(lambda: w.server.sql(f"select count(*) from ava_run where run in ('{run}','{bound}') and head > 0") == "2")
     fresh = until(lambda: [r for r in b.list()["runs"] if r["subagent_id"] == bound])
     check("both are listed before", bool(fresh) and fresh[0]["machine"] == "machine-a", fresh)
+    stale = a.log(run)
     a.kill()
     check("a dead machine's result is read", b.api("GET", f"/api/v1/runs/{old}/result")[0] == 200)
     check("also its log", b.log(old, "cluster") == a.log(old))
@@ -368,6 +369,11 @@ def killed(w, a, b, old):
     moved = until(lambda: "machine" in a.status(run) and a.status(run))
     check("the machine that had it first says who has it now", moved and moved["status"] == "success", a.status(run))
     rows = [r for r in a.list("?all=1")["runs"] if r["subagent_id"] == run]
+    with open(os.path.join(a.root, "logs/subagents", run + ".jsonl"), "wb") as f:
+        f.write(stale)
+    out = a.ava("logs", run, "-o", "json")
+    check("what it had before is not shown as the run", out.stdout.encode() == b.log(run) and
+          a.status(run).get("machine") == moved["machine"], out.stdout[-300:], a.status(run))
     check("and lists it once", len(rows) == 1 and rows[0]["status"] == "success" and "machine" in rows[0], rows)
     w.model.goes()
     check("what waited for it ends there", a.ends(bound), a.status(bound))
