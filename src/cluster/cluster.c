@@ -32,15 +32,15 @@ static int identity_read(struct cluster *c, struct ava_error *err)
 
 	free(text);
 	if (rv == AVA_ENOENT) {
-		snprintf(c->node, sizeof(c->node), "%s", id_session().text);
+		snprintf(c->who.node, sizeof(c->who.node), "%s", id_session().text);
 		return 0;
 	}
 	if (rv == 0 && !o)
 		rv = err_wrap(err, AVA_ECORRUPT, "%s", CLUSTER_FILE);
-	snprintf(c->node, sizeof(c->node), "%s", json_str(o, "node"));
-	snprintf(c->token, sizeof(c->token), "%s", json_str(o, "token"));
-	snprintf(c->id, sizeof(c->id), "%s", json_str(o, "cluster"));
-	if (rv == 0 && !c->node[0])
+	snprintf(c->who.node, sizeof(c->who.node), "%s", json_str(o, "node"));
+	snprintf(c->who.token, sizeof(c->who.token), "%s", json_str(o, "token"));
+	snprintf(c->who.id, sizeof(c->who.id), "%s", json_str(o, "cluster"));
+	if (rv == 0 && !c->who.node[0])
 		rv = err_set(err, AVA_ECORRUPT,
 			     "%s names no node: remove it to join as a new machine", CLUSTER_FILE);
 	json_decref(o);
@@ -56,7 +56,7 @@ static void identity_home(struct cluster *c)
 
 	(void)sys->fstat(c->root_fd, &st);
 	(void)sys_read_file(AT_FDCWD, "/etc/machine-id", 256, &machine, &len, NULL);
-	snprintf(c->home, sizeof(c->home), "%.*s:%llx:%llx",
+	snprintf(c->who.home, sizeof(c->who.home), "%.*s:%llx:%llx",
 		 (int)strcspn(machine ? machine : "", "\n"), machine ? machine : "",
 		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 	free(machine);
@@ -80,9 +80,9 @@ static void identity_write(struct cluster *c)
 	}
 	jw_init(&w, b);
 	jw_object(&w, NULL);
-	jw_str(&w, "cluster", c->id);
-	jw_str(&w, "node", c->node);
-	jw_str(&w, "token", c->token);
+	jw_str(&w, "cluster", c->who.id);
+	jw_str(&w, "node", c->who.node);
+	jw_str(&w, "token", c->who.token);
 	jw_end(&w);
 	buf_addc(b, '\n');
 	(void)draft_commit(d, JOURNAL_NOW, identity_kept, c, NULL);
@@ -145,7 +145,7 @@ static bool join_refused(struct cluster *c, const struct pg_answer *a)
 	int64_t schema = 0;
 
 	(void)pg_int(&a->results[0], 0, 1, &schema);
-	if (!id || (c->id[0] && strcmp(c->id, id) != 0))
+	if (!id || (c->who.id[0] && strcmp(c->who.id, id) != 0))
 		cluster_say(c,
 			    "the database is of another cluster than %s says: set the old "
 			    "AVA_CLUSTER_URL, or remove that file to join as a new machine",
@@ -179,8 +179,8 @@ static void lease_joined(const struct pg_answer *a, void *user)
 	} else if (!join_refused(c, a)) {
 		(void)pg_int(&a->results[2], 0, 0, &c->epoch);
 		(void)pg_int(&a->results[2], 0, 1, &c->generation);
-		snprintf(c->id, sizeof(c->id), "%s", pg_text(&a->results[0], 0, 0, NULL));
-		memcpy(c->token, ask->token, sizeof(c->token));
+		snprintf(c->who.id, sizeof(c->who.id), "%s", pg_text(&a->results[0], 0, 0, NULL));
+		memcpy(c->who.token, ask->token, sizeof(c->who.token));
 		identity_write(c);
 		c->state = CLUSTER_MEMBER;
 		c->went_back = false;
@@ -220,15 +220,15 @@ static void cluster_join(struct cluster *c)
 	pg_batch_int(b, c->generation);
 	pg_batch_int(b, c->went_back);
 	pg_batch_add(b, sql);
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->lease_ms);
 	pg_batch_text(b, ask->token);
-	pg_batch_text(b, c->name);
+	pg_batch_text(b, c->who.name);
 	pg_batch_text(b, ava_version());
 	pg_batch_int(b, c->sup->settings->runs_max);
-	pg_batch_text(b, c->token);
+	pg_batch_text(b, c->who.token);
 	pg_batch_int(b, c->epoch);
-	pg_batch_text(b, c->home);
+	pg_batch_text(b, c->who.home);
 	pg_batch_int(b, SCHEMA_VERSION);
 	c->beat.under_way = pg_send(c->pg, b, lease_joined, ask, NULL) == 0;
 	if (!c->beat.under_way)
@@ -285,7 +285,7 @@ static void cluster_renew(struct cluster *c)
 	cluster_add_me(b, c, sql);
 	pg_batch_int(b, c->lease_ms);
 	pg_batch_add(b, "select epoch from ava_node where node = $1");
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	c->beat.under_way = pg_send(c->pg, b, lease_renewed, ask, NULL) == 0;
 	if (!c->beat.under_way)
 		free(ask);
@@ -304,10 +304,10 @@ static void timeline_came(const struct pg_answer *a, void *user)
 	if (a->rv == AVA_EUNKNOWN || a->rv == AVA_ECANCELED || c->closing ||
 	    c->state == CLUSTER_FENCED)
 		return;
-	if (now && c->timeline[0] && strcmp(now, c->timeline) != 0)
+	if (now && c->who.timeline[0] && strcmp(now, c->who.timeline) != 0)
 		c->went_back = true;
 	if (now)
-		snprintf(c->timeline, sizeof(c->timeline), "%s", now);
+		snprintf(c->who.timeline, sizeof(c->who.timeline), "%s", now);
 	if (c->epoch == 0 || c->went_back)
 		cluster_join(c);
 	else
@@ -408,8 +408,8 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	os_task_init(&c->tend, cluster_tended);
 	gate_open(c);
 	c->sup->shared = true;
-	if (gethostname(c->name, sizeof(c->name) - 1) != 0)
-		c->name[0] = '?';
+	if (gethostname(c->who.name, sizeof(c->who.name) - 1) != 0)
+		c->who.name[0] = '?';
 	pg.user = c;
 	identity_home(c);
 	rv = identity_read(c, err);
@@ -440,7 +440,7 @@ bool cluster_opening(const struct cluster *c)
 
 const char *cluster_node(const struct cluster *c)
 {
-	return c->node;
+	return c->who.node;
 }
 
 bool cluster_waits(const struct cluster *c)
@@ -503,9 +503,9 @@ void cluster_write(const struct cluster *c, struct jw *w)
 	unsigned lacking;
 	int64_t bytes = cluster_lag(c, &lacking);
 
-	jw_str(w, "id", c->id);
-	jw_str(w, "node", c->node);
-	jw_str(w, "name", c->name);
+	jw_str(w, "id", c->who.id);
+	jw_str(w, "node", c->who.node);
+	jw_str(w, "name", c->who.name);
 	jw_str(w, "state", c->leaving ? "leaving" : states[c->state]);
 	jw_str(w, "problem", c->why);
 	jw_int(w, "epoch", c->epoch);
@@ -513,9 +513,9 @@ void cluster_write(const struct cluster *c, struct jw *w)
 	jw_fixed(w, "lease_seconds", cluster_has_lease(c) ? c->lease_end_ms - cluster_now_ms() : 0,
 		 3);
 	jw_int(w, "runs", (int64_t)c->by_id.count);
-	jw_int(w, "runs_taken", (int64_t)c->taken);
+	jw_int(w, "runs_taken", (int64_t)c->count.taken);
 	jw_int(w, "waiting_runs", lacking);
 	jw_int(w, "waiting_bytes", bytes);
-	jw_int(w, "flushes", (int64_t)c->flushes);
-	jw_int(w, "sent_bytes", (int64_t)c->sent_bytes);
+	jw_int(w, "flushes", (int64_t)c->count.flushes);
+	jw_int(w, "sent_bytes", (int64_t)c->count.sent_bytes);
 }

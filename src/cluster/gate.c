@@ -415,7 +415,7 @@ static const char fresh_sql[] =
 static void add_me(struct pg_batch *b, const struct cluster *c, const char *sql)
 {
 	pg_batch_add(b, sql);
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
 }
@@ -634,8 +634,8 @@ static void flush_settle(struct flush *f)
 	for (unsigned i = 0; i < f->nruns; i++)
 		if (f->runs[i].run->ended && !gate_has_more(f->runs[i].run))
 			gate_forget(c, f->runs[i].run);
-	c->flushes++;
-	c->sent_bytes += f->bytes;
+	c->count.flushes++;
+	c->count.sent_bytes += f->bytes;
 }
 
 static void flush_answered(const struct pg_answer *a, void *user)

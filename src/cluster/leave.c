@@ -133,12 +133,12 @@ static void leave_ask(struct cluster *c)
 	pg_batch_add(b, "select r.run from ava_run r join ava_spec s using (run)"
 			" where r.node = $1 and r.state = 0 and s.place <> 'anywhere'"
 			" order by r.run limit $2");
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, NAMED + 1);
 	pg_batch_add(b, "select (select count(*) from ava_run where node = $1 and state = 0),"
 			" (select count(*) from ava_node where node <> $1 and not draining"
 			"  and lease_until > clock_timestamp())");
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	rv = pg_send(c->pg, b, leave_asked, c, &err);
 	if (rv != 0)
 		leave_answer(c, rv, &err);

@@ -72,7 +72,7 @@ int64_t cluster_lag(const struct cluster *c, unsigned *runs)
 void cluster_add_me(struct pg_batch *b, const struct cluster *c, const char *sql)
 {
 	pg_batch_add(b, sql);
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
 }

@@ -73,9 +73,15 @@ struct cluster {
 	void *user;
 	struct pg *pg;
 	enum cluster_state state;
-	char node[40], token[40], name[65], id[40];
-	char home[100];    /* where the data root is, so that a copy of it is known */
-	char timeline[64]; /* of the database, when it was last connected to; "": not known */
+	struct {
+		char node[40], token[40], name[65], id[40];
+		char home[100];    /* where the data root is, so that a copy of it is known */
+		char timeline[64]; /* of the database, when it was last connected to; "": not known
+				    */
+	} who;
+	struct {
+		uint64_t flushes, sent_bytes, taken;
+	} count;
 	int64_t epoch, generation;
 	int64_t lease_end_ms; /* of CLOCK_BOOTTIME, since MONOTONIC stands still in suspend */
 	struct cluster_beat {
@@ -107,12 +113,10 @@ struct cluster {
 	bool heads_stale;    /* the database has lost heads */
 	struct os_task pump;
 	struct nameset heads; /* the database has them */
-	uint64_t flushes, sent_bytes;
 
 	/* take.c */
 	struct list held;
 	struct list takings; /* struct taking: runs of others on the way here, one at a time */
-	uint64_t taken;
 };
 
 int64_t cluster_now_ms(void); /* CLOCK_BOOTTIME */

@@ -111,8 +111,8 @@ static void take_measure(const struct cluster *c, struct cluster_run *r)
 }
 
 /* A run that ended here, which the database did not learn: the rest is sent. */
-static bool take_rest(struct cluster *c, const char *id, int64_t log, int64_t messages,
-		      int64_t moves)
+static bool take_unsent(struct cluster *c, const char *id, int64_t log, int64_t messages,
+			int64_t moves)
 {
 	char path[LOGBOOK_PATH];
 	struct cluster_run *r;
@@ -216,7 +216,7 @@ static void taking_laid(int rv, void *user)
 		gate_forget(c, r);
 		c->look_due = true;
 	} else {
-		c->taken++;
+		c->count.taken++;
 		if (c->log) {
 			char line[120];
 
@@ -528,7 +528,7 @@ static void take_claim(struct cluster *c, const struct cluster_run *run)
 		     "  and lease_until > clock_timestamp() for share)"
 		     " update ava_run set node = $1, epoch = $2, moves = $5 from me"
 		     " where run = $4 and moves < $5");
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
 	pg_batch_text(b, run->id);
@@ -586,7 +586,7 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 		if (state == CLUSTER_ENDED && run->log_seen == head && list_empty(&run->files))
 			gate_forget(c, run);
 	} else if (!run && mine && state == CLUSTER_LIVE &&
-		   !take_rest(c, id, head, messages, moves)) {
+		   !take_unsent(c, id, head, messages, moves)) {
 		/* Whoever had it last may claim it first. */
 		if (cluster_now_ms() - c->member_ms < c->lease_ms)
 			c->look_due = true;
@@ -659,14 +659,14 @@ void take_look(struct cluster *c)
 			ids[n++] = LIST_ENTRY(node, struct cluster_run, node)->id;
 	pg_batch_add(b, "update ava_run set epoch = $2 where node = $1 and epoch < $2"
 			" and (state < 9 or run = any($3))");
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_texts(b, ids, n);
 	pg_batch_add(b, "select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash,"
 			" r.state::bigint, coalesce((select max(k.head) from ava_chunk k"
 			"  where k.stream = r.run and k.kind = 1), 0), r.moves"
 			" from ava_run r where (r.node = $1 and r.state < 9) or r.run = any($2)");
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_texts(b, ids, n);
 	if (!ids || pg_send(c->pg, b, looked, c, NULL) != 0)
 		cluster_say(c, "the runs of this machine could not be asked for");
@@ -713,7 +713,7 @@ void take_poll(struct cluster *c, bool fence)
 			" where lease_until < clock_timestamp() - $2 * interval '1 millisecond'"
 			"  and lease_until > '-infinity' and node <> $1 and $3 > 0"
 			" returning node, name");
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->lease_ms / 3);
 	pg_batch_int(b, fence);
 	pg_batch_add(b, "update ava_run set state = 8 where state = 0 and takes >= $1"
@@ -732,7 +732,7 @@ void take_poll(struct cluster *c, bool fence)
 		   "  and r.state = 0 and r.node in (select node from ava_node"
 		   "   where lease_until = '-infinity' and node <> $1) and $6 > 0"
 		   " returning r.run, r.head, r.head_hash, r.moves");
-	pg_batch_text(b, c->node);
+	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
 	pg_batch_int(b, CLUSTER_TAKES);
