@@ -255,9 +255,9 @@ static void listing_came(const struct pg_answer *a, void *user)
 static void listing_send(struct reader_listing *l)
 {
 	static const char sql[] =
-		"select r.run, n.name, r.state::bigint,"
-		" (n.lease_until > clock_timestamp())::int::bigint"
-		" from ava_spec s join ava_run r using (run) join ava_node n using (node)"
+		"select r.run, coalesce(n.name, 'gone'), r.state::bigint,"
+		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0)"
+		" from ava_spec s join ava_run r using (run) left join ava_node n using (node)"
 		" where r.node <> $1 order by s.created desc limit $2";
 	struct pg_batch *b = pg_batch_new();
 	struct ava_error err = {0};
@@ -708,10 +708,11 @@ static void copy_came(const struct pg_answer *a, void *user)
 static void copy_ask(struct reader_copy *c)
 {
 	static const char sql[] =
-		"select (r.node = $2)::int::bigint, n.name, r.state::bigint,"
-		" (n.lease_until > clock_timestamp())::int::bigint, r.head, r.head_hash,"
+		"select (r.node = $2)::int::bigint, coalesce(n.name, 'gone'), r.state::bigint,"
+		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0), r.head, "
+		"r.head_hash,"
 		" k.kind::bigint, k.head, k.body"
-		" from ava_run r join ava_node n using (node) left join ava_chunk k"
+		" from ava_run r left join ava_node n using (node) left join ava_chunk k"
 		"  on k.stream = r.run and ((k.kind = 0 and k.head > $3)"
 		"   or (k.kind = 1 and k.head > $4)) and $5 >="
 		"  (select sum(length(s.body)) from ava_chunk s where s.stream = $1)"

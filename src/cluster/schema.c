@@ -19,6 +19,7 @@ const char schema_sql[] =
 	"create table if not exists ava_spec (run text primary key, request_id text not null,\n"
 	"  place text not null, line bytea not null,\n"
 	"  created timestamptz not null default clock_timestamp());\n"
+	"create index if not exists ava_spec_created on ava_spec (created);\n"
 	"create table if not exists ava_chunk (stream text, kind smallint, head bigint,\n"
 	"  body bytea not null, primary key (stream, kind, head));\n"
 	"create table if not exists ava_file (run text, path text, body bytea not null,\n"
