@@ -176,7 +176,7 @@ static void lease_joined(const struct pg_answer *a, void *user)
 	} else if (a->rv != 0) {
 		if (a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
 			cluster_say(c, "the cluster could not be joined: %s", a->err->text);
-	} else if (!join_refused(c, a)) {
+	} else if (c->state != CLUSTER_FENCED && !join_refused(c, a)) {
 		(void)pg_int(&a->results[2], 0, 0, &c->epoch);
 		(void)pg_int(&a->results[2], 0, 1, &c->generation);
 		snprintf(c->who.id, sizeof(c->who.id), "%s", pg_text(&a->results[0], 0, 0, NULL));
