@@ -73,7 +73,7 @@ class Server:
 
     def start(self):
         self.process = subprocess.Popen([*self.who, os.path.join(self.bin, "postgres"), "-D", self.data, "-k", self.run,
-                                         "-c", "listen_addresses=", "-F"], cwd="/", stdout=subprocess.DEVNULL,
+                                         "-c", "listen_addresses="], cwd="/", stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
         until(lambda: self.sql("select 1") == "1")
 
