@@ -513,7 +513,9 @@ static int feed_bytes(struct stream *s, const char *data, size_t len)
 	int rv = s->mode == STREAM_EVENTS ? sse_feed(s->sse, data, len) : 0;
 
 	/* Keep the bytes, since blank lines and comments may precede a body, too; a sentence needs
-	 * no more than fit. */
+	 * no more than fit. Behind a first event they are no body, however they were cut. */
+	if (s->reply != NULL || s->fault != NULL)
+		buf_reset(&s->body);
 	if (rv != 0 || s->reply != NULL || s->fault != NULL)
 		return rv;
 	return buf_add(&s->body, data, MIN(len, s->body.max - s->body.len));
