@@ -824,7 +824,9 @@ static void write_members(struct jw *w, const json_t *members)
 
 	json_object_foreach((json_t *)members, key, v)
 	{
+		/* A writer takes names as they are: one with a quote would break the line. */
 		if (chat_call_member((struct slice){key, strlen(key)}) || json_is_null(v) ||
+		    json_plain(key, strlen(key)) != strlen(key) ||
 		    !reply_shallow(v, REPLY_DEPTH_MAX))
 			continue;
 		jw_raw(w, key, "", 0);
