@@ -1,8 +1,8 @@
-/* What runs wrote goes to the database, and what waits for that counts then. A flush takes all runs
- * that have something, in one round trip; one is under way at a time. Its bytes are read from the
- * runs' own files, up to the end of the newest commit, so that what has to be sent again after a
- * connection or the database was lost is read in the same way. The statement locks this machine's
- * row: whoever raises its epoch waits for it, and afterwards it changes nothing. */
+/* Commits of runs go to the database, and count for who waits once they are there. A flush takes
+ * all runs that have something, in one round trip; one is under way at a time. Its bytes are read
+ * from the runs' own files, up to the end of the newest commit, so that what has to be sent again
+ * after a connection or the database was lost is read in the same way. The statement locks this
+ * machine's row: whoever raises its epoch waits for it, and afterwards it changes nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sys.h"
@@ -18,7 +19,8 @@
 #include "codec/jscan.h"
 #include "event/event.h"
 
-#define FLUSH_BYTES (8u << 20)  /* of one flush; the rest goes with the next one */
+#define FLUSH_BYTES (8u << 20) /* of one flush; the rest goes with the next one */
+#define COLUMNS_MAX (64u << 20)
 #define FILE_BYTES  (32u << 20) /* of a file, and of what a run has at once: a batch has a bound */
 
 struct flush_file {
@@ -53,6 +55,7 @@ struct flush {
 	struct flush_file *files;
 	size_t nfiles, files_cap;
 	size_t bytes;
+	struct arena columns; /* of its statements */
 	int rv;
 	struct ava_error err;
 };
@@ -194,7 +197,7 @@ static bool gate_next_run(const struct draft *d, unsigned *i, char id[24])
 	return false;
 }
 
-/* Whoever waits outside of runs is told that it is not known; runs are carried on by the next
+/* Callers outside of runs are told that it is not known; runs are carried on by the next
  * start. */
 void gate_give_up(struct cluster *c)
 {
@@ -379,10 +382,8 @@ static void flush_work(struct os_work *w)
 
 /* ---- its statement */
 
-static const char flush_sql[] =
-	"with me as (select 1 from ava_node where node = $1 and epoch = $2 and generation = $3"
-	"  and generation = (select generation from ava_cluster)"
-	"  and lease_until > clock_timestamp() for share),"
+static const char flush_sql[] = CLUSTER_ME_SQL
+	","
 	" moved as (update ava_run r set head = w.head, head_hash = w.hash,"
 	"   state = case when r.state = 8 then 8 else w.state end"
 	"  from unnest($4::text[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bigint[])"
@@ -401,10 +402,8 @@ static const char flush_sql[] =
 	" select (select count(*) from me), (select count(*) from moved)";
 
 /* Runs that the database does not know, in the same round trip before it. */
-static const char fresh_sql[] =
-	"with me as (select 1 from ava_node where node = $1 and epoch = $2 and generation = $3"
-	"  and generation = (select generation from ava_cluster)"
-	"  and lease_until > clock_timestamp() for share),"
+static const char fresh_sql[] = CLUSTER_ME_SQL
+	","
 	" runs as (insert into ava_run (run, node, epoch, head, head_hash, state)"
 	"  select w.run, $1, $2, 0, '', 0 from unnest($4::text[]) w(run), me"
 	"  on conflict (run) do nothing returning run)"
@@ -412,23 +411,16 @@ static const char fresh_sql[] =
 	"  select w.run, '', w.place, w.line from unnest($4::text[], $5::text[], $6::bytea[])"
 	"   w(run, place, line), runs where runs.run = w.run";
 
-static void add_me(struct pg_batch *b, const struct cluster *c, const char *sql)
+static bool add_fresh(struct pg_batch *b, struct flush *f)
 {
-	pg_batch_add(b, sql);
-	pg_batch_text(b, c->who.node);
-	pg_batch_int(b, c->epoch);
-	pg_batch_int(b, c->generation);
-}
-
-static bool add_fresh(struct pg_batch *b, const struct flush *f)
-{
-	const char **ids = calloc(f->nruns, sizeof(*ids)),
-		   **places = calloc(f->nruns, sizeof(*ids));
-	struct pg_bytes *lines = calloc(f->nruns, sizeof(*lines));
+	const char **ids = arena_get(&f->columns, f->nruns * sizeof(*ids)),
+		   **places = arena_get(&f->columns, f->nruns * sizeof(*places));
+	struct pg_bytes *lines = arena_get(&f->columns, f->nruns * sizeof(*lines));
 	size_t n = 0;
-	bool ok = ids && places && lines;
 
-	for (unsigned i = 0; ok && i < f->nruns; i++) {
+	if (!ids || !places || !lines)
+		return false;
+	for (unsigned i = 0; i < f->nruns; i++) {
 		const struct flush_run *r = &f->runs[i];
 
 		if (!r->fresh || r->rv != 0)
@@ -437,60 +429,56 @@ static bool add_fresh(struct pg_batch *b, const struct flush *f)
 		places[n] = r->place;
 		lines[n++] = (struct pg_bytes){r->run->row, strlen(r->run->row)};
 	}
-	if (ok && n > 0) {
-		add_me(b, f->c, fresh_sql);
-		pg_batch_texts(b, ids, n);
-		pg_batch_texts(b, places, n);
-		pg_batch_byteses(b, lines, n);
-	}
-	free(ids);
-	free(places);
-	free(lines);
-	return ok;
+	if (n == 0)
+		return true;
+	cluster_add_me(b, f->c, fresh_sql);
+	pg_batch_texts(b, ids, n);
+	pg_batch_texts(b, places, n);
+	pg_batch_byteses(b, lines, n);
+	return true;
 }
 
-static bool add_runs(struct pg_batch *b, const struct flush *f)
+static bool add_runs(struct pg_batch *b, struct flush *f)
 {
-	const char **ids = calloc(f->nruns, sizeof(*ids));
-	int64_t *n3 = calloc(3 * (size_t)f->nruns, sizeof(*n3));
-	struct pg_bytes *hashes = calloc(f->nruns, sizeof(*hashes));
-	int64_t *heads = n3 ? n3 + f->nruns : NULL, *states = n3 ? heads + f->nruns : NULL;
-	bool ok = ids && n3 && hashes;
+	const char **ids = arena_get(&f->columns, f->nruns * sizeof(*ids));
+	int64_t *froms = arena_get(&f->columns, f->nruns * sizeof(*froms)),
+		*heads = arena_get(&f->columns, f->nruns * sizeof(*heads)),
+		*states = arena_get(&f->columns, f->nruns * sizeof(*states));
+	struct pg_bytes *hashes = arena_get(&f->columns, f->nruns * sizeof(*hashes));
 	size_t n = 0;
 
-	for (unsigned i = 0; ok && i < f->nruns; i++) {
+	if (!ids || !froms || !heads || !states || !hashes)
+		return false;
+	for (unsigned i = 0; i < f->nruns; i++) {
 		const struct flush_run *r = &f->runs[i];
 
 		if (r->rv != 0)
 			continue;
 		ids[n] = r->run->id;
-		n3[n] = r->log_from;
+		froms[n] = r->log_from;
 		heads[n] = r->log.bytes;
 		hashes[n] = (struct pg_bytes){r->log.head, sizeof(r->log.head)};
 		states[n++] = (r->ended || r->run->ended) && r->sent ? CLUSTER_ENDED : CLUSTER_LIVE;
 	}
-	if (ok) {
-		pg_batch_texts(b, ids, n);
-		pg_batch_ints(b, n3, n);
-		pg_batch_ints(b, heads, n);
-		pg_batch_byteses(b, hashes, n);
-		pg_batch_ints(b, states, n);
-	}
-	free(ids);
-	free(n3);
-	free(hashes);
-	return ok;
+	pg_batch_texts(b, ids, n);
+	pg_batch_ints(b, froms, n);
+	pg_batch_ints(b, heads, n);
+	pg_batch_byteses(b, hashes, n);
+	pg_batch_ints(b, states, n);
+	return true;
 }
 
-static bool add_chunks(struct pg_batch *b, const struct flush *f)
+static bool add_chunks(struct pg_batch *b, struct flush *f)
 {
 	size_t most = 2 * (size_t)f->nruns, n = 0;
-	const char **ids = calloc(most, sizeof(*ids));
-	int64_t *kinds = calloc(most, sizeof(*kinds)), *heads = calloc(most, sizeof(*heads));
-	struct pg_bytes *bodies = calloc(most, sizeof(*bodies));
-	bool ok = ids && kinds && heads && bodies;
+	const char **ids = arena_get(&f->columns, most * sizeof(*ids));
+	int64_t *kinds = arena_get(&f->columns, most * sizeof(*kinds)),
+		*heads = arena_get(&f->columns, most * sizeof(*heads));
+	struct pg_bytes *bodies = arena_get(&f->columns, most * sizeof(*bodies));
 
-	for (unsigned i = 0; ok && i < f->nruns; i++) {
+	if (!ids || !kinds || !heads || !bodies)
+		return false;
+	for (unsigned i = 0; i < f->nruns; i++) {
 		const struct flush_run *r = &f->runs[i];
 
 		for (int kind = 0; kind < 2; kind++) {
@@ -506,51 +494,39 @@ static bool add_chunks(struct pg_batch *b, const struct flush *f)
 			bodies[n++] = body;
 		}
 	}
-	if (ok) {
-		pg_batch_texts(b, ids, n);
-		pg_batch_ints(b, kinds, n);
-		pg_batch_ints(b, heads, n);
-		pg_batch_byteses(b, bodies, n);
-	}
-	free(ids);
-	free(kinds);
-	free(heads);
-	free(bodies);
-	return ok;
+	pg_batch_texts(b, ids, n);
+	pg_batch_ints(b, kinds, n);
+	pg_batch_ints(b, heads, n);
+	pg_batch_byteses(b, bodies, n);
+	return true;
 }
 
 /* A file of a run stands under the run, a head under none. */
-static bool add_files(struct pg_batch *b, const struct flush *f)
+static bool add_files(struct pg_batch *b, struct flush *f)
 {
-	const char **runs = calloc(f->nfiles + 1, sizeof(*runs));
-	const char **paths = calloc(f->nfiles + 1, sizeof(*paths));
-	struct pg_bytes *bodies = calloc(f->nfiles + 1, sizeof(*bodies));
-	char(*ids)[24] = calloc(f->nfiles + 1, sizeof(*ids));
-	bool ok = runs && paths && bodies && ids;
+	const char **runs = arena_get(&f->columns, (f->nfiles + 1) * sizeof(*runs)),
+		   **paths = arena_get(&f->columns, (f->nfiles + 1) * sizeof(*paths));
+	struct pg_bytes *bodies = arena_get(&f->columns, (f->nfiles + 1) * sizeof(*bodies));
 	size_t n = 0;
 
-	for (size_t i = 0; ok && i < f->nfiles; i++) {
+	if (!runs || !paths || !bodies)
+		return false;
+	for (size_t i = 0; i < f->nfiles; i++) {
 		const struct flush_file *file = &f->files[i];
+		const char *id = file->path + strlen("runs/");
 
 		if (!file->bytes)
 			continue;
-		if (file->of)
-			snprintf(ids[n], sizeof(ids[n]), "%.*s", (int)strcspn(file->path + 5, "/"),
-				 file->path + 5);
-		runs[n] = ids[n];
+		runs[n] = arena_copy(&f->columns, id, file->of ? strcspn(id, "/") : 0);
+		if (!runs[n])
+			return false;
 		paths[n] = file->path;
 		bodies[n++] = (struct pg_bytes){file->bytes, file->len};
 	}
-	if (ok) {
-		pg_batch_texts(b, runs, n);
-		pg_batch_texts(b, paths, n);
-		pg_batch_byteses(b, bodies, n);
-	}
-	free(runs);
-	free(paths);
-	free(bodies);
-	free(ids);
-	return ok;
+	pg_batch_texts(b, runs, n);
+	pg_batch_texts(b, paths, n);
+	pg_batch_byteses(b, bodies, n);
+	return true;
 }
 
 /* ---- its way */
@@ -565,6 +541,7 @@ static void flush_free(struct flush *f)
 		free(f->files[i].path);
 		free(f->files[i].bytes);
 	}
+	arena_fini(&f->columns);
 	free(f->runs);
 	free(f->files);
 	free(f);
@@ -687,7 +664,7 @@ static void flush_read_done(struct os_work *w)
 	if (n > 0 && c->state == CLUSTER_MEMBER && !c->closing) {
 		b = pg_batch_new();
 		f->rv = add_fresh(b, f) ? 0 : AVA_ENOMEM;
-		add_me(b, c, flush_sql);
+		cluster_add_me(b, c, flush_sql);
 		if (f->rv == 0 && add_runs(b, f) && add_chunks(b, f) && add_files(b, f))
 			f->rv = pg_send(c->pg, b, flush_answered, f, &f->err);
 		else
@@ -745,8 +722,10 @@ static struct flush *flush_new(struct cluster *c, unsigned n)
 	struct flush *f = calloc(1, sizeof(*f));
 	bool ok = f && (f->runs = calloc(n, sizeof(*f->runs))) != NULL;
 
-	if (f)
+	if (f) {
 		f->c = c;
+		arena_init(&f->columns, COLUMNS_MAX);
+	}
 	LIST_EACH (&c->runs, node, tmp) {
 		struct cluster_run *r = LIST_ENTRY(node, struct cluster_run, node);
 		struct flush_run *to = ok && gate_sends(r) ? &f->runs[f->nruns] : NULL;

@@ -90,7 +90,7 @@ static void leave_drain(struct cluster *c)
 		leave_answer(c, rv, &err);
 }
 
-/* Which runs are bound to this machine, how many are not, and is somebody there to take them? */
+/* Asks for the runs bound to this machine, the number of the others, and somebody to take those. */
 static void leave_asked(const struct pg_answer *a, void *user)
 {
 	struct cluster *c = user;

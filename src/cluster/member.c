@@ -1,5 +1,5 @@
-/* What every room of a cluster asks of the machine it is on: the time, the lease, and a place for
- * sentences. Between two rooms that both need the other one's work stands a task here: the gate
+/* Questions that every room of a cluster has for the machine it is on: the time, the lease, a place
+ * for sentences. Between two rooms that both need the other one's work stands a task here: the gate
  * finds that a head is another one, and what looks at heads is built on the gate. */
 #include "cluster/member.h"
 

@@ -1,4 +1,4 @@
-/* One machine of a cluster: what the rooms of this folder share. cluster.c joins, renews and
+/* The machine that this is in a cluster, for the rooms of this folder. cluster.c joins, renews and
  * fences, gate.c sends what runs wrote, take.c carries on the runs of others. */
 #ifndef CLUSTER_MEMBER_H
 #define CLUSTER_MEMBER_H
@@ -129,6 +129,11 @@ bool cluster_has_lease(const struct cluster *c);
 void cluster_tend(struct cluster *c);
 /* Bytes of runs, and how many runs have some, that are on this disk and not in the database. */
 int64_t cluster_lag(const struct cluster *c, unsigned *runs);
+/* Begins a statement: a row `me`, locked until its end, while this machine may write. */
+#define CLUSTER_ME_SQL                                                                             \
+	"with me as (select 1 from ava_node where node = $1 and epoch = $2 and generation = $3"    \
+	"  and generation = (select generation from ava_cluster)"                                  \
+	"  and lease_until > clock_timestamp() for share)"
 /* Adds a statement whose first parameters, $1 to $3, are this machine as it is in its row. */
 void cluster_add_me(struct pg_batch *b, const struct cluster *c, const char *sql);
 

@@ -113,7 +113,7 @@ struct pg_batch *pg_batch_new(void)
 	return b;
 }
 
-/* What libpq has copied goes at once: a batch may be under way for long. */
+/* Bytes that libpq has copied go at once: a batch may be under way for long. */
 static void pg_batch_strip(struct pg_batch *b)
 {
 	buf_fini(&b->bytes);
@@ -331,7 +331,7 @@ bool pg_int(const struct pg_result *r, unsigned row, unsigned col, int64_t *n)
 
 /* ---- sentences */
 
-/* What libpq and the server say as one line, in UTF-8. Their lines that begin with a tab are
+/* The words of libpq and the server as one line, in UTF-8. Their lines that begin with a tab are
  * advice. */
 static void pg_line(char *out, size_t size, const char *said)
 {
@@ -574,7 +574,7 @@ static struct libpq_conn *pg_connect(struct pg *pg)
 	return conn;
 }
 
-/* One step, on a pool thread. */
+/* A step of connecting, on a pool thread. */
 static void pg_step_work(struct os_work *w)
 {
 	struct pg *pg = CONTAINER_OF(w, struct pg, work);

@@ -1,4 +1,4 @@
-/* One connection to PostgreSQL on the loop. Statements go in batches: one round trip, one
+/* Connection to PostgreSQL on the loop. Statements go in batches: one round trip, one
  * transaction, all or none. Nothing waits on the loop's thread: what may wait while connecting
  * (names, certificates, ~/.pgpass) is done on the pool. A connection that is lost or was not made
  * is made again after 0.1 to 10 s; of several hosts in the URL each attempt tries all, from the

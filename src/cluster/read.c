@@ -84,7 +84,7 @@ struct reader_copy {
 	struct reader_run run;
 	struct run_log at; /* lines that the copy has */
 	int64_t messages_at;
-	/* What the database answered. */
+	/* The answer of the database. */
 	struct buf log, messages;
 	struct list files; /* struct reader_file */
 	int64_t head;
@@ -397,7 +397,7 @@ static int copy_chain(struct run_log *log, const char *data, size_t len)
 	return at == len ? 0 : AVA_ECORRUPT;
 }
 
-/* What an earlier daemon copied; something wrong with it is as nothing. */
+/* The copy of an earlier daemon; something wrong with it is as nothing. */
 static void copy_load(struct os_work *w)
 {
 	struct reader_copy *c = w->priv;

@@ -522,15 +522,10 @@ static void take_claim(struct cluster *c, const struct cluster_run *run)
 {
 	struct pg_batch *b = pg_batch_new();
 
-	pg_batch_add(b,
-		     "with me as (select 1 from ava_node where node = $1 and epoch = $2"
-		     "  and generation = $3 and generation = (select generation from ava_cluster)"
-		     "  and lease_until > clock_timestamp() for share)"
-		     " update ava_run set node = $1, epoch = $2, moves = $5 from me"
-		     " where run = $4 and moves < $5");
-	pg_batch_text(b, c->who.node);
-	pg_batch_int(b, c->epoch);
-	pg_batch_int(b, c->generation);
+	cluster_add_me(b, c,
+		       CLUSTER_ME_SQL
+		       " update ava_run set node = $1, epoch = $2, moves = $5 from me"
+		       " where run = $4 and moves < $5");
 	pg_batch_text(b, run->id);
 	pg_batch_int(b, run->moves);
 	(void)pg_send(c->pg, b, take_claimed, c, NULL);
@@ -587,7 +582,7 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 			gate_forget(c, run);
 	} else if (!run && mine && state == CLUSTER_LIVE &&
 		   !take_unsent(c, id, head, messages, moves)) {
-		/* Whoever had it last may claim it first. */
+		/* The machine that had it last may claim it first. */
 		if (cluster_now_ms() - c->member_ms < c->lease_ms)
 			c->look_due = true;
 		else
@@ -605,7 +600,7 @@ static void looked(const struct pg_answer *a, void *user)
 				    a->err->text);
 		return;
 	}
-	/* What the database does not name it has lost, or never got. */
+	/* Runs that the database does not name it has lost, or never got. */
 	LIST_EACH (&c->runs, n, tmp) {
 		struct cluster_run *r = LIST_ENTRY(n, struct cluster_run, node);
 
@@ -719,22 +714,18 @@ void take_poll(struct cluster *c, bool fence)
 	pg_batch_add(b, "update ava_run set state = 8 where state = 0 and takes >= $1"
 			" and node in (select node from ava_node where lease_until = '-infinity')");
 	pg_batch_int(b, CLUSTER_TAKES);
-	pg_batch_add(
-		b, "with me as (select 1 from ava_node where node = $1 and epoch = $2"
-		   "  and generation = $3 and generation = (select generation from ava_cluster)"
-		   "  and lease_until > clock_timestamp() for share)"
-		   " update ava_run r set node = $1, epoch = $2, moves = moves + 1, takes = takes +"
-		   "  (select 1 - n.draining::int from ava_node n where n.node = r.node) from me"
-		   " where r.run in (select q.run from ava_run q join ava_spec s using (run)"
-		   "   join ava_node n on n.node = q.node where q.state = 0 and q.takes < $4"
-		   "   and n.lease_until = '-infinity' and n.node <> $1 and s.place = 'anywhere'"
-		   "   order by q.run limit $5)"
-		   "  and r.state = 0 and r.node in (select node from ava_node"
-		   "   where lease_until = '-infinity' and node <> $1) and $6 > 0"
-		   " returning r.run, r.head, r.head_hash, r.moves");
-	pg_batch_text(b, c->who.node);
-	pg_batch_int(b, c->epoch);
-	pg_batch_int(b, c->generation);
+	cluster_add_me(
+		b, c,
+		CLUSTER_ME_SQL
+		" update ava_run r set node = $1, epoch = $2, moves = moves + 1, takes = takes +"
+		"  (select 1 - n.draining::int from ava_node n where n.node = r.node) from me"
+		" where r.run in (select q.run from ava_run q join ava_spec s using (run)"
+		"   join ava_node n on n.node = q.node where q.state = 0 and q.takes < $4"
+		"   and n.lease_until = '-infinity' and n.node <> $1 and s.place = 'anywhere'"
+		"   order by q.run limit $5)"
+		"  and r.state = 0 and r.node in (select node from ava_node"
+		"   where lease_until = '-infinity' and node <> $1) and $6 > 0"
+		" returning r.run, r.head, r.head_hash, r.moves");
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
 	pg_batch_int(b, fence);
