@@ -150,18 +150,28 @@ def lengths(build, world, wanted, counted):
     return out
 
 
+def whole(text):
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"\"{text}\" is no whole number from 1 on")
+    return int(text)
+
+
+def whole_list(text):
+    return [whole(t) for t in text.split(",") if t]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build")
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("build", type=gate.built)
+    parser.add_argument("--runs", type=whole, default=1000)
+    parser.add_argument("--turns", type=whole, default=5)
+    parser.add_argument("--rounds", type=whole, default=5)
     parser.add_argument("--load", type=int, default=0, help="busy loops beside it")
-    parser.add_argument("--lengths", default="5,10,50,200", help="turns of a run; empty: left out")
+    parser.add_argument("--lengths", type=whole_list, default="5,10,50,200", help="turns of a run; empty: left out")
     parser.add_argument("--quick", action="store_true", help="neither counts nor a reference")
     parser.add_argument("--write", help="put the tables between the marks there")
     o = parser.parse_args()
-    build, notes = os.path.abspath(o.build), []
+    build, notes = o.build, []
     commit, old = (None, None) if o.quick else reference(build)
     daemons, names = {"bare": None, "ava": build}, {"bare": "bare", "ava": "ava", "ava-reference": f"ava at {commit}"}
     if old:
@@ -178,8 +188,7 @@ def main():
             single, results = measure(o, build, daemons, world)
             counts = {} if why else {p: ava_counts(build, d, o.turns) if d else bare_counts(build, o.turns)
                                      for p, d in daemons.items()}
-            wanted = [int(t) for t in o.lengths.split(",") if t]
-            more = lengths(build, world, wanted, not why) if wanted else []
+            more = lengths(build, world, o.lengths, not why) if o.lengths else []
     finally:
         shutil.rmtree(world, ignore_errors=True)
     busy = f" Busy loops beside it: {o.load}." if o.load else ""

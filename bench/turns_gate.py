@@ -259,15 +259,22 @@ def spread(rounds):
                   f"| {100 * (max(three) / min(three) - 1):.2f} % |", flush=True)
 
 
+def built(folder):
+    """An argument: a build with the daemon and the mock in it."""
+    if not all(os.access(os.path.join(folder, p), os.X_OK) for p in ("src/gateway/avad", "test/mock/mock-models")):
+        raise argparse.ArgumentTypeError(f"{folder} is no build with avad and mock-models: `./dev bench turns` makes one")
+    return os.path.abspath(folder)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build")
+    parser.add_argument("build", type=built)
     parser.add_argument("--write", action="store_true", help="make the figures of what is counted now")
     parser.add_argument("--load", type=int, default=0, help="busy loops beside it")
     parser.add_argument("--times", type=int, default=0, help="how far apart so many rounds lie")
     parser.add_argument("--profile", help="a folder for what callgrind wrote")
     args = parser.parse_args()
-    build = os.path.abspath(args.build)
+    build = args.build
     with open(FIGURES) as f:
         figures = json.load(f)
     compared = not args.write and args.times == 0
