@@ -143,12 +143,15 @@ export function Modal({ title, close, children, wide }: { title: string; close: 
       dialogs.value--;
     };
   }, []);
+  // Closing is asked of its owner and never done to the element alone: the element tells of that a moment later, and would
+  // end what was opened again meanwhile. A part that has ended already has no element any more.
   return (
-    <dialog ref={at} class={wide ? "wide" : ""} aria-label={title} onClose={close} onMouseDown={(e) => (beside.current = e.target === e.currentTarget)}
-      onClick={(e) => beside.current && e.target === e.currentTarget && at.current?.close()}>
+    <dialog ref={at} class={wide ? "wide" : ""} aria-label={title} onClose={() => at.current && close()}
+      onCancel={(e) => e.target === e.currentTarget && (e.preventDefault(), close())} onMouseDown={(e) => (beside.current = e.target === e.currentTarget)}
+      onClick={(e) => beside.current && e.target === e.currentTarget && close()}>
       <header>
         <h2>{title}</h2>
-        <button class="plain" aria-label="Close" onClick={() => at.current?.close()}>×</button>
+        <button class="plain" aria-label="Close" onClick={close}>×</button>
       </header>
       <div class="body">{children}</div>
       <Toasts />

@@ -112,6 +112,13 @@ export function changesParts({ page, ok, soon, seen, ava, call, run, spawnRun, s
     const apply = page.getByRole("button", { name: "Apply to repo…" }), dialog = page.getByRole("dialog", { name: "Apply to repo?" });
     await apply.click();
     ok((await dialog.innerText()).includes(`3 files in ${repo}`) && (await dialog.innerText()).includes(body.hash.slice(0, 12)), "Apply says first what is written where, with the hash of the patch", await dialog.innerText());
+    await page.evaluate(async () => {
+      document.querySelector("dialog [aria-label=Close]").click();
+      await Promise.resolve();
+      [...document.querySelectorAll("button")].find((b) => b.textContent === "Apply to repo…").click();
+      await new Promise((done) => setTimeout(done, 100));
+    });
+    ok(await dialog.isVisible(), "a dialog that is opened again as soon as it was closed stays open");
     writeFileSync(kettle, "int other;\n");
     await dialog.getByRole("button", { name: "Apply" }).click();
     await seen(async () => /1 of 3 files clash/.test(await dialog.getByRole("alert").innerText()) && (await inView(dialog.getByRole("alert"))), "a file that changed since is told, where one looks");
