@@ -406,16 +406,17 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	list_init(&c->held);
 	list_init(&c->takings);
 	os_task_init(&c->tend, cluster_tended);
-	gate_open(c);
+	rv = gate_open(c);
 	c->sup->shared = true;
 	if (gethostname(c->who.name, sizeof(c->who.name) - 1) != 0)
 		c->who.name[0] = '?';
 	pg.user = c;
 	identity_home(c);
-	rv = identity_read(c, err);
 	c->beat.timer = os_timer_new(c->loop, cluster_beat, c);
-	if (rv == 0 && !c->beat.timer)
+	if (rv != 0 || !c->beat.timer)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0)
+		rv = identity_read(c, err);
 	if (rv == 0)
 		rv = pg_open(&c->pg, c->loop, &pg, err);
 	if (rv != 0) {
@@ -446,7 +447,7 @@ const char *cluster_node(const struct cluster *c)
 bool cluster_waits(const struct cluster *c)
 {
 	return c && c->state == CLUSTER_MEMBER && !c->closing &&
-	       (c->flush || !list_empty(&c->gated));
+	       (c->flush || c->later.due || !list_empty(&c->gated));
 }
 
 static void lease_given(const struct pg_answer *a, void *user)
@@ -466,6 +467,7 @@ void cluster_quiesce(struct cluster *c)
 	/* The last lines of runs that were stopped are on their way to the disk. */
 	while ((!supervisor_written(c->sup) || cluster_waits(c)) && cluster_now_ms() < end) {
 		(void)journal_sync(c->book->journal);
+		gate_wake(c);
 		os_loop_step(c->loop, 20);
 	}
 	c->closing = true;
@@ -517,5 +519,6 @@ void cluster_write(const struct cluster *c, struct jw *w)
 	jw_int(w, "waiting_runs", lacking);
 	jw_int(w, "waiting_bytes", bytes);
 	jw_int(w, "flushes", (int64_t)c->count.flushes);
+	jw_fixed(w, "flush_seconds", c->count.flush_us / 1000, 3);
 	jw_int(w, "sent_bytes", (int64_t)c->count.sent_bytes);
 }

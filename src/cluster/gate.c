@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sys.h"
@@ -19,6 +20,7 @@
 #include "codec/jscan.h"
 #include "event/event.h"
 
+#define LATER_MS    500 /* until lines go that nobody waits for, if nothing takes them along */
 #define FLUSH_BYTES (8u << 20) /* of one flush; the rest goes with the next one */
 #define COLUMNS_MAX (64u << 20)
 #define FILE_BYTES  (32u << 20) /* of a file, and of what a run has at once: a batch has a bound */
@@ -55,6 +57,7 @@ struct flush {
 	struct flush_file *files;
 	size_t nfiles, files_cap;
 	size_t bytes;
+	int64_t sent_us;
 	struct arena columns; /* of its statements */
 	int rv;
 	struct ava_error err;
@@ -231,7 +234,11 @@ static void gate_draft(struct draft *d, void *user)
 		if (waits && !gate_count(c, d, id))
 			cluster_fence(c, "out of memory");
 	}
-	if (!waits) {
+	if (waits && !d->done && !c->later.due) {
+		c->later.due = true;
+		os_timer_set(c->later.timer, LATER_MS);
+	}
+	if (!waits || !d->done) {
 		draft_pass(d, 0);
 		return;
 	}
@@ -382,13 +389,17 @@ static void flush_work(struct os_work *w)
 
 /* ---- its statement */
 
+/* Runs are found by their names, never by their machine: without figures about the table, as in its
+ * first hour, the planner takes "node = $1" for a row or two and reads all of it once a run. It has
+ * no opinion about a case. */
 static const char flush_sql[] = CLUSTER_ME_SQL
 	","
 	" moved as (update ava_run r set head = w.head, head_hash = w.hash,"
 	"   state = case when r.state = 8 then 8 else w.state end"
 	"  from unnest($4::text[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bigint[])"
 	"   w(run, prev, head, hash, state), me"
-	"  where r.run = w.run and r.node = $1 and r.epoch = $2 and r.head = w.prev"
+	"  where r.run = any($4) and r.run = w.run"
+	"   and case when r.node = $1 and r.epoch = $2 and r.head = w.prev then true end"
 	"  returning r.run),"
 	" chunks as (insert into ava_chunk (stream, kind, head, body)"
 	"  select w.stream, w.kind, w.head, w.body"
@@ -613,6 +624,7 @@ static void flush_settle(struct flush *f)
 			gate_forget(c, f->runs[i].run);
 	c->count.flushes++;
 	c->count.sent_bytes += f->bytes;
+	c->count.flush_us += clock_mono_us() - f->sent_us;
 }
 
 static void flush_answered(const struct pg_answer *a, void *user)
@@ -665,6 +677,7 @@ static void flush_read_done(struct os_work *w)
 		b = pg_batch_new();
 		f->rv = add_fresh(b, f) ? 0 : AVA_ENOMEM;
 		cluster_add_me(b, c, flush_sql);
+		f->sent_us = clock_mono_us();
 		if (f->rv == 0 && add_runs(b, f) && add_chunks(b, f) && add_files(b, f))
 			f->rv = pg_send(c->pg, b, flush_answered, f, &f->err);
 		else
@@ -781,6 +794,8 @@ static void gate_pump(struct os_task *t)
 		cluster_say(c, "out of memory: what runs wrote is sent later");
 		return;
 	}
+	c->later.due = false;
+	os_timer_stop(c->later.timer);
 	f->ticket = c->ticket++;
 	c->flush = f;
 	c->flush_reads = true;
@@ -793,7 +808,15 @@ void gate_wake(struct cluster *c)
 	os_defer(c->loop, &c->pump);
 }
 
-void gate_open(struct cluster *c)
+static void gate_later(void *user)
+{
+	struct cluster *c = user;
+
+	c->later.due = false;
+	gate_wake(c);
+}
+
+int gate_open(struct cluster *c)
 {
 	list_init(&c->runs);
 	list_init(&c->gated);
@@ -802,12 +825,15 @@ void gate_open(struct cluster *c)
 	c->ticket = 1;
 	c->book->gate = gate_draft;
 	c->book->gate_user = c;
+	c->later.timer = os_timer_new(c->loop, gate_later, c);
+	return c->later.timer ? 0 : AVA_ENOMEM;
 }
 
 void gate_close(struct cluster *c)
 {
 	c->book->gate = NULL;
 	os_defer_cancel(c->loop, &c->pump);
+	os_timer_free(c->later.timer);
 	LIST_EACH (&c->gated, n, tmp)
 		draft_free(LIST_ENTRY(n, struct draft, node));
 	list_init(&c->gated);

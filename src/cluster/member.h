@@ -81,6 +81,7 @@ struct cluster {
 	} who;
 	struct {
 		uint64_t flushes, sent_bytes, taken;
+		int64_t flush_us; /* that they took, from the sending to the answer */
 	} count;
 	int64_t epoch, generation;
 	int64_t lease_end_ms; /* of CLOCK_BOOTTIME, since MONOTONIC stands still in suspend */
@@ -109,8 +110,12 @@ struct cluster {
 	uint64_t ticket;     /* number of the flush that takes what comes now */
 	struct flush *flush; /* the one under way; or NULL */
 	bool flush_reads;    /* a pool thread reads for it */
-	bool settled;        /* whose the runs are is known: something may be sent, and count */
-	bool heads_stale;    /* the database has lost heads */
+	struct {
+		struct os_timer *timer;
+		bool due;
+	} later;          /* lines that nobody waits for */
+	bool settled;     /* whose the runs are is known: something may be sent, and count */
+	bool heads_stale; /* the database has lost heads */
 	struct os_task pump;
 	struct nameset heads; /* the database has them */
 
@@ -138,7 +143,7 @@ int64_t cluster_lag(const struct cluster *c, unsigned *runs);
 void cluster_add_me(struct pg_batch *b, const struct cluster *c, const char *sql);
 
 /* ---- gate.c */
-void gate_open(struct cluster *c);
+int gate_open(struct cluster *c);     /* AVA_ENOMEM: close it */
 void gate_give_up(struct cluster *c); /* for a stop: nothing more gets through */
 void gate_close(struct cluster *c);
 /* Sends what there is, in this turn of the loop. */

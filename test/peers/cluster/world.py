@@ -114,7 +114,7 @@ class Machine:
             os.makedirs(env[name], mode=0o700)
         env.update(AVA_DATA_ROOT=self.root, AVA_AVAD=AVAD, AVA_RUNS_MAX="100", AVA_MODEL="anthropic/claude-haiku-4-5",
                    ANTHROPIC_API_KEY="cluster-key-0123456789", ANTHROPIC_BASE_URL=Model.url(port), NO_COLOR="1",
-                   AVA_WEB_ALLOW_PRIVATE=f"127.0.0.1:{world.model.port}", AVA_DISK_FREE_MIN_MB="0")
+                   AVA_WEB_ALLOW_PRIVATE=f"127.0.0.1:{world.model.port}", AVA_DISK_FREE_MIN_MB="0", **world.settings)
         if world.url:
             env.update(AVA_CLUSTER_URL=world.url, AVA_CLUSTER_LEASE=str(LEASE))
         return env
@@ -202,12 +202,12 @@ class Machine:
 class World:
     """`database`: "plain", "standby" (with one that streams from it; members reach the one that is the primary),
     "bouncer" (members go through pgbouncer) or "" (none). `member`: the machines are a cluster's, else plain daemons,
-    each for itself. `words`: of the model's plan."""
+    each for itself. `words`: of the model's plan; `settings`: of the machines, as variables."""
 
-    def __init__(self, machines=3, database="plain", member=True, words=()):
+    def __init__(self, machines=3, database="plain", member=True, words=(), settings=()):
         self.top = tempfile.mkdtemp(prefix="ava-cluster-")
         os.chmod(self.top, 0o711)  # the database is another user's
-        self.want, self.kind, self.member, self.words = machines, database, member, words
+        self.want, self.kind, self.member, self.words, self.settings = machines, database, member, words, dict(settings)
         self.machines, self.accepted, self.serial = [], {}, 0
         self.net = self.model = self.relays = self.database = self.standby = self.bouncer = None
         self.url = ""
