@@ -9,6 +9,7 @@ knows which machine asks."""
 import asyncio
 import ctypes
 import os
+import random
 import socket
 import subprocess
 import threading
@@ -55,6 +56,15 @@ class Network:
     def cable(self, number, up):
         self.inside(self.hub, f"ip link set p{number} {'up' if up else 'down'}")
 
+    def one_way(self, number, holder, way):
+        """Only one direction gets through, by that machine's view "in" or "out"; "both": all is well again."""
+        for where, far in ((holder, HUB), (self.hub, f"10.77.0.{10 + number}")):
+            subprocess.run([*enter(where), "ip", "route", "del", "blackhole", f"{far}/32"], check=False, capture_output=True)
+        if way == "in":
+            self.inside(holder, f"ip route add blackhole {HUB}/32")
+        elif way == "out":
+            self.inside(self.hub, f"ip route add blackhole 10.77.0.{10 + number}/32")
+
     def stop(self):
         for holder in self.holders:
             holder.stdin.close()
@@ -68,21 +78,21 @@ def enter(pid):
     return ["nsenter", f"--net=/proc/{pid}/ns/net", f"--uts=/proc/{pid}/ns/uts", "--"]
 
 
-def listen_in(pid, port):
-    """A socket that listens on the loopback of the network of `pid` (None: ours)."""
+def in_network(pid, make):
+    """Answers with `make()`, called in the network of `pid` (None: ours): a socket stays where it was made."""
     made = []
 
-    def make():
+    def enter_and_make():
         try:
             if pid is not None:
                 with open(f"/proc/{pid}/ns/net", "rb") as f:
                     if ctypes.CDLL(None, use_errno=True).setns(f.fileno(), CLONE_NEWNET) != 0:
                         raise OSError(ctypes.get_errno(), "setns")
-            made.append(socket.create_server(("127.0.0.1", port), backlog=256))
+            made.append(make())
         except OSError as e:
             made.append(e)
 
-    thread = threading.Thread(target=make)  # a network is a thread's own
+    thread = threading.Thread(target=enter_and_make)  # a network is a thread's own
     thread.start()
     thread.join()
     if isinstance(made[0], OSError):
@@ -99,9 +109,9 @@ class Relays:
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
 
-    def add(self, pid, port, source):
+    def add(self, pid, port, source, host="127.0.0.1"):
         """The port that it listens on; `source` is who the target sees."""
-        s = listen_in(pid, port)
+        s = in_network(pid, lambda: socket.create_server((host, port), backlog=256))
 
         async def serve():
             await asyncio.start_server(lambda r, w: self.relay(r, w, source), sock=s)
@@ -111,11 +121,14 @@ class Relays:
 
     async def relay(self, reader, writer, source):
         try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target, local_addr=(source, 0))
+            far_reader, far_writer = await self.connect(source)
         except OSError:
             writer.transport.abort()
             return
         await asyncio.gather(self.pour(reader, far_writer), self.pour(far_reader, writer))
+
+    async def connect(self, source):
+        return await asyncio.open_connection("127.0.0.1", self.target, local_addr=(source, 0))
 
     async def pour(self, reader, writer):
         """One direction to its end. What breaks on one side breaks on the other."""
@@ -128,8 +141,46 @@ class Relays:
             writer.transport.abort()
 
     def stop(self):
+        async def end():
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        asyncio.run_coroutine_threadsafe(end(), self.loop).result()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
+
+
+class Wire(Relays):
+    """A long and bad line to a server: all that goes through comes late, some of it very late, and now and then the
+    connection is reset in the middle of what is said. It is a door with the server's host and TLS."""
+
+    DELAY, STALL, RESET = 0.1, 0.02, 0.03  # seconds of each piece one way; chances of each piece
+
+    def __init__(self, hub, server, port):
+        super().__init__(server.port)
+        self.hub, self.server, self.host, self.tls = hub, server, server.host, server.tls
+        self.resets, self.rng = 0, random.Random()
+        self.port = self.add(hub, port, "", server.host)
+
+    async def connect(self, source):
+        far = in_network(self.hub, lambda: socket.create_connection((self.server.host, self.server.port)))
+        return await asyncio.open_connection(sock=far)
+
+    async def pour(self, reader, writer):
+        try:
+            while data := await reader.read(65536):
+                await asyncio.sleep(self.DELAY + (self.rng.uniform(0, 3) if self.rng.random() < self.STALL else 0))
+                if self.rng.random() < self.RESET:
+                    self.resets += 1
+                    writer.write(data[:self.rng.randrange(len(data))])
+                    raise OSError("reset")
+                writer.write(data)
+                await writer.drain()
+            writer.close()
+        except OSError:
+            writer.transport.abort()
 
 
 def free_port():

@@ -1,5 +1,6 @@
-"""The cable of one machine is cut. It reaches its model all the time, and asks it for nothing once its lease
-is over; others take its runs. With the cable mended it is a member again."""
+"""The cable of one machine is cut, in both directions or, in later rounds, in one. It reaches its model all the
+time, and asks it for nothing once its lease is over; others take its runs. With the cable mended it is a member
+again."""
 
 import sys
 import time
@@ -10,6 +11,12 @@ import world  # noqa: E402
 from world import LEASE, Missing, World, until  # noqa: E402
 
 RUNS = 12
+WAYS = ("none", "in", "out")  # that are left
+
+
+def cut_off(w, victim, way):
+    w.net.cable(victim.number, way != "none")
+    w.net.one_way(victim.number, victim.holder, way)
 
 
 def play(w, n):
@@ -17,12 +24,12 @@ def play(w, n):
     runs = w.spawn(RUNS)
     w.wait_asked(runs)
     had = w.of(victim, runs)
-    w.net.cable(victim.number, False)
+    cut_off(w, victim, WAYS[n % len(WAYS)])
     cut = time.monotonic() * 1000
     took = w.wait_taken(victim, had, 60)
-    print(f"# {len(had)} runs of {victim.name} were taken {took:.1f} s after the cut", flush=True)
+    print(f"# {len(had)} runs of {victim.name} were taken {took:.1f} s after the cut, {WAYS[n % len(WAYS)]} left", flush=True)
     w.wait_over(runs)
-    w.net.cable(victim.number, True)
+    cut_off(w, victim, "both")
     wrong = [] if had else [f"round {n}: {victim.name} had nothing when it was cut off"]
     seen = w.model.requests()
     for run in had:

@@ -98,26 +98,45 @@ def folder_of_its_own(path):
     return path
 
 
-def certificate(folder):
+def certificate(folder, inside=()):
     """server.crt and server.key, as who owns the folder: a server takes no other's key."""
-    subprocess.run([*unprivileged(), "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+    subprocess.run([*inside, *unprivileged(), "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                     "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=cluster", "-keyout",
-                    "server.key", "-out", "server.crt"], cwd=folder, check=True, capture_output=True)
+                    f"{folder}/server.key", "-out", f"{folder}/server.crt"], cwd=folder, check=True, capture_output=True)
 
 
 class Server:
-    """One postmaster. `inside`: the command that runs it in its network; `tls`: it has a certificate."""
+    """One postmaster. `inside`: the command that runs it in its network; `tls`: it has a certificate; `room`: its data
+    is on a disk of its own with so much room ("150m"), which nobody else sees."""
 
-    def __init__(self, top, name, host, port, inside=(), tls=False):
+    def __init__(self, top, name, host, port, inside=(), tls=False, room=None):
         self.bin, self.name, self.host, self.port = binaries(), name, host, port
         self.inside, self.tls = list(inside), tls
         self.folder = folder_of_its_own(os.path.join(top, name))
         self.data, self.log = os.path.join(self.folder, "data"), os.path.join(self.folder, "log")
-        self.process = None
+        self.process, self.disk, self.holder = None, [], None
+        if room:
+            self.make_disk(room)
+
+    def make_disk(self, room):
+        folder_of_its_own(self.data)
+        owner = os.stat(self.data)
+        self.holder = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o "$1" tmpfs "$2" && echo made && exec cat', "sh",
+             f"size={room},mode=700,uid={owner.st_uid},gid={owner.st_gid}", self.data],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if self.holder.stdout.readline() != "made\n":
+            raise Missing("a disk of its own is not allowed here")
+        self.disk = ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", "--"]
+
+    def fill(self, full):
+        """Nothing more fits on its disk; or all that filled it goes."""
+        command = "dd if=/dev/zero of=full bs=64k" if full else "rm -f full"
+        subprocess.run([*self.disk, "sh", "-c", f"cd {self.data} && {command}"], check=False, capture_output=True)
 
     def tool(self, program, *words):
         """A program of the server's, as its user."""
-        done = subprocess.run([*unprivileged(), os.path.join(self.bin, program), *words], cwd=self.folder,
+        done = subprocess.run([*self.disk, *unprivileged(), os.path.join(self.bin, program), *words], cwd=self.folder,
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{program}: {done.stderr}"
         return done.stdout
@@ -125,17 +144,17 @@ class Server:
     def create(self):
         self.tool("initdb", "-D", self.data, "-U", "ava", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
         if self.tls:
-            certificate(self.data)
+            certificate(self.data, self.disk)
         self.configure()
         self.start()
         self.sql("create database ava", "postgres")
 
     def configure(self):
         net = "10.77.0.0/24" if self.inside else "127.0.0.1/32"
-        with open(os.path.join(self.data, "postgresql.conf"), "w", encoding="ascii") as f:
-            f.write(CONF.format(host=self.host, port=self.port, folder=self.folder, ssl="on" if self.tls else "off"))
-        with open(os.path.join(self.data, "pg_hba.conf"), "w", encoding="ascii") as f:
-            f.write(HBA.format(net=net))
+        conf = CONF.format(host=self.host, port=self.port, folder=self.folder, ssl="on" if self.tls else "off")
+        for name, text in (("postgresql.conf", conf), ("pg_hba.conf", HBA.format(net=net))):
+            subprocess.run([*self.disk, "tee", os.path.join(self.data, name)], input=text, text=True, check=True,
+                           stdout=subprocess.DEVNULL)
 
     def copy(self, top, name, port):
         """A standby that streams from this one, started."""
@@ -151,7 +170,7 @@ class Server:
     def start(self):
         with open(self.log, "a", encoding="utf-8") as out:
             self.process = subprocess.Popen(
-                [*self.inside, *unprivileged(), os.path.join(self.bin, "postgres"), "-D", self.data], cwd=self.folder,
+                [*self.disk, *self.inside, *unprivileged(), os.path.join(self.bin, "postgres"), "-D", self.data], cwd=self.folder,
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         until(60, self.answers, f"{self.name} answers")
 
@@ -188,6 +207,8 @@ class Server:
         self.process.wait()
 
     def stop(self):
+        if self.holder:
+            self.holder.stdin.close()
         if self.process is None or self.process.poll() is not None:
             return
         for pid in self.children():
@@ -197,6 +218,21 @@ class Server:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.kill()
+
+    def session(self, *texts):
+        """A connection that has said so much, until its input is closed; None: the server takes no more."""
+        psql = subprocess.Popen(["psql", "-XAtq", "-h", self.folder, "-p", str(self.port), "-U", "ava", "-d", "ava"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            psql.stdin.write("".join(f"{t};\n" for t in (*texts, "select 'said'")))
+            psql.stdin.flush()
+        except BrokenPipeError:
+            pass
+        for line in psql.stdout:
+            if line == "said\n":
+                return psql
+        psql.wait()
+        return None
 
     def promote(self):
         self.sql("select pg_promote(true, 30)", "postgres")

@@ -201,7 +201,7 @@ class Machine:
 
 class World:
     """`database`: "plain", "standby" (with one that streams from it; members reach the one that is the primary),
-    "bouncer" (members go through pgbouncer) or "" (none). `member`: the machines are a cluster's, else plain daemons,
+    "bouncer" (members go through pgbouncer), "wire" (over a long and bad line), "small" (its disk can be filled) or "" (none). `member`: the machines are a cluster's, else plain daemons,
     each for itself. `words`: of the model's plan; `settings`: of the machines, as variables."""
 
     def __init__(self, machines=3, database="plain", member=True, words=(), settings=()):
@@ -209,7 +209,7 @@ class World:
         os.chmod(self.top, 0o711)  # the database is another user's
         self.want, self.kind, self.member, self.words, self.settings = machines, database, member, words, dict(settings)
         self.machines, self.accepted, self.serial = [], {}, 0
-        self.net = self.model = self.relays = self.database = self.standby = self.bouncer = None
+        self.net = self.model = self.relays = self.database = self.standby = self.bouncer = self.wire = None
         self.url = ""
 
     def __enter__(self):
@@ -229,7 +229,8 @@ class World:
         if self.kind:
             self.make_database()
         if self.member:
-            door = (self.bouncer,) if self.bouncer else (self.database, self.standby) if self.standby else (self.database,)
+            between = self.bouncer or self.wire
+            door = (between,) if between else (self.database, self.standby) if self.standby else (self.database,)
             self.url = postgres.url(*door)
         for number in range(1, self.want + 1):
             holder = self.net.machine(number) if self.net.hub else None
@@ -249,13 +250,16 @@ class World:
         def port(fixed):
             return fixed if hub else network.free_port()
 
-        self.database = postgres.Server(self.top, "primary", host, port(5432), hub, tls=bool(hub))
+        self.database = postgres.Server(self.top, "primary", host, port(5432), hub, tls=bool(hub),
+                                        room="160m" if self.kind == "small" else None)
         self.database.create()
         if self.kind == "standby":
             self.standby = self.database.copy(self.top, "standby", port(5433))
         elif self.kind == "bouncer":
             self.bouncer = postgres.Bouncer(self.top, self.database, port(6432))
             self.bouncer.start()
+        elif self.kind == "wire":
+            self.wire = network.Wire(self.net.hub, self.database, port(6433))
 
     def learn_node(self, machine):
         """A machine that came is the row that was not there."""
@@ -276,7 +280,7 @@ class World:
         """All of it, machines first, even where the end of one fails."""
         with contextlib.ExitStack() as ends:
             ends.callback(self.leave)
-            for one in (self.net, self.relays, self.model, self.database, self.standby, self.bouncer, *self.machines):
+            for one in (self.net, self.relays, self.model, self.database, self.standby, self.bouncer, self.wire, *self.machines):
                 if one is not None:
                     ends.callback(one.stop)
 
@@ -415,8 +419,8 @@ def needs_cluster():
 
 
 def rounds():
-    """How often a scenario is played: the first argument, else 20 with AVA_SOAK, else once."""
-    return int(sys.argv[1]) if len(sys.argv) > 1 else 20 if os.environ.get("AVA_SOAK") else 1
+    """How often a scenario is played: the first argument, else 50 times with AVA_SOAK, else three."""
+    return int(sys.argv[1]) if len(sys.argv) > 1 else 50 if os.environ.get("AVA_SOAK") else 3
 
 
 def main(*tests):
