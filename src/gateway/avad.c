@@ -172,7 +172,8 @@ static int avad_prune(int argc, char **argv, struct ava_error *err)
 	return daemon_prune(older_s, dry, err);
 }
 
-/* The lock and all descriptors go with the old program, that of --ready-fd too. */
+/* The lock and all descriptors go with the old program, that of --ready-fd too; its alarm would
+ * not, and end the new one. */
 static int process_again(char **argv, struct ava_error *err)
 {
 	char **to = argv;
@@ -184,6 +185,7 @@ static int process_again(char **argv, struct ava_error *err)
 			*to++ = *from;
 	}
 	*to = NULL;
+	alarm(0);
 	return execv("/proc/self/exe", argv) != 0 ? err_sys(err, "start again") : 0;
 }
 
