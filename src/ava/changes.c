@@ -195,6 +195,7 @@ static void verb_applied(struct verb_call *v)
 const struct verb verbs_about_changes[] = {
 	{"GET", "/api/v1/runs/{id}/artifact", verb_artifact, artifact_args, .bytes = true},
 	{"GET", "/api/v1/runs/{id}/patch", verb_patch, NULL, false},
-	{"POST", "/api/v1/runs/{id}/applied", verb_applied, applied_args, false},
+	{"POST", "/api/v1/runs/{id}/applied", verb_applied, applied_args, false,
+	 .where = VERB_AT_RUN},
 	{NULL},
 };

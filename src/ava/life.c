@@ -11,6 +11,7 @@
 
 #include "ava/claude.h"
 #include "ava/delivery.h"
+#include "ava/far.h"
 #include "ava/job.h"
 #include "ava/memories.h"
 #include "ava/otel.h"
@@ -21,7 +22,6 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cluster/cluster.h"
-#include "cluster/read.h"
 #include "codec/json.h"
 #include "provider/learned.h"
 #include "subagent/past.h"
@@ -68,32 +68,6 @@ static int part_open_delivery(struct core *c, const struct core_options *o, stru
 	return rv == 0 ? delivery_begin(c, err) : rv;
 }
 
-static int part_open_cluster(struct core *c, const struct core_options *o, struct ava_error *err)
-{
-	const struct cluster_options cluster = {.loop = c->loop,
-						.sup = &c->sup,
-						.url = o->cluster,
-						.lease_ms = c->settings.cluster_lease_s * 1000,
-						.log = o->log,
-						.fenced = o->fenced,
-						.user = o->log_user};
-	bool wanted = o->cluster && *o->cluster;
-	const char *read = o->cluster_read && *o->cluster_read ? o->cluster_read : o->cluster;
-	int rv = cluster_check_root(c->root_fd, wanted, err);
-
-	if (rv != 0 || !wanted)
-		return rv;
-	rv = cluster_open(&c->service.cluster, &cluster, err);
-	if (rv != 0)
-		return rv;
-	return reader_open(&c->service.reader,
-			   &(struct reader_options){.loop = c->loop,
-						    .url = read,
-						    .node = cluster_node(c->service.cluster),
-						    .root_fd = c->root_fd},
-			   err);
-}
-
 static bool part_cluster_idle(const struct core *c)
 {
 	return !c->service.cluster;
@@ -102,12 +76,6 @@ static bool part_cluster_idle(const struct core *c)
 static void part_quiesce_cluster(struct core *c)
 {
 	cluster_quiesce(c->service.cluster);
-}
-
-static void part_close_cluster(struct core *c)
-{
-	reader_close(c->service.reader);
-	cluster_close(c->service.cluster);
 }
 
 static bool part_runs_idle(const struct core *c)
@@ -146,10 +114,10 @@ static const struct life_part parts[] = {
 	{.stage = PART_BOOT, .open = core_load_trust},
 	{.idle = part_runs_idle, .quiesce = part_quiesce_runs, .written = part_runs_written},
 	{.stage = PART_BOOT,
-	 .open_as = part_open_cluster,
+	 .open_as = far_open,
 	 .idle = part_cluster_idle,
 	 .quiesce = part_quiesce_cluster,
-	 .close = part_close_cluster},
+	 .close = far_close},
 	{.restore = proposals_restore, .close = proposals_free},
 	{.restore = patches_restore, .close = patches_close},
 	{.restore = sessions_resume,

@@ -23,6 +23,8 @@
 
 struct change;
 struct jw;
+struct verb;
+struct caller;
 struct verb_reply;
 struct core; /* the runtime: journal, runs, proposals (ava/core.h) */
 
@@ -153,7 +155,10 @@ struct core_service {
 	bool stops;        /* the daemon is about to stop: no call waits for a run */
 	struct cluster *cluster; /* shares runs with other machines; or NULL */
 	struct reader *reader;   /* reads the runs of others; NULL without a cluster */
-	bool kept;               /* no command of ava started the daemon, so none may replace it */
+	/* verb_sent (ava/verbs.h) of a verb that may go; NULL without a cluster. */
+	bool (*send)(struct core *c, const struct verb *verb, const struct caller *caller,
+		     const char *id, const json_t *args, struct verb_reply *reply);
+	bool kept; /* no command of ava started the daemon, so none may replace it */
 	/* POST /shutdown: `now`, or once no run is started. NULL: no daemon. */
 	void (*shutdown)(int now, void *user);
 	void *user;

@@ -876,8 +876,10 @@ static void verb_reject(struct verb_call *v)
 
 const struct verb verbs_about_proposals[] = {
 	{"GET", "/api/v1/proposals", verb_proposals, proposals_args, false},
-	{"GET", "/api/v1/proposals/{id}", verb_proposal, NULL, false},
-	{"POST", "/api/v1/proposals/{id}/confirm", verb_confirm, confirm_args, true},
-	{"POST", "/api/v1/proposals/{id}/reject", verb_reject, reject_args, false},
+	{"GET", "/api/v1/proposals/{id}", verb_proposal, NULL, false, .where = VERB_AT_ASK},
+	{"POST", "/api/v1/proposals/{id}/confirm", verb_confirm, confirm_args, true,
+	 .where = VERB_AT_ASK},
+	{"POST", "/api/v1/proposals/{id}/reject", verb_reject, reject_args, false,
+	 .where = VERB_AT_ASK},
 	{NULL},
 };

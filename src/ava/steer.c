@@ -509,7 +509,8 @@ static void verb_checkpoint(struct verb_call *v)
 }
 
 const struct verb verbs_about_words[] = {
-	{"POST", "/api/v1/runs/{id}/steer", verb_steer, steer_args, true},
-	{"POST", "/api/v1/runs/{id}/checkpoint", verb_checkpoint, checkpoint_args, true},
+	{"POST", "/api/v1/runs/{id}/steer", verb_steer, steer_args, true, .where = VERB_AT_RUN},
+	{"POST", "/api/v1/runs/{id}/checkpoint", verb_checkpoint, checkpoint_args, true,
+	 .where = VERB_AT_RUN},
 	{NULL},
 };

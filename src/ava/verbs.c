@@ -615,6 +615,13 @@ static void verbs_hold(struct core *c, const struct verb *verb, const struct cal
 	}
 }
 
+bool verb_sent(struct core *c, const struct verb *verb, const struct caller *caller, const char *id,
+	       const json_t *args, struct verb_reply *reply)
+{
+	return c->service.send && verb->where != VERB_HERE && !caller->far &&
+	       c->service.send(c, verb, caller, id, args, reply);
+}
+
 void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,
 		const char *id, const json_t *args, struct verb_reply *reply)
 {
@@ -623,6 +630,8 @@ void verbs_call(struct core *c, const struct verb *verb, const struct caller *ca
 	if (caller->trust != CALLER_OWNER)
 		verb_fail(reply, err_set(&err, AVA_EDENIED, "this daemon serves its owner only"),
 			  &err);
+	else if (verb_sent(c, verb, caller, id, args, reply))
+		return;
 	else if (verb->begins)
 		verbs_hold(c, verb, caller, id, args, reply);
 	else
@@ -632,11 +641,11 @@ void verbs_call(struct core *c, const struct verb *verb, const struct caller *ca
 /* ---- the table */
 
 static const struct verb *const rooms[] = {
-	verbs_about_runs,  verbs_about_words,    verbs_about_results,  verbs_about_proposals,
-	verbs_about_asks,  verbs_about_sessions, verbs_about_delivery, verbs_about_claude,
-	verbs_about_roles, verbs_about_memories, verbs_about_changes,  verbs_about_us,
-	verbs_about_stats, verbs_about_models,   verbs_about_lists,    verbs_about_messages,
-	verbs_about_others};
+	verbs_about_runs,   verbs_about_words,    verbs_about_results,  verbs_about_proposals,
+	verbs_about_asks,   verbs_about_sessions, verbs_about_delivery, verbs_about_claude,
+	verbs_about_roles,  verbs_about_memories, verbs_about_changes,  verbs_about_us,
+	verbs_about_stats,  verbs_about_models,   verbs_about_lists,    verbs_about_messages,
+	verbs_about_others, verbs_about_far};
 
 const struct verb *verbs_row(size_t i)
 {

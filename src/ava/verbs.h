@@ -32,6 +32,7 @@ struct caller { /* copied when it is needed after the call */
 	/* Rights (subagent/rights.h) of what the asking model has read; 0: no model asks. */
 	unsigned seen;
 	bool model; /* a model asks: it cannot give what only a person may give */
+	bool far;   /* it came from another machine, and goes to no further one */
 };
 
 /* Embedded by the caller; answered exactly once, during the call or later, unless given up
@@ -93,6 +94,15 @@ struct verb_call {
 	struct arena mem;
 };
 
+/* On which machine of a cluster a verb is done (ava/far.c). */
+enum verb_where {
+	VERB_HERE,
+	VERB_AT_RUN,     /* on that of the run {id} */
+	VERB_AT_LIVE,    /* the same, while the run goes on */
+	VERB_AT_RESUMED, /* on that of the run that the argument "resume" names */
+	VERB_AT_ASK,     /* on that of the Ask or quote {id} */
+};
+
 struct verb {
 	const char *method, *path; /* "GET", "/api/v1/runs/{id}" */
 	/* NULL: a stream, which the gateway serves itself (gateway/routes.c). */
@@ -100,6 +110,7 @@ struct verb {
 	const struct arg *args; /* of the query of a GET, of the body of a POST */
 	bool begins;            /* starts work: refused while it could not be kept on disk */
 	bool bytes; /* the answer is a file: its bytes, not JSON, named by the argument "path" */
+	enum verb_where where;
 };
 
 /* Arguments of the streams. */
@@ -155,6 +166,11 @@ void verb_send(struct verb_answer *a, int status);
 /* Frees the answer, and sends the error instead. */
 void verb_drop(struct verb_answer *a, const struct ava_error *err);
 
+/* Sends a verb away when it is for another machine: true, and `reply` is answered, maybe at once.
+ * Where it turns out that no other machine has the run or Ask the verb is called here. */
+bool verb_sent(struct core *c, const struct verb *verb, const struct caller *caller, const char *id,
+	       const json_t *args, struct verb_reply *reply);
+
 /* Answers when an event of a caller, Custom with that content (*taken*), is on disk. `rv` not 0: it
  * is refused with `err`. */
 void verb_record(struct verb_call *v, int rv, const char *session, struct buf *content,
@@ -188,7 +204,7 @@ extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_re
 	verbs_about_proposals[], verbs_about_asks[], verbs_about_sessions[], verbs_about_delivery[],
 	verbs_about_claude[], verbs_about_roles[], verbs_about_memories[], verbs_about_changes[],
 	verbs_about_models[], verbs_about_stats[], verbs_about_lists[], verbs_about_us[],
-	verbs_about_messages[], verbs_about_others[];
+	verbs_about_messages[], verbs_about_others[], verbs_about_far[];
 
 /* Shared by rooms: answers with a run, or to `user`, a struct verb_reply, with a proposal. */
 struct proposal;

@@ -279,26 +279,6 @@ void ask_write(struct jw *w, const char *key, const struct ask *a)
 
 /* ---- the verbs */
 
-static void verb_one_ask(const struct ask *a, void *user)
-{
-	ask_write(user, NULL, a);
-}
-
-static const struct arg asks_args[] = {{"session", ARG_TEXT, 0}, {NULL}};
-
-static void verb_asks(struct verb_call *v)
-{
-	const char *session = NULL;
-	struct verb_answer a;
-
-	if (!verb_begin_args(&a, v, &session))
-		return;
-	jw_object(&a.w, NULL);
-	jw_array(&a.w, "asks");
-	ask_each(v->core, session, verb_one_ask, &a.w);
-	verb_send(&a, 200);
-}
-
 /* An open one, or a quote that was answered. */
 static bool verb_find_ask(struct core *c, const char *id, struct ask *out, struct ava_error *err)
 {
@@ -742,8 +722,7 @@ static void verb_answer(struct verb_call *v)
 }
 
 const struct verb verbs_about_asks[] = {
-	{"GET", "/api/v1/asks", verb_asks, asks_args, false},
-	{"GET", "/api/v1/asks/{id}", verb_ask, NULL, false},
-	{"POST", "/api/v1/asks/{id}", verb_answer, asks_said_args, true},
+	{"GET", "/api/v1/asks/{id}", verb_ask, NULL, false, .where = VERB_AT_ASK},
+	{"POST", "/api/v1/asks/{id}", verb_answer, asks_said_args, true, .where = VERB_AT_ASK},
 	{NULL},
 };

@@ -463,6 +463,7 @@ static void verb_cancel(struct verb_call *v)
 /* A cancel of many: the answer is written as runs end, and sent behind the last one. */
 struct cancelling {
 	struct core *core;
+	const struct verb *verb;
 	const struct caller *caller; /* valid while runs are being told to stop */
 	struct verb_answer answer;
 	size_t pending; /* runs told to stop, and 1 while they are being told */
@@ -580,10 +581,33 @@ static void cancelling_begin(struct cancelling *all, struct run *r)
 	supervisor_cancel(r, all->caller->user ? all->caller->user : "ava", all->caller->channel);
 }
 
+/* A run that is not at work here. */
 struct cancelling_ended {
+	struct verb_reply reply;
 	struct cancelling *all;
 	char id[ID_MAX + 1];
 };
+
+/* Another machine has stopped it. */
+static void cancelled_there(struct verb_reply *reply, int status, const struct buf *json,
+			    const struct ava_error *err)
+{
+	struct cancelling_ended *one = CONTAINER_OF(reply, struct cancelling_ended, reply);
+	json_t *told = json ? json_parse(json->data, json->len, NULL) : NULL;
+	struct buf run;
+
+	buf_init(&run, 1u << 20);
+	if (!json)
+		write_unknown(&one->all->answer.w, one->id, err);
+	else if (json_dump(&run, json_array_get(json_object_get(told, "runs"), 0)) == 0)
+		jw_raw(&one->all->answer.w, NULL, run.data, run.len);
+	else
+		one->all->rv = AVA_ENOMEM;
+	buf_fini(&run);
+	json_decref(told);
+	cancelling_release(one->all);
+	free(one);
+}
 
 static void had_ended(int rv, const struct op_status *s, const struct ava_error *err, void *user)
 {
@@ -602,6 +626,7 @@ static void cancelling_named(struct cancelling *all, const char *id)
 {
 	struct run *r = supervisor_find(&all->core->sup, id);
 	struct cancelling_ended *one = r ? NULL : calloc(1, sizeof(*one));
+	json_t *ids;
 
 	if (r) {
 		cancelling_begin(all, r);
@@ -609,7 +634,11 @@ static void cancelling_named(struct cancelling *all, const char *id)
 		one->all = all;
 		snprintf(one->id, sizeof(one->id), "%s", id);
 		all->pending++;
-		ops_look(all->core, id, had_ended, one);
+		one->reply.done = cancelled_there;
+		ids = json_pack("{s:[s]}", "ids", id);
+		if (!verb_sent(all->core, all->verb, all->caller, id, ids, &one->reply))
+			ops_look(all->core, id, had_ended, one);
+		json_decref(ids);
 	} else {
 		all->rv = AVA_ENOMEM;
 	}
@@ -683,7 +712,8 @@ static void verb_cancel_many(struct verb_call *v)
 		verb_fail(v->reply, err.code ? err.code : AVA_ENOMEM, &err);
 		return;
 	}
-	*all = (struct cancelling){.core = v->core, .caller = v->caller, .pending = 1};
+	*all = (struct cancelling){
+		.core = v->core, .verb = v->verb, .caller = v->caller, .pending = 1};
 	verb_begin(&all->answer, v->reply, 0, NULL);
 	jw_object(&all->answer.w, NULL);
 	jw_array(&all->answer.w, "runs");
@@ -777,13 +807,14 @@ static void verb_replay(struct verb_call *v)
 }
 
 const struct verb verbs_about_runs[] = {
-	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true},
-	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false},
+	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true, .where = VERB_AT_RESUMED},
+	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false,
+	 .where = VERB_AT_LIVE},
 	{"GET", "/api/v1/runs/{id}", verb_run, NULL, false},
-	{"POST", "/api/v1/runs/{id}/cancel", verb_cancel, NULL, false},
-	{"POST", "/api/v1/runs/{id}/push", verb_push, NULL, false},
-	{"POST", "/api/v1/runs/{id}/resume", verb_resume, spawn_args, true},
-	{"POST", "/api/v1/runs/{id}/replay", verb_replay, replay_args, false},
+	{"POST", "/api/v1/runs/{id}/cancel", verb_cancel, NULL, false, .where = VERB_AT_LIVE},
+	{"POST", "/api/v1/runs/{id}/push", verb_push, NULL, false, .where = VERB_AT_RUN},
+	{"POST", "/api/v1/runs/{id}/resume", verb_resume, spawn_args, true, .where = VERB_AT_RUN},
+	{"POST", "/api/v1/runs/{id}/replay", verb_replay, replay_args, false, .where = VERB_AT_RUN},
 	{"POST", "/api/v1/groups", verb_propose_group, group_args, true},
 	{"GET", "/api/v1/groups/{id}", verb_group, NULL, false},
 	{NULL},

@@ -136,6 +136,13 @@ static void print_cancelled(json_t *one)
 		print_proof(one);
 }
 
+static int act_not_stopped(const json_t *error)
+{
+	bool none = strcmp(json_str(error, "code"), err_word(AVA_EIO)) != 0;
+
+	return cli_error(none ? CLI_NOSUCH : CLI_FAILED, "%s", json_str(error, "message"));
+}
+
 static int print_all(const json_t *reply)
 {
 	json_t *one;
@@ -145,8 +152,7 @@ static int print_all(const json_t *reply)
 	json_array_foreach(json_object_get(reply, "runs"), i, one)
 	{
 		if (json_object_get(one, "unknown") != NULL)
-			code = cli_error(CLI_NOSUCH, "%s",
-					 json_str(json_object_get(one, "error"), "message"));
+			code = act_not_stopped(json_object_get(one, "error"));
 		else
 			print_cancelled(one);
 	}

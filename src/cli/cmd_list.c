@@ -100,7 +100,7 @@ static int list(const char *key, const char *query, const char *none, const stru
 	else if (code == CLI_DONE)
 		code = show_table(columns, n, rows);
 	if (code == CLI_DONE && *json_str(reply, "others"))
-		cli_note("runs of other machines are not shown as they are now: %s",
+		cli_note("%s of other machines are not shown as they are now: %s", key,
 			 json_str(reply, "others"));
 	json_decref(reply);
 	return code;
@@ -191,10 +191,11 @@ static void list_ask_left(const json_t *a, char *out, size_t size)
 /* The beginning of its text. */
 static void list_ask_text(const json_t *a, char *out, size_t size)
 {
-	const char *text = json_str(a, "text");
+	const char *text = json_str(a, "text"), *machine = json_str(a, "machine");
 	size_t len = MIN(strcspn(text, "\n"), utf8_prefix(text, strlen(text), TASK_CHARS));
 
-	snprintf(out, size, "%.*s", (int)len, text);
+	snprintf(out, size, "%s%s%s%.*s", *machine ? "on " : "", machine, *machine ? ": " : "",
+		 (int)len, text);
 }
 
 /* All of what is confirmed, and the words that answer it. */

@@ -132,6 +132,7 @@ static struct lease_ask *lease_ask_new(struct cluster *c)
 static void member_again(struct cluster *c)
 {
 	c->member_ms = cluster_now_ms();
+	inbox_anew(c);
 	take_look(c);
 }
 
@@ -407,6 +408,8 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	list_init(&c->takings);
 	os_task_init(&c->tend, cluster_tended);
 	rv = gate_open(c);
+	if (rv == 0)
+		rv = inbox_new(c);
 	c->sup->shared = true;
 	if (gethostname(c->who.name, sizeof(c->who.name) - 1) != 0)
 		c->who.name[0] = '?';
@@ -471,6 +474,7 @@ void cluster_quiesce(struct cluster *c)
 		os_loop_step(c->loop, 20);
 	}
 	c->closing = true;
+	inbox_give_up(c);
 	gate_give_up(c);
 	if (c->state != CLUSTER_MEMBER)
 		return;
@@ -495,6 +499,7 @@ void cluster_close(struct cluster *c)
 	os_timer_free(c->beat.timer);
 	leave_close(c);
 	take_close(c);
+	inbox_free(c);
 	gate_close(c);
 	free(c);
 }

@@ -59,6 +59,7 @@ struct cluster_held {
 };
 
 struct flush;
+struct inbox;
 struct leaving;
 struct taking;
 
@@ -122,6 +123,8 @@ struct cluster {
 	/* take.c */
 	struct list held;
 	struct list takings; /* struct taking: runs of others on the way here, one at a time */
+
+	struct inbox *inbox; /* inbox.c */
 };
 
 int64_t cluster_now_ms(void); /* CLOCK_BOOTTIME */
@@ -162,6 +165,13 @@ void take_poll(struct cluster *c, bool fence);
 /* See cluster_hold. */
 int take_hold(struct cluster *c, const struct catalog_row *row);
 void take_close(struct cluster *c);
+
+/* ---- inbox.c */
+int inbox_new(struct cluster *c); /* AVA_ENOMEM */
+/* This machine is a member, again: what the database has of its Asks may be old. */
+void inbox_anew(struct cluster *c);
+void inbox_give_up(struct cluster *c); /* for a stop: answers who waits; NULL inbox is fine */
+void inbox_free(struct cluster *c);    /* after pg_close */
 
 /* ---- leave.c */
 /* In a stop, gives the runs away and takes the machine's row out. False: it does not leave. */

@@ -24,5 +24,13 @@ const char schema_sql[] =
 	"  body bytea not null, primary key (stream, kind, head));\n"
 	"create table if not exists ava_file (run text, path text, body bytea not null,\n"
 	"  primary key (run, path));\n"
+	"create table if not exists ava_inbox (id text primary key, run text not null,\n"
+	"  node text not null, name text not null, verb text not null, body bytea not null,\n"
+	"  door text not null, at timestamptz not null default clock_timestamp(),\n"
+	"  status int, code int, answer bytea);\n"
+	"create index if not exists ava_inbox_open on ava_inbox (at) where status is null;\n"
+	"create table if not exists ava_ask (id text primary key, node text not null,\n"
+	"  run text not null, session text not null, body bytea,\n"
+	"  at timestamptz not null default clock_timestamp());\n"
 	"insert into ava_cluster (id, generation, schema)\n"
 	"  values (md5(random()::text || clock_timestamp()::text), 1, 1) on conflict do nothing;\n";
