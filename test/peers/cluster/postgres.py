@@ -240,10 +240,12 @@ class Server:
     def walsenders(self):
         return [int(pid) for pid in self.sql("select pid from pg_stat_replication").split()]
 
+    def client(self, database):
+        return ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port), "-U", "ava", "-d", database]
+
     def psql(self, text, database="ava"):
-        return subprocess.run(["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port), "-U",
-                               "ava", "-d", database, "-c", text],
-                              capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run([*self.client(database), "-c", text], capture_output=True, text=True, check=False,
+                              timeout=60)
 
     def sql(self, text, database="ava"):
         done = self.psql(text, database)
