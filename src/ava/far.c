@@ -140,11 +140,11 @@ static bool far_memory_asked(const struct core *c, const char *id)
 	return false;
 }
 
-/* May it be for another machine? `run`: the one whose machine that is; "": that of the Ask. */
+/* May it be for another machine? Fills in the run or request id which says for what one. */
 static bool far_have(struct core *c, enum verb_where where, const char *id, const json_t *args,
-		     char run[24])
+		     char run[24], const char **claim)
 {
-	const char *of = where == VERB_AT_RESUMED ? json_str(args, "resume") : id;
+	const char *of = where == VERB_NEW ? json_str(args, "resume") : id;
 
 	run[0] = '\0';
 	if (where == VERB_HERE)
@@ -153,6 +153,11 @@ static bool far_have(struct core *c, enum verb_where where, const char *id, cons
 		return !nameset_has(&c->proposal_names, id);
 	if (where == VERB_AT_ASK && *id == 'M')
 		return !far_memory_asked(c, id);
+	if (where == VERB_NEW && !others_may(c, of)) {
+		*claim = json_str(args, "request_id");
+		return **claim && !core_request(c, *claim) &&
+		       core_check_request(c, *claim, NULL) == 0;
+	}
 	snprintf(run, 24, "%.*s", (int)strcspn(of, ":"), of);
 	return others_may(c, run) && !(where == VERB_AT_ASK && patches_named(c, id));
 }
@@ -188,13 +193,14 @@ static bool far_send(struct core *c, const struct verb *verb, const struct calle
 		     const char *id, const json_t *args, struct verb_reply *reply)
 {
 	const char *request = json_str(args, "request_id");
+	const char *claim = "";
 	struct inbox_verb v;
 	struct session_id fresh = id_session();
 	char run[24], row[HASH_HEX_LEN + 1], words[128];
 	struct hash_sha256 h;
 	struct far_sent *s;
 
-	if (!c->service.cluster || caller->far || !far_have(c, verb->where, id, args, run))
+	if (!c->service.cluster || caller->far || !far_have(c, verb->where, id, args, run, &claim))
 		return false;
 	s = calloc(1, sizeof(*s));
 	if (!s) {
@@ -214,6 +220,7 @@ static bool far_send(struct core *c, const struct verb *verb, const struct calle
 	hash_sha256_with(&h, request, strlen(request), row);
 	v = (struct inbox_verb){.id = *request ? row : fresh.text,
 				.run = run,
+				.claim = claim,
 				.name = s->name,
 				.verb = words,
 				.body = s->body.data,

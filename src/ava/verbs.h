@@ -97,10 +97,11 @@ struct verb_call {
 /* On which machine of a cluster a verb is done (ava/far.c). */
 enum verb_where {
 	VERB_HERE,
-	VERB_AT_RUN,     /* on that of the run {id} */
-	VERB_AT_LIVE,    /* the same, while the run goes on */
-	VERB_AT_RESUMED, /* on that of the run that the argument "resume" names */
-	VERB_AT_ASK,     /* on that of the Ask or quote {id} */
+	VERB_AT_RUN,  /* on that of the run {id} */
+	VERB_AT_LIVE, /* the same, while the run goes on */
+	VERB_NEW, /* on that of the run that the argument "resume" names, else on the one that was
+		   * asked first with its request id */
+	VERB_AT_ASK, /* on that of the Ask or quote {id} */
 };
 
 struct verb {

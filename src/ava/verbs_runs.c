@@ -807,7 +807,7 @@ static void verb_replay(struct verb_call *v)
 }
 
 const struct verb verbs_about_runs[] = {
-	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true, .where = VERB_AT_RESUMED},
+	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true, .where = VERB_NEW},
 	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false,
 	 .where = VERB_AT_LIVE},
 	{"GET", "/api/v1/runs/{id}", verb_run, NULL, false},
@@ -815,7 +815,7 @@ const struct verb verbs_about_runs[] = {
 	{"POST", "/api/v1/runs/{id}/push", verb_push, NULL, false, .where = VERB_AT_RUN},
 	{"POST", "/api/v1/runs/{id}/resume", verb_resume, spawn_args, true, .where = VERB_AT_RUN},
 	{"POST", "/api/v1/runs/{id}/replay", verb_replay, replay_args, false, .where = VERB_AT_RUN},
-	{"POST", "/api/v1/groups", verb_propose_group, group_args, true},
+	{"POST", "/api/v1/groups", verb_propose_group, group_args, true, .where = VERB_NEW},
 	{"GET", "/api/v1/groups/{id}", verb_group, NULL, false},
 	{NULL},
 };

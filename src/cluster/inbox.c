@@ -6,6 +6,9 @@
  * them. The run's row says whose a verb is, at each look: after the death of its machine it is the
  * taker's, which does it again if the first one died between doing and answering.
  *
+ * A request id that may begin something belongs to the machine that was asked with it first, in the
+ * statement that would put a row for another one.
+ *
  * What can fail: the connection, after which a row or an answer is sent again (both change nothing
  * the second time); the owner is silent, so that the sender tells its caller and leaves the row for
  * whoever comes. */
@@ -39,7 +42,7 @@ struct inbox_sent {
 	inbox_fn done; /* NULL: answered */
 	void *user;
 	char machine[65], id[HASH_HEX_LEN + 1];
-	const char *run, *name, *verb, *body; /* in `texts` */
+	const char *run, *name, *verb, *body, *claim; /* in `texts` */
 	char texts[];
 };
 
@@ -119,8 +122,9 @@ static void sent_came(const struct pg_answer *a, void *user)
 {
 	struct inbox_sent *s = user;
 	struct ava_error err;
+	const struct pg_result *r = a->rv == 0 ? &a->results[a->n - 1] : NULL;
 	const char *machine;
-	int64_t mine = 0;
+	int64_t mine = 0, known = 0;
 
 	s->under_way = false;
 	if (!s->done) {
@@ -129,8 +133,8 @@ static void sent_came(const struct pg_answer *a, void *user)
 		s->kept = false; /* sent again */
 	} else if (a->rv != 0) {
 		sent_tell(s, err_set(&err, AVA_EIO, "%s", a->err->text), NULL, &err);
-	} else if (pg_int(&a->results[0], 0, 0, &mine) && mine == 1) {
-		machine = pg_text(&a->results[0], 0, 1, NULL);
+	} else if (pg_int(r, 0, 0, &mine) && mine == 1 && pg_int(r, 0, 2, &known) && known > 0) {
+		machine = pg_text(r, 0, 1, NULL);
 		snprintf(s->machine, sizeof(s->machine), "%s", machine ? machine : "");
 		s->kept = machine != NULL;
 		if (!machine)
@@ -138,7 +142,9 @@ static void sent_came(const struct pg_answer *a, void *user)
 	}
 }
 
-/* The row of a request that was answered with an error is one for another try. */
+/* The row of a request that was answered with an error is one for another try. The last column is 0
+ * where another machine's claim came at the same time, which this statement cannot see: it is sent
+ * again. A claim need not outlive a crash of the server, and so waits for no disk. */
 static void sent_send(struct inbox_sent *s)
 {
 	static const char sql[] = CLUSTER_ME_SQL
@@ -146,16 +152,23 @@ static void sent_send(struct inbox_sent *s)
 		"   where r.run = $5 and r.node <> $1 and (r.state < 9"
 		"    or ($6 = 0 and n.lease_until > clock_timestamp()))"
 		"  union all select a.node from ava_ask a"
-		"   where $5 = '' and a.id = $7 and a.node <> $1),"
+		"   where $5 = '' and a.id = $7 and a.node <> $1"
+		"  union all select q.node from ava_request q where q.id = $10 and q.node <> $1),"
+		" claim as (insert into ava_request (id, node) select $10, $1 from me"
+		"  where $10 <> '' on conflict (id) do nothing returning id),"
 		" put as (insert into ava_inbox (id, run, node, name, verb, body, door)"
 		"  select $4, $5, t.node, $7, $8, $9, $1 from me, target t"
 		"  on conflict (id) do update set status = null, code = null, answer = null,"
 		"   node = excluded.node, body = excluded.body, at = clock_timestamp()"
 		"   where ava_inbox.status >= 400)"
 		" select (select count(*) from me), (select coalesce(n.name, 'gone')"
-		"  from target t left join ava_node n using (node))";
+		"  from target t left join ava_node n using (node)), ($10 = ''"
+		"  or exists (select 1 from claim)"
+		"  or exists (select 1 from ava_request where id = $10))::int";
 	struct pg_batch *b = pg_batch_new();
 
+	if (*s->claim)
+		pg_batch_add(b, "select set_config('synchronous_commit', 'off', true)");
 	cluster_add_me(b, s->c, sql);
 	pg_batch_text(b, s->id);
 	pg_batch_text(b, s->run);
@@ -163,6 +176,7 @@ static void sent_send(struct inbox_sent *s)
 	pg_batch_text(b, s->name);
 	pg_batch_text(b, s->verb);
 	pg_batch_bytes(b, s->body, strlen(s->body));
+	pg_batch_text(b, s->claim);
 	s->under_way = pg_send(s->c->pg, b, sent_came, s, NULL) == 0;
 }
 
@@ -177,15 +191,15 @@ static const char *sent_text(char **at, const char *text)
 void inbox_send(struct cluster *c, const struct inbox_verb *v, inbox_fn done, void *user)
 {
 	struct ava_error err = {0};
-	size_t size = strlen(v->run) + strlen(v->name) + strlen(v->verb) + strlen(v->body) + 4;
+	const char *claim = v->claim ? v->claim : "";
+	size_t size = strlen(v->run) + strlen(v->name) + strlen(v->verb) + strlen(v->body) +
+		      strlen(claim) + 5;
 	struct inbox_sent *s = NULL;
 	char *at;
 
 	if (c->closing)
 		err_set(&err, AVA_ECANCELED, "the runtime stops");
-	else if (!inbox_may(c) && cluster_ready(c, &err) == 0)
-		err_set(&err, AVA_EIO, "the database of the cluster does not answer");
-	else if (err.code == 0 && !(s = calloc(1, sizeof(*s) + size)))
+	else if (cluster_ready(c, &err) == 0 && !(s = calloc(1, sizeof(*s) + size)))
 		err_set(&err, AVA_ENOMEM, "out of memory");
 	if (err.code != 0) {
 		done(err.code, NULL, &err, user);
@@ -200,10 +214,12 @@ void inbox_send(struct cluster *c, const struct inbox_verb *v, inbox_fn done, vo
 	s->name = sent_text(&at, v->name);
 	s->verb = sent_text(&at, v->verb);
 	s->body = sent_text(&at, v->body);
+	s->claim = sent_text(&at, claim);
 	snprintf(s->id, sizeof(s->id), "%s", v->id ? v->id : id_session().text);
 	s->until_ms = cluster_now_ms() + INBOX_WAIT_MS;
 	list_add(&c->inbox->sent, &s->node);
-	sent_send(s);
+	if (inbox_may(c))
+		sent_send(s);
 	os_timer_set(c->inbox->timer, INBOX_MS / 5);
 }
 
@@ -323,20 +339,17 @@ static void sent_answered(struct cluster *c, const struct pg_result *rows, unsig
 		sent_tell(LIST_FIRST(&told, struct inbox_sent, node), 0, &a, NULL);
 }
 
-static void inbox_looked(const struct pg_answer *a, void *user)
+static void inbox_fetched(const struct pg_answer *a, void *user)
 {
 	struct cluster *c = user;
 
 	c->inbox->looking = false;
-	if (a->rv != 0 || c->closing)
-		return;
-	for (unsigned i = 0; a->n > 1 && i < pg_rows(&a->results[1]); i++)
-		sent_answered(c, &a->results[1], i);
-	for (unsigned i = 0; i < pg_rows(&a->results[0]) && inbox_may(c); i++)
+	for (unsigned i = 0; a->rv == 0 && i < pg_rows(&a->results[0]) && inbox_may(c); i++)
 		came_begin(c, &a->results[0], i);
 }
 
-static void inbox_look(struct cluster *c)
+/* Asks for what came for this machine. */
+static void inbox_fetch(struct cluster *c)
 {
 	const char *ids[CAME_MAX];
 	struct pg_batch *b = pg_batch_new();
@@ -352,7 +365,30 @@ static void inbox_look(struct cluster *c)
 	pg_batch_text(b, c->who.node);
 	pg_batch_texts(b, ids, n);
 	pg_batch_int(b, (int64_t)(CAME_MAX - n));
-	n = 0;
+	c->inbox->looking = pg_send(c->pg, b, inbox_fetched, c, NULL) == 0;
+}
+
+static void inbox_looked(const struct pg_answer *a, void *user)
+{
+	struct cluster *c = user;
+
+	c->inbox->looking = false;
+	if (a->rv != 0 || c->closing)
+		return;
+	for (unsigned i = 0; a->n > 1 && i < pg_rows(&a->results[1]); i++)
+		sent_answered(c, &a->results[1], i);
+	if (pg_rows(&a->results[0]) > 0 && inbox_may(c))
+		inbox_fetch(c);
+}
+
+/* Mostly nothing came for anybody: that costs a third of asking whose it is. */
+static void inbox_look(struct cluster *c)
+{
+	const char *ids[CAME_MAX];
+	struct pg_batch *b = pg_batch_new();
+	size_t n = 0;
+
+	pg_batch_add(b, "select 1 from ava_inbox where status is null limit 1");
 	LIST_EACH (&c->inbox->sent, node, tmp)
 		if (n < CAME_MAX && LIST_ENTRY(node, struct inbox_sent, node)->kept)
 			ids[n++] = LIST_ENTRY(node, struct inbox_sent, node)->id;
@@ -380,6 +416,9 @@ static void inbox_prune(struct cluster *c)
 		       " delete from ava_ask a using me where (a.body is null"
 		       "  and a.at < clock_timestamp() - interval '1 day')"
 		       " or not exists (select 1 from ava_node n where n.node = a.node)");
+	cluster_add_me(b, c,
+		       CLUSTER_ME_SQL " delete from ava_request q using me"
+				      " where q.at < clock_timestamp() - interval '1 day'");
 	(void)pg_send(c->pg, b, inbox_pruned, c, NULL);
 }
 

@@ -18,9 +18,12 @@ struct cluster;
 
 /* ---- verbs */
 
-struct inbox_verb {       /* *borrowed for the call* */
-	const char *id;   /* one row, and one answer, for all who say it; NULL: a new one */
-	const char *run;  /* whose machine it is for; "": the one that has the Ask `name` */
+struct inbox_verb {      /* *borrowed for the call* */
+	const char *id;  /* one row, and one answer, for all who say it; NULL: a new one */
+	const char *run; /* whose machine it is for; "": the one that has the Ask `name` */
+	/* A request id, which is for the machine that was asked with it first in a day, whatever it
+	 * is for else; NULL or "": none. */
+	const char *claim;
 	const char *name; /* what it is about */
 	const char *verb;
 	const char *body; /* JSON */

@@ -32,5 +32,7 @@ const char schema_sql[] =
 	"create table if not exists ava_ask (id text primary key, node text not null,\n"
 	"  run text not null, session text not null, body bytea,\n"
 	"  at timestamptz not null default clock_timestamp());\n"
+	"create table if not exists ava_request (id text primary key, node text not null,\n"
+	"  at timestamptz not null default clock_timestamp());\n"
 	"insert into ava_cluster (id, generation, schema)\n"
 	"  values (md5(random()::text || clock_timestamp()::text), 1, 1) on conflict do nothing;\n";

@@ -127,6 +127,39 @@ def quoted(w, a, b):
     check("ava answer says no", out.returncode == 0, out)
 
 
+def begun(w, a, b):
+    """The same request to begin something, at both machines."""
+    def at_once(*asks):
+        answers = []
+        threads = [threading.Thread(target=lambda x=x: answers.append(x[0].api("POST", *x[1:]))) for x in asks]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return answers
+
+    wrong = []
+    for i in range(10):
+        body = {"role": "researcher", "task": f"Begun {i}.", "confirmed": True, "request_id": f"begin-{i}"}
+        answers = at_once(*[(m, "/api/v1/runs", body) for m in ((a, b, b), (b, a, a))[i % 2]])
+        if len({x["subagent_id"] for _, x in answers}) != 1 or sorted(s for s, _ in answers) != [200, 200, 201]:
+            wrong.append(answers)
+    check("at both at once one run begins", not wrong, *wrong)
+    for m in (a, b):
+        until(lambda m=m: not [r for r in m.list()["runs"] if r["task"].startswith("Begun")])
+    tasks = [r["task"] for r in b.list("?all=1&q=Begun")["runs"]]
+    check("and no other one", sorted(tasks) == sorted(f"Begun {i}." for i in range(10)), tasks)
+    body = {"role": "researcher", "task": "Quoted once.", "request_id": "quote-1"}
+    answers = at_once((a, "/api/v1/runs", body), (b, "/api/v1/runs", body)) + [b.api("POST", "/api/v1/runs", body)]
+    check("nor a second quote", len({x["proposal_id"] for _, x in answers}) == 1, answers)
+    body = {"runs": [{"role": "researcher", "task": "One."}, {"role": "researcher", "task": "Two."}], "request_id": "group-1"}
+    answers = [a.api("POST", "/api/v1/groups", body), b.api("POST", "/api/v1/groups", body)]
+    check("or group", [s for s, _ in answers] == [201, 200] and answers[0][1] == answers[1][1], answers)
+    status, answer = b.api("POST", "/api/v1/runs", {"role": "nobody", "task": "x", "confirmed": True, "request_id": "bad-1"})
+    again = a.api("POST", "/api/v1/runs", {"role": "researcher", "task": "Begun at last.", "confirmed": True, "request_id": "bad-1"})
+    check("what was refused may be asked for again", status == 400 and again[0] == 201, status, answer, again)
+
+
 def asking(w, a, b):
     """A run asks; the answer comes from another machine."""
     rule = {"first": "ask_which", "play": 'turns=1 tool=ask_person args={"question":"Which kettle?"}'}
@@ -163,7 +196,7 @@ def silent(w, a, b):
     check("without the database nothing is done, and that is said", status == 503 and "database" in answer["error"]["message"],
           status, answer)
     own = b.api("GET", "/api/v1/asks")
-    check("what waits here is listed, with a sentence about the others", own[0] == 200 and own[1]["asks"] == [] and
+    check("what waits here is listed, with a sentence about the others", own[0] == 200 and all("machine" not in x for x in own[1]["asks"]) and
           "database" in own[1]["others"], own)
     w.server.start()
     check("and it is stopped when that is back", until(lambda: b.ava("cancel", other).returncode == 0), b.ava("cancel", other))
@@ -177,6 +210,7 @@ def main():
             stack.callback(w.model.goes)
             told(w, a, b)
             quoted(w, a, b)
+            begun(w, a, b)
             asking(w, a, b)
             silent(w, a, b)
     print(f"# {done[0]} checks, {done[1]} failed")
