@@ -283,6 +283,7 @@ static void far_asks_came(int rv, const struct inbox_ask *asks, unsigned n,
 		json_decref(one);
 	}
 	jw_end(&l->a.w);
+	jw_bool(&l->a.w, "shared", true);
 	if (rv != 0)
 		jw_str(&l->a.w, "others", err->text);
 	verb_send(&l->a, 200);

@@ -149,7 +149,7 @@ static void sent_send(struct inbox_sent *s)
 {
 	static const char sql[] = CLUSTER_ME_SQL
 		", target as (select r.node from ava_run r left join ava_node n using (node)"
-		"   where r.run = $5 and r.node <> $1 and (r.state < 9"
+		"   where r.run = $5 and r.node <> $1 and (r.state = 0"
 		"    or ($6 = 0 and n.lease_until > clock_timestamp()))"
 		"  union all select a.node from ava_ask a"
 		"   where $5 = '' and a.id = $7 and a.node <> $1"

@@ -190,7 +190,7 @@ def silent(w, a, b):
     w.model.goes()
     until(lambda: w.server.sql("select count(*) from ava_inbox where status is null") == "0")
     other = working(w, a, "To be out of reach.")
-    check("it is known here", other in b.ava("ps").stdout)
+    check("it is known here", other in b.ava("ps").stdout and b.api("GET", "/api/v1/asks")[1]["shared"] is True)
     w.server.stop()
     status, answer = b.api("POST", f"/api/v1/runs/{other}/cancel", {})
     check("without the database nothing is done, and that is said", status == 503 and "database" in answer["error"]["message"],

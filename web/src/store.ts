@@ -89,9 +89,11 @@ export const refreshHealth = later(async () => {
 export const refreshSessions = later(async () => {
   sessions.value = (await get<SessionList>("/api/v1/sessions")).sessions;
 }, 300);
+let shared = false; // other machines add to the Asks, of which no event tells
 export const refreshAsks = later(async () => {
-  const all = (await get<AskList>("/api/v1/asks")).asks;
-  asks.value = new Map(all.map((a) => [a.id, a]));
+  const all = await get<AskList>("/api/v1/asks");
+  shared = !!all.shared;
+  asks.value = new Map(all.asks.map((a) => [a.id, a]));
 }, 50);
 // An Ask as an answer gave it: answered, or another one in its place.
 export function putAsk(a: Ask | AskDone, was: string) {
@@ -147,6 +149,7 @@ setInterval(() => {
 const LOOK_MS = 3000, LOOKED_AT = 20;
 setInterval(() => {
   if (!signedIn.value || document.hidden) return;
+  if (shared) refreshAsks();
   if (sessions.value.some((s) => s.status === "busy")) refreshSessions();
   const working = runList.value.filter((r) => r.status === "running");
   if (working.length) refreshHealth();

@@ -152,7 +152,7 @@ export function AskCard({ ask, within, brief }: { ask: Ask; within?: boolean; br
         <div class="row">
           <span class="tag yellow">{kindOf(a)}</span>
           <span class="grow ellipsis" title={brief?.title}>{r ? <a href={address("run", a.run)}>{r.task}</a> : brief ? <strong>{brief.title}</strong> : <small>{a.number ? `${a.number}, ` : ""}{a.id}</small>}</span>
-          <small><Left until={a.until} /></small>
+          <small>{a.machine ? `on ${a.machine} · ` : ""}<Left until={a.until} /></small>
         </div>
         {body}
       </Card>
