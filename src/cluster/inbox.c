@@ -26,7 +26,7 @@
 #include "cluster/member.h"
 
 #define LIST_MS     1000 /* a list of Asks waits so long */
-#define LIST_MAX    1000
+#define LIST_BYTES  (16 << 20)
 #define CAME_MAX    100        /* verbs of a look */
 #define BODY_MAX    (1u << 20) /* of an Ask: a larger one is shown on its own machine only */
 #define BODIES_MAX  32         /* of a round; the others go with the next one */
@@ -612,13 +612,15 @@ void inbox_asks(struct cluster *c, const char *session, inbox_asks_fn done, void
 	*l = (struct inbox_listing){
 		.c = c, .until_ms = cluster_now_ms() + LIST_MS, .done = done, .user = user};
 	b = pg_batch_new();
-	pg_batch_add(b, "select a.id, n.name, a.body from ava_ask a join ava_node n using (node)"
-			" where a.node <> $1 and a.body is not null"
-			"  and n.lease_until > clock_timestamp() and ($2 = '' or a.session = $2)"
-			" order by a.at, a.id limit $3");
+	pg_batch_add(b, "select id, name, body from (select a.id, n.name, a.body, a.at,"
+			"  sum(length(a.body)) over (order by a.at, a.id) as bytes"
+			"  from ava_ask a join ava_node n using (node) where a.node <> $1"
+			"   and a.body is not null and n.lease_until > clock_timestamp()"
+			"   and ($2 = '' or a.session = $2)) q"
+			" where bytes <= $3 order by at, id");
 	pg_batch_text(b, c->who.node);
 	pg_batch_text(b, session ? session : "");
-	pg_batch_int(b, LIST_MAX);
+	pg_batch_int(b, LIST_BYTES);
 	rv = pg_send(c->pg, b, asks_came, l, &err);
 	if (rv != 0) {
 		free(l);

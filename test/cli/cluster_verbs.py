@@ -40,6 +40,8 @@ def told(w, a, b):
     local = a.ava("steer", run, "And the lexer.", "--no-wait")
     check("ava steer tells it", out.returncode == 0 and steering(a, run, "Only the parser.") == 1, out)
     check("and says what it says of a run of its own", (out.stdout, out.stderr) == (local.stdout, local.stderr) and out.stdout, out, local)
+    waits = b.follow("steer", run, "To be read.")
+    until(lambda: steering(a, run, "To be read.") == 1)
     took = []
     for i in range(8):
         began = time.monotonic()
@@ -68,6 +70,10 @@ def told(w, a, b):
     check("and not kept for the request", status == 200, status, answer)
     status, answer = b.api("POST", f"/api/v1/runs/{run}/checkpoint", {"name": "here"})
     check("it has a checkpoint", status == 201 and answer["subagent_id"] == run, status, answer)
+    w.model.goes()
+    out = waits.communicate(timeout=cluster_read.PATIENCE)[0]
+    check("ava steer waits until it is read", waits.returncode == 0 and out == f"{run} has read it.\n", out)
+    run = working(w, a, "To be stopped.")
     out = b.ava("cancel", run)
     check("ava cancel stops it", out.returncode == 0 and out.stdout.startswith(f"{run} ") and "a model call" in out.stdout and
           a.status(run)["status"] == "cancelled", out)
