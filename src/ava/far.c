@@ -26,7 +26,10 @@
 #include "cluster/cluster.h"
 #include "cluster/inbox.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 #include "journal/read_root.h"
+
+#define BODY_MAX (16u << 20) /* bytes of a verb that travels */
 
 /* ---- verbs that come */
 
@@ -162,17 +165,20 @@ static bool far_have(struct core *c, enum verb_where where, const char *id, cons
 	return others_may(c, run) && !(where == VERB_AT_ASK && patches_named(c, id));
 }
 
-static void far_write(struct buf *out, const struct verb *verb, const struct caller *caller,
-		      const json_t *args, const char *request)
+/* Keys are taken out before it stands in the database, as the verb itself would before it writes.
+ */
+static void far_write(struct core *c, struct buf *out, const struct verb *verb,
+		      const struct caller *caller, const json_t *args, const char *request)
 {
 	json_t *said = args ? json_copy((json_t *)args) : NULL;
-	struct buf text;
+	struct buf text, clean;
 	struct jw w;
 
 	for (const struct arg *a = verb->args; said && a && a->name; a++)
 		if (strcmp(a->name, "request_id") == 0 && !json_object_get(said, a->name))
 			json_object_set_new(said, a->name, json_string(request));
-	buf_init(&text, 1u << 24);
+	buf_init(&text, BODY_MAX);
+	buf_init(&clean, BODY_MAX);
 	jw_init(&w, out);
 	jw_object(&w, NULL);
 	if (caller->user)
@@ -180,11 +186,13 @@ static void far_write(struct buf *out, const struct verb *verb, const struct cal
 	jw_str(&w, "channel", caller->channel);
 	jw_int(&w, "seen", caller->seen);
 	jw_bool(&w, "model", caller->model);
-	if (said && json_dump(&text, said) == 0)
-		jw_raw(&w, "args", text.data, text.len);
+	if (said && json_dump(&text, said) == 0 &&
+	    redact_json(c->redact, &clean, text.data, text.len) >= 0)
+		jw_raw(&w, "args", clean.data, clean.len);
 	else if (args)
 		out->failed = true;
 	jw_end(&w);
+	buf_fini(&clean);
 	buf_fini(&text);
 	json_decref(said);
 }
@@ -212,8 +220,8 @@ static bool far_send(struct core *c, const struct verb *verb, const struct calle
 	s->reply = reply;
 	snprintf(s->name, sizeof(s->name), "%s", id);
 	snprintf(words, sizeof(words), "%s %s", verb->method, verb->path);
-	buf_init(&s->body, 1u << 24);
-	far_write(&s->body, verb, caller, args, fresh.text);
+	buf_init(&s->body, BODY_MAX);
+	far_write(c, &s->body, verb, caller, args, fresh.text);
 	hash_sha256_init(&h);
 	hash_sha256_add(&h, words, strlen(words) + 1);
 	hash_sha256_add(&h, id, strlen(id) + 1);

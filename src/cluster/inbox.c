@@ -27,10 +27,12 @@
 
 #define LIST_MS     1000 /* a list of Asks waits so long */
 #define LIST_BYTES  (16 << 20)
-#define CAME_MAX    100        /* verbs of a look */
-#define BODY_MAX    (1u << 20) /* of an Ask: a larger one is shown on its own machine only */
-#define BODIES_MAX  32         /* of a round; the others go with the next one */
-#define PRUNE_LOOKS 2400       /* between two looks for old rows, at the least */
+#define SENT_MAX    1000        /* answers that a look asks for; the others wait for the next */
+#define TEXT_MAX    (16u << 20) /* of an answer: a batch has a bound */
+#define CAME_MAX    100         /* verbs of a look */
+#define BODY_MAX    (1u << 20)  /* of an Ask: a larger one is shown on its own machine only */
+#define BODIES_MAX  32          /* of a round; the others go with the next one */
+#define PRUNE_LOOKS 2400        /* between two looks for old rows, at the least */
 
 /* A verb on its way to another machine. */
 struct inbox_sent {
@@ -79,6 +81,7 @@ struct inbox {
 	struct inbox_hooks hooks;
 	struct list sent, calls, listings;
 	bool looking, publishing;
+	bool soon; /* somebody waits: the next turn is near */
 	bool anew; /* of all Asks all is to be said */
 	unsigned looks, round, bodies;
 	struct strmap open; /* struct inbox_said */
@@ -220,7 +223,9 @@ void inbox_send(struct cluster *c, const struct inbox_verb *v, inbox_fn done, vo
 	list_add(&c->inbox->sent, &s->node);
 	if (inbox_may(c))
 		sent_send(s);
-	os_timer_set(c->inbox->timer, INBOX_MS / 5);
+	if (!c->inbox->soon)
+		os_timer_set(c->inbox->timer, INBOX_MS / 5);
+	c->inbox->soon = true;
 }
 
 /* ---- verbs that came */
@@ -268,8 +273,12 @@ static void came_write(struct inbox_came *call)
 
 void inbox_answer(struct cluster *c, const char *id, const struct inbox_answer *a)
 {
+	static const char big[] = "the answer is too big to travel: ask the run's own machine";
+	static const struct inbox_answer too_big = {413, AVA_ETOOBIG, big, sizeof(big) - 1};
 	struct inbox_came *call = came_find(c, id);
 
+	if (a->len > TEXT_MAX)
+		a = &too_big;
 	if (!call || call->answered)
 		return;
 	call->text = malloc(a->len + 1);
@@ -384,13 +393,13 @@ static void inbox_looked(const struct pg_answer *a, void *user)
 /* Mostly nothing came for anybody: that costs a third of asking whose it is. */
 static void inbox_look(struct cluster *c)
 {
-	const char *ids[CAME_MAX];
+	const char *ids[SENT_MAX];
 	struct pg_batch *b = pg_batch_new();
 	size_t n = 0;
 
 	pg_batch_add(b, "select 1 from ava_inbox where status is null limit 1");
 	LIST_EACH (&c->inbox->sent, node, tmp)
-		if (n < CAME_MAX && LIST_ENTRY(node, struct inbox_sent, node)->kept)
+		if (n < SENT_MAX && LIST_ENTRY(node, struct inbox_sent, node)->kept)
 			ids[n++] = LIST_ENTRY(node, struct inbox_sent, node)->id;
 	if (n > 0) {
 		pg_batch_add(b, "select id, status::bigint, code::bigint, answer from ava_inbox"
@@ -655,7 +664,8 @@ static void inbox_turn(void *user)
 	struct inbox *i = c->inbox;
 
 	inbox_late(i);
-	os_timer_set(i->timer, list_empty(&i->sent) ? INBOX_MS : INBOX_MS / 5);
+	i->soon = !list_empty(&i->sent);
+	os_timer_set(i->timer, i->soon ? INBOX_MS / 5 : INBOX_MS);
 	if (!inbox_may(c) || !i->hooks.call)
 		return;
 	LIST_EACH (&i->sent, n, tmp) {

@@ -40,6 +40,10 @@ def told(w, a, b):
     local = a.ava("steer", run, "And the lexer.", "--no-wait")
     check("ava steer tells it", out.returncode == 0 and steering(a, run, "Only the parser.") == 1, out)
     check("and says what it says of a run of its own", (out.stdout, out.stderr) == (local.stdout, local.stderr) and out.stdout, out, local)
+    status, answer = b.api("POST", f"/api/v1/runs/{run}/steer", {"text": "Use cluster-key-0123456789."})
+    check("a key is not in the database", status == 200 and w.server.sql(
+        "select count(*) from ava_inbox where convert_from(body, 'UTF8') like '%cluster-key%'") == "0" and
+        steering(a, run, "Use [redacted].") == 1, status, answer)
     waits = b.follow("steer", run, "To be read.")
     until(lambda: steering(a, run, "To be read.") == 1)
     took = []
