@@ -346,7 +346,7 @@ static void cluster_tended(struct os_task *t)
 	else if (c->renew_due)
 		cluster_renew(c);
 	/* A look that changed nothing is not repeated at once. */
-	if (c->look_due && cluster_now_ms() - c->looked_ms >= 500)
+	if (c->look_due && cluster_now_ms() - c->look.last_ms >= 500)
 		take_look(c);
 }
 
@@ -357,7 +357,7 @@ static void cluster_down(const struct ava_error *why, void *user)
 	if (c->state == CLUSTER_FENCED || c->closing)
 		return;
 	c->state = CLUSTER_AWAY;
-	c->settled = c->polling = false;
+	c->settled = c->look.polling = false;
 	cluster_say(c, "the database of the cluster is not there, runs wait for it: %s", why->text);
 }
 

@@ -93,10 +93,7 @@ struct cluster {
 	int64_t member_ms; /* when it became a member, again */
 	/* The lease is to be renewed; the database is to be asked whose the runs are. */
 	bool renew_due, look_due;
-	int64_t looked_ms; /* when the database was last asked whose the runs are */
-	bool polling;      /* runs of others are asked for */
-	bool grouped;      /* groups of runs that a stop left are put together */
-	bool went_back;    /* the database has lost commits: its generation is to be raised */
+	bool went_back; /* the database has lost commits: its generation is to be raised */
 	struct os_task tend;
 	bool closing;
 	char why[400]; /* the newest problem; "" */
@@ -123,6 +120,11 @@ struct cluster {
 	/* take.c */
 	struct list held;
 	struct list takings; /* struct taking: runs of others on the way here, one at a time */
+	struct {
+		int64_t last_ms; /* when the database was last asked whose the runs are */
+		bool polling;    /* runs of others are asked for */
+		bool grouped;    /* groups of runs that a stop left are put together */
+	} look;
 
 	struct inbox *inbox; /* inbox.c */
 };

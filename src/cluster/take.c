@@ -623,10 +623,10 @@ static void looked(const struct pg_answer *a, void *user)
 			take_ours(c, LIST_ENTRY(n, struct cluster_held, node), 0, 0, 0);
 		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
 	}
-	if (!c->grouped) {
+	if (!c->look.grouped) {
 		money_restore(c->sup);
 		group_restored(c->sup);
-		c->grouped = true;
+		c->look.grouped = true;
 	}
 	c->settled = c->state == CLUSTER_MEMBER && !c->went_back;
 	taking_next(c);
@@ -642,7 +642,7 @@ void take_look(struct cluster *c)
 	size_t n = 0, most = 0;
 
 	c->look_due = false;
-	c->looked_ms = cluster_now_ms();
+	c->look.last_ms = cluster_now_ms();
 	LIST_EACH (&c->held, node, tmp)
 		most++;
 	ids = calloc(most + c->by_id.count + 1, sizeof(*ids));
@@ -672,7 +672,7 @@ static void take_polled(const struct pg_answer *a, void *user)
 {
 	struct cluster *c = user;
 
-	c->polling = false;
+	c->look.polling = false;
 	if (a->rv != 0 || c->state != CLUSTER_MEMBER)
 		return;
 	for (unsigned i = 0; i < pg_rows(&a->results[0]); i++) {
@@ -701,7 +701,7 @@ void take_poll(struct cluster *c, bool fence)
 	int64_t room = c->sup->settings->runs_max - (int64_t)c->sup->nlive;
 	struct pg_batch *b;
 
-	if (c->closing || c->polling || !c->settled || !list_empty(&c->takings))
+	if (c->closing || c->look.polling || !c->settled || !list_empty(&c->takings))
 		return;
 	b = pg_batch_new();
 	pg_batch_add(b, "update ava_node set epoch = epoch + 1, lease_until = '-infinity'"
@@ -729,7 +729,7 @@ void take_poll(struct cluster *c, bool fence)
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
 	pg_batch_int(b, fence);
-	c->polling = pg_send(c->pg, b, take_polled, c, NULL) == 0;
+	c->look.polling = pg_send(c->pg, b, take_polled, c, NULL) == 0;
 }
 
 int take_hold(struct cluster *c, const struct catalog_row *row)
