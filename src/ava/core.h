@@ -33,6 +33,7 @@ struct core_options {
 	 * log_user; NULL or "": none; *copied* */
 	const char *cluster;
 	const char *cluster_read; /* the same, for reading; NULL or "": `cluster`; *copied* */
+	const char *cluster_name; /* of this machine; NULL or "": that of the host; *copied* */
 	void (*fenced)(const char *why, void *user);
 	const struct pages_options
 		*pages;         /* web access of tools (tool/pages.h); NULL: none; *copied* */

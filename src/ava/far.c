@@ -344,6 +344,7 @@ int far_open(struct core *c, const struct core_options *o, struct ava_error *err
 	const struct cluster_options cluster = {.loop = c->loop,
 						.sup = &c->sup,
 						.url = o->cluster,
+						.name = o->cluster_name,
 						.lease_ms = c->settings.cluster_lease_s * 1000,
 						.log = o->log,
 						.fenced = o->fenced,

@@ -116,6 +116,7 @@ int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 	if (o->fenced) {
 		o->cluster = keys_get("AVA_CLUSTER_URL");
 		o->cluster_read = keys_get("AVA_CLUSTER_READ_URL");
+		o->cluster_name = keys_get("AVA_CLUSTER_NAME");
 	}
 	o->pages = &web;
 	return core_open(&h->core, o, err);

@@ -115,6 +115,8 @@ static void status_print(const json_t *all)
 		term_print(stdout, "No machine joins: %s\n", json_str(all, "problem"));
 	puts(json_array_size(machines) > 0 ? "Machines:" : "No machine is in it yet.");
 	json_array_foreach(machines, i, row) machine_line(row);
+	json_array_foreach(json_object_get(all, "doors"), i, row) term_print(
+		stdout, "%s is served by %s.\n", json_str(row, "name"), json_str(row, "machine"));
 	own_lines(json_object_get(all, "daemon"));
 	term_print(stdout, "PostgreSQL %s, synchronous_commit = %s, standbys %s: %s.\n",
 		   json_str(server, "version"), json_str(server, "synchronous_commit"),

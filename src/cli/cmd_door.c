@@ -38,8 +38,9 @@ static void print_state(const json_t *door, const char *name)
 	const char *problem = json_str(door, "problem"), *us = json_str(door, "bot");
 	size_t i;
 
-	term_print(stdout, "%s%s: %s%s%s\n", door_sign(us), us, json_str(door, "state"),
-		   problem[0] != '\0' ? ": " : "", problem);
+	term_print(stdout, "%s%s: %s%s%s%s%s\n", door_sign(us), us, json_str(door, "state"),
+		   json_str(door, "machine")[0] != '\0' ? ", on machine " : "",
+		   json_str(door, "machine"), problem[0] != '\0' ? ": " : "", problem);
 	if (json_array_size(paired) == 0)
 		printf("Nobody is paired: `ava %s pair`\n", name);
 	json_array_foreach(paired, i, who)

@@ -511,8 +511,10 @@ static void summary_of(FILE *f, const json_t *result)
 const char *show_door(const json_t *door, char out[SHOW_DOOR_MAX])
 {
 	const char *who = json_str(door, "bot"), *problem = json_str(door, "problem");
+	const char *machine = json_str(door, "machine");
 
-	snprintf(out, SHOW_DOOR_MAX, "%s: %s%.200s, %zu paired%s%.320s", json_str(door, "state"),
+	snprintf(out, SHOW_DOOR_MAX, "%.40s%s%.64s: %s%.200s, %zu paired%s%.320s",
+		 json_str(door, "state"), machine[0] ? ", on machine " : "", machine,
 		 who[0] && who[0] != '@' ? "@" : "", who,
 		 json_array_size(json_object_get(door, "paired")), problem[0] ? "; " : "", problem);
 	return out;

@@ -57,7 +57,7 @@ struct column {
 /* Print to stdout. An exit code. */
 int show_table(const struct column *columns, size_t n, const json_t *rows);
 
-#define SHOW_DOOR_MAX 600
+#define SHOW_DOOR_MAX 900
 /* "serving: @ava_bot, 1 paired": a messenger's door, in `out`, which is returned. */
 const char *show_door(const json_t *door, char out[SHOW_DOOR_MAX]);
 

@@ -108,6 +108,7 @@ int cluster_check_root(int root_fd, bool url, struct ava_error *err)
 static void lease_take(struct cluster *c, int64_t sent_ms)
 {
 	c->lease_end_ms = sent_ms + c->lease_ms - MIN(2000, c->lease_ms / 4);
+	porter_leased(c);
 }
 
 struct lease_ask {
@@ -134,6 +135,7 @@ static void member_again(struct cluster *c)
 	c->member_ms = cluster_now_ms();
 	inbox_anew(c);
 	take_look(c);
+	porter_claim(c);
 }
 
 /* ---- joining */
@@ -170,6 +172,7 @@ static void lease_joined(const struct pg_answer *a, void *user)
 {
 	struct lease_ask *ask = user;
 	struct cluster *c = ask->c;
+	int64_t before = c->generation;
 
 	c->beat.under_way = false;
 	if (a->rv != 0 && strcmp(a->sqlstate, "42P01") == 0) {
@@ -180,6 +183,8 @@ static void lease_joined(const struct pg_answer *a, void *user)
 	} else if (c->state != CLUSTER_FENCED && !join_refused(c, a)) {
 		(void)pg_int(&a->results[2], 0, 0, &c->epoch);
 		(void)pg_int(&a->results[2], 0, 1, &c->generation);
+		if (before && before != c->generation)
+			c->porter.not_before_ms = cluster_now_ms() + c->lease_ms;
 		snprintf(c->who.id, sizeof(c->who.id), "%s", pg_text(&a->results[0], 0, 0, NULL));
 		memcpy(c->who.token, ask->token, sizeof(c->who.token));
 		identity_write(c);
@@ -211,6 +216,7 @@ static void cluster_join(struct cluster *c)
 
 	c->state = CLUSTER_JOINING;
 	c->settled = false;
+	porter_anew(c);
 	if (!ask)
 		return;
 	snprintf(ask->token, sizeof(ask->token), "%s", id_session().text);
@@ -378,6 +384,7 @@ static void cluster_beat(void *user)
 		LIST_ENTRY(n, struct cluster_run, node)->unreadable = false;
 	if (cluster_has_lease(c) && !c->leaving) {
 		take_poll(c, cluster_now_ms() - c->member_ms >= c->lease_ms);
+		porter_claim(c);
 		gate_wake(c);
 	}
 }
@@ -410,8 +417,12 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	rv = gate_open(c);
 	if (rv == 0)
 		rv = inbox_new(c);
+	if (rv == 0 && !porter_open(c))
+		rv = AVA_ENOMEM;
 	c->sup->shared = true;
-	if (gethostname(c->who.name, sizeof(c->who.name) - 1) != 0)
+	if (o->name && *o->name)
+		snprintf(c->who.name, sizeof(c->who.name), "%s", o->name);
+	else if (gethostname(c->who.name, sizeof(c->who.name) - 1) != 0)
 		c->who.name[0] = '?';
 	pg.user = c;
 	identity_home(c);
@@ -497,6 +508,7 @@ void cluster_close(struct cluster *c)
 	os_defer_cancel(c->loop, &c->tend);
 	pg_close(c->pg);
 	os_timer_free(c->beat.timer);
+	porter_close(c);
 	leave_close(c);
 	take_close(c);
 	inbox_free(c);

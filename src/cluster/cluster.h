@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "journal/catalog.h"
 
 struct buf;
@@ -22,6 +23,7 @@ struct cluster_options {
 	struct os_loop *loop;
 	struct supervisor *sup; /* borrowed, with its logbook */
 	const char *url;        /* conninfo or URI of libpq; *copied* */
+	const char *name;       /* of this machine, for people; NULL or "": the host's; *copied* */
 	int64_t lease_ms;       /* how long a machine counts as alive without a word */
 	void (*log)(const char *line, void *user);
 	/* Another machine has the runs of this one, or its identity: nothing more may be written.
@@ -51,6 +53,29 @@ int cluster_leave(struct cluster *c, cluster_leave_fn done, void *user, struct a
 /* Gives the lease back, so that others need not wait for its end. NULL is fine. */
 void cluster_quiesce(struct cluster *c);
 void cluster_close(struct cluster *c); /* after the journal is closed */
+
+/* A door that one machine of a cluster serves for all. In the caller's memory; `node` by list_init,
+ * the first four by the caller, the rest zeroed. Callbacks may call nothing of the cluster but
+ * cluster_door_open. */
+struct cluster_door {
+	struct list node;
+	char name[300]; /* the same on all machines */
+	/* It opens here, or closes. */
+	void (*changed)(struct cluster_door *d);
+	/* What the machine that has it, or had it, has to tell the others, as a text without NUL;
+	 * `give` is asked with each beat, and `adopt` told that of another one, "": nothing. */
+	void (*give)(struct cluster_door *d, struct buf *out);
+	void (*adopt)(struct cluster_door *d, const char *given);
+	char machine[65]; /* the name of the one that has it, by the newest answer; "": none */
+	bool ours, told;
+};
+#define CLUSTER_DOOR_GIVES ((size_t)64 << 10)
+/* May it be served here? Without a cluster (NULL) always; else a machine that has claimed it, while
+ * its lease holds: until another one may begin. */
+bool cluster_door_open(const struct cluster *c, const struct cluster_door *d);
+/* Claims the door, from now on; again is fine. It is *borrowed* until cluster_door_drop. */
+void cluster_door_want(struct cluster *c, struct cluster_door *d);
+void cluster_door_drop(struct cluster_door *d); /* it is served no more */
 
 /* The id of this machine, until the cluster is closed. */
 const char *cluster_node(const struct cluster *c);

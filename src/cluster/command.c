@@ -154,6 +154,7 @@ static void asking_write(struct database_ask *c, const struct pg_answer *a)
 	static const char *const runs[] = {"live", "held", "ended"},
 				 *const snapshots[] = {"pid", "application", "user", "seconds",
 						       NULL},
+				 *const doors[] = {"name", "machine", NULL},
 				 *const tables[] = {"name", "bytes", "rows", "dead_rows", NULL};
 	char text[300];
 	struct jw w;
@@ -177,6 +178,7 @@ static void asking_write(struct database_ask *c, const struct pg_answer *a)
 	jw_end(&w);
 	ask_write_rows(&w, "old_snapshots", &a->results[4], snapshots);
 	ask_write_rows(&w, "tables", &a->results[5], tables);
+	ask_write_rows(&w, "doors", &a->results[6], doors);
 	jw_end(&w);
 	buf_addc(c->out, '\n');
 }
@@ -221,6 +223,8 @@ static void ask_add_look(struct pg_batch *b)
 	pg_batch_add(b, "select relname::text, pg_total_relation_size(relid), n_live_tup,"
 			" n_dead_tup from pg_stat_user_tables where schemaname = any("
 			"current_schemas(false)) and relname like 'ava\\_%' order by relname");
+	pg_batch_add(b, "select d.name, n.name from ava_door d join ava_node n using (node, epoch)"
+			" where n.lease_until > clock_timestamp() order by d.name");
 }
 
 /* The statements of the schema, one by one. */

@@ -37,6 +37,8 @@ static void leave_free(struct cluster *c)
 		os_timer_free(c->leaving->look);
 	free(c->leaving);
 	c->leaving = NULL;
+	if (!c->closing)
+		porter_look(c);
 }
 
 static void leave_answer(struct cluster *c, int rv, const struct ava_error *err)
@@ -192,6 +194,7 @@ int cluster_leave(struct cluster *c, cluster_leave_fn done, void *user, struct a
 	l->done = done;
 	l->user = user;
 	c->leaving = l;
+	porter_look(c);
 	os_timer_set(l->look, 0);
 	return 0;
 }

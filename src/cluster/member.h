@@ -98,6 +98,13 @@ struct cluster {
 	bool closing;
 	char why[400]; /* the newest problem; "" */
 
+	struct {
+		struct list doors;     /* struct cluster_door */
+		struct os_timer *end;  /* of the lease */
+		int64_t not_before_ms; /* doors are not claimed */
+		bool asking;
+	} porter;
+
 	/* leave.c */
 	struct leaving *leaving; /* nothing new begins here; or NULL */
 
@@ -174,6 +181,13 @@ int inbox_new(struct cluster *c); /* AVA_ENOMEM */
 void inbox_anew(struct cluster *c);
 void inbox_give_up(struct cluster *c); /* for a stop: answers who waits; NULL inbox is fine */
 void inbox_free(struct cluster *c);    /* after pg_close */
+/* ---- porter.c */
+bool porter_open(struct cluster *c); /* false: out of memory */
+void porter_close(struct cluster *c);
+void porter_claim(struct cluster *c);  /* the doors, with each beat */
+void porter_leased(struct cluster *c); /* the lease has another end */
+void porter_anew(struct cluster *c);   /* what was claimed may be another machine's */
+void porter_look(struct cluster *c);   /* tells doors that open or close */
 
 /* ---- leave.c */
 /* In a stop, gives the runs away and takes the machine's row out. False: it does not leave. */

@@ -34,5 +34,7 @@ const char schema_sql[] =
 	"  at timestamptz not null default clock_timestamp());\n"
 	"create table if not exists ava_request (id text primary key, node text not null,\n"
 	"  at timestamptz not null default clock_timestamp());\n"
+	"create table if not exists ava_door (name text primary key, node text not null,\n"
+	"  epoch bigint not null, given text not null) with (fillfactor = 10);\n"
 	"insert into ava_cluster (id, generation, schema)\n"
 	"  values (md5(random()::text || clock_timestamp()::text), 1, 1) on conflict do nothing;\n";

@@ -14,6 +14,8 @@
  * for the present state, and is edited when its text would differ. So a restart has nothing to
  * catch up with.
  *
+ * In a cluster one machine listens for all, and the others send only (door_cluster.c).
+ *
  * What can fail: the service, in the ways of enum door_verdict; the disk (the update waits); memory
  * (later); a person who blocks us (nothing is sent until they write). A stranger gets no
  * answer and has no effect but tries at a code, while one is open. */
@@ -82,7 +84,10 @@ static void write_state(struct jw *w, void *user)
 {
 	const struct door *d = user;
 
-	jw_str(w, "state", mode_names[d->mode]);
+	jw_str(w, "state",
+	       d->mode == DOOR_SERVING && !door_listens(d) ? "elsewhere" : mode_names[d->mode]);
+	if (core_service(d->core)->cluster)
+		jw_str(w, "machine", d->here.machine);
 	jw_str(w, "bot", d->name);
 	jw_str(w, "problem", d->problem);
 	jw_array(w, "paired");
@@ -260,6 +265,13 @@ void door_ask(struct door *d, const struct door_asking *like, const char *method
 
 /* ---- listening */
 
+/* The account is known: of the machines of a cluster that have it one listens. */
+static void door_want(struct door *d)
+{
+	snprintf(d->here.name, sizeof(d->here.name), "%s:%s", d->wire->name, d->kept.account);
+	cluster_door_want(core_service(d->core)->cluster, &d->here);
+}
+
 /* Take the service's word for who we are. Where it is somebody else than the state was kept for,
  * nobody is paired. */
 static void named(struct door *d, const json_t *result)
@@ -269,8 +281,10 @@ static void named(struct door *d, const json_t *result)
 
 	d->wire->who(result, id, d->name);
 	d->mode = DOOR_SERVING;
-	if (!id[0] || strcmp(id, s->account) == 0)
+	if (!id[0] || strcmp(id, s->account) == 0) {
+		door_want(d);
 		return;
+	}
 	for (size_t i = 0; s->account[0] && i < DOOR_CHATS_MAX; i++) {
 		door_line_clear(&s->chats[i]);
 		s->chats[i] = (struct door_chat){0};
@@ -283,6 +297,7 @@ static void named(struct door *d, const json_t *result)
 	}
 	memcpy(s->account, id, sizeof(id));
 	d->dirty = true;
+	door_want(d);
 }
 
 static void polled(struct door_call *call, const struct door_answer *a)
@@ -290,6 +305,8 @@ static void polled(struct door_call *call, const struct door_answer *a)
 	struct door *d = call->user;
 
 	door_wake(d);
+	if (d->mode == DOOR_SERVING && !door_listens(d))
+		return;
 	if (a->verdict == DOOR_CONFLICT || a->verdict == DOOR_REVOKED) {
 		door_close(d, a->verdict == DOOR_CONFLICT ? DOOR_DEAF : DOOR_CLOSED, a->why);
 		return;
@@ -315,7 +332,8 @@ static void listen_on(struct door *d, int64_t *next_ms)
 	char from[DOOR_ID_MAX];
 	int64_t now = door_now(d);
 
-	if (d->poll.busy || d->updates || d->hand.busy || !door_kept(d) || d->mode > DOOR_SERVING)
+	if (d->poll.busy || d->updates || d->hand.busy || !door_kept(d) || d->mode > DOOR_SERVING ||
+	    (!starting && !door_listens(d)))
 		return;
 	if (d->wire->numbers)
 		snprintf(from, sizeof(from), "%" PRId64, door_offset(&d->kept, clock_wall_ms()));
@@ -348,7 +366,8 @@ static void door_pump(struct os_task *task)
 
 	save(d);
 	if (d->mode != DOOR_CLOSED) {
-		door_take_updates(d);
+		if (door_listens(d))
+			door_take_updates(d);
 		save(d);
 		listen_on(d, &next);
 		door_show(d, &next);
@@ -363,6 +382,18 @@ static void door_pump(struct os_task *task)
 
 /* ---- the verb */
 
+void door_unpair(struct door *d, struct door_chat *c)
+{
+	door_line_clear(c);
+	for (size_t i = DOOR_CARDS_MAX; i-- > 0;)
+		if (strcmp(d->kept.cards[i].chat, c->id) == 0)
+			door_card_drop(&d->kept, &d->kept.cards[i]);
+	*c = (struct door_chat){0};
+	list_init(&c->outs);
+	d->dirty = true;
+	door_wake(d);
+}
+
 static int unpair(struct door *d, const char *id, struct ava_error *err)
 {
 	struct door_chat *c = door_chat(&d->kept, id);
@@ -376,15 +407,18 @@ static int unpair(struct door *d, const char *id, struct ava_error *err)
 		return err_set(err, AVA_ENOENT,
 			       "nobody with the id %.200s is paired: ava %s lists them", id,
 			       d->wire->name);
-	door_line_clear(c);
-	for (size_t i = DOOR_CARDS_MAX; i-- > 0;)
-		if (strcmp(d->kept.cards[i].chat, id) == 0)
-			door_card_drop(&d->kept, &d->kept.cards[i]);
-	*c = (struct door_chat){0};
-	list_init(&c->outs);
-	d->dirty = true;
-	door_wake(d);
+	door_unpair(d, c);
 	return 0;
+}
+
+static int refuse_elsewhere(const struct door *d, struct ava_error *err)
+{
+	if (!d->here.machine[0])
+		return err_set(err, AVA_EBUSY,
+			       "no machine of the cluster listens to %s yet: ask again in a moment",
+			       d->wire->title);
+	return err_set(err, AVA_EBUSY, "machine %s listens to %s for all of the cluster: ask there",
+		       d->here.machine, d->wire->title);
 }
 
 static void door_do(const struct core_pairing *what, struct verb_reply *reply, void *user)
@@ -393,7 +427,9 @@ static void door_do(const struct core_pairing *what, struct verb_reply *reply, v
 	struct ava_error err = {0};
 	bool unpairs = what->unpair && what->unpair[0];
 
-	if (unpairs && d->unpairing)
+	if ((unpairs || what->pair) && d->mode == DOOR_SERVING && !door_listens(d))
+		refuse_elsewhere(d, &err);
+	else if (unpairs && d->unpairing)
 		err_set(&err, AVA_EBUSY, "another person is being unpaired: ask again");
 	else if (unpairs && unpair(d, what->unpair, &err) == 0)
 		d->unpairing = reply;
@@ -467,6 +503,8 @@ int door_new(struct door **out, const struct door_wire *wire, unsigned index, st
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	d->saving->d = d;
+	d->here = door_here;
+	list_init(&d->here.node);
 	door_begin(d, &access, &why);
 	explicit_bzero(&access, sizeof(access));
 	delivery_watch(core, index, door_wake, d);
@@ -486,6 +524,7 @@ void door_free(struct door *d)
 	if (!d)
 		return;
 	core_service(d->core)->messengers[d->index] = (struct core_messenger){0};
+	cluster_door_drop(&d->here);
 	delivery_watch(d->core, d->index, NULL, NULL);
 	if (d->unpairing)
 		unpaired(d, AVA_EUNKNOWN);

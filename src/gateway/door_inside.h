@@ -1,13 +1,16 @@
-/* Inside of a door: door.c (life, state on disk, polling), door_hand.c (messages and presses of
- * people), door_show.c (messages to people, and sending), door_text.c (their words). Loop thread
- * only. */
+/* Inside of a door: door.c (life, state on disk, polling), door_cluster.c (which machine listens),
+ * door_hand.c (messages and presses of people), door_show.c (messages to people, and sending),
+ * door_text.c (their words). Loop thread only. */
 #ifndef GATEWAY_DOOR_INSIDE_H
 #define GATEWAY_DOOR_INSIDE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ava/ops.h"
+#include "ava/state.h"
 #include "ava/verbs.h"
+#include "cluster/cluster.h"
 #include "codec/json.h"
 #include "gateway/door_call.h"
 #include "gateway/door_state.h"
@@ -107,6 +110,7 @@ struct door {
 	struct door_split split;
 	struct os_task pump;
 	struct os_timer *timer;
+	struct cluster_door here;        /* one machine of a cluster listens */
 	char code[DOOR_CODE_DIGITS + 1]; /* "": no pairing is open */
 	char code_cwd[4096];
 	int64_t code_until_ms; /* monotonic */
@@ -122,11 +126,21 @@ static inline bool door_kept(const struct door *d) /* no change waits for the di
 }
 void door_log(struct door *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void door_close(struct door *d, enum door_mode mode, const char *why);
+void door_unpair(struct door *d, struct door_chat *c); /* and the chat's place is free */
 /* "telegram:77", by which a person or an update is known elsewhere; a long id is hashed. */
 void door_user(const struct door *d, const char *id, char out[DOOR_USER_MAX]);
 /* A verb, as the person of like->chat. `args` is *taken*, NULL: none. */
 void door_ask(struct door *d, const struct door_asking *like, const char *method, json_t *args,
 	      const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* May this machine listen? */
+static inline bool door_listens(const struct door *d)
+{
+	return cluster_door_open(core_service(d->core)->cluster, &d->here);
+}
+
+/* ---- door_cluster.c */
+extern const struct cluster_door door_here; /* how each door begins */
 
 /* ---- door_hand.c */
 void door_take_updates(struct door *d);                                /* as far as it goes now */

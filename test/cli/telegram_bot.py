@@ -4,7 +4,7 @@
     telegram_bot.py TOKEN [PORT]
 
 Listens on 127.0.0.1; "port N" is its first line. What a person does comes over /test/:
-say and press make updates, messages lists what stands in the chats, calls what was asked,
+say and press make updates, messages lists what stands in the chats, calls what was asked by which address, and until when,
 wrong what no client may do, plan lets the next calls of a method fail (text, chat: those only; body: with these
 bytes), be held until release, or kills a process before or after one is carried out; what ASKED has is answered as text,
 at once or, where `wait` is not 0, within a second when it `is` that or at `least` that many; messages at `wait` 2
@@ -15,7 +15,9 @@ import email
 import http.server
 import json
 import os
+import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -154,7 +156,7 @@ def do_updates(args):
     if offset:
         updates[:] = [u for u in updates if u["update_id"] >= offset or offset - u["update_id"] > 1 << 20]
     end = time.monotonic() + args.get("timeout", 0)
-    while not updates and time.monotonic() < end and mine == poller and not any(p["method"] == "getUpdates" and "status" in p for p in plans):
+    while not updates and time.monotonic() < end and mine == poller and not args["gone"]() and not any(p["method"] == "getUpdates" and "status" in p for p in plans):
         LOCK.wait(0.5)
     planned("getUpdates")
     if mine != poller:
@@ -304,6 +306,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    def gone(self):
+        """Has whoever asks closed the connection?"""
+        return bool(select.select([self.connection], [], [], 0)[0]) and not self.connection.recv(1, socket.MSG_PEEK)
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         multi = self.headers.get("Content-Type", "").startswith("multipart/form-data")
@@ -321,12 +327,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     method = way[2]
                     self.carried += 1
                     need(self.carried == 1, "a connection that died of old age repeats a call: " + method)
-                    calls.append({"method": method, "at": time.monotonic(), "chat": args.get("chat_id"),
-                                  "text": args.get("text"), "message": args.get("message_id"), "offset": args.get("offset")})
+                    call = {"method": method, "at": time.monotonic(), "chat": args.get("chat_id"), "by": self.client_address[0],
+                            "text": args.get("text"), "message": args.get("message_id"), "offset": args.get("offset")}
+                    calls.append(call)
+                    args["gone"] = self.gone
                     killed(method, "before", args)
                     if method != "getUpdates":
                         planned(method, args)
-                    answer = {"ok": True, "result": METHODS[method](args)}
+                    try:
+                        answer = {"ok": True, "result": METHODS[method](args)}
+                    finally:
+                        call["until"] = time.monotonic()
                     changed()
                     if method != "getUpdates" or answer["result"]:
                         killed(method, "after", args)

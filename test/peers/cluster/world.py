@@ -201,13 +201,15 @@ class Machine:
 
 class World:
     """`database`: "plain", "standby" (with one that streams from it; members reach the one that is the primary),
-    "bouncer" (members go through pgbouncer), "wire" (over a long and bad line), "small" (its disk can be filled) or "" (none). `member`: the machines are a cluster's, else plain daemons,
-    each for itself. `words`: of the model's plan; `settings`: of the machines, as variables."""
+    "bouncer" (members go through pgbouncer), "wire" (over a long and bad line), "small" (its disk can be filled) or ""
+    (none). `member`: the machines are a cluster's, else plain daemons, each for itself. `words`: of the model's plan;
+    `settings`: of the machines, as variables; `before` is called with each machine that begins."""
 
-    def __init__(self, machines=3, database="plain", member=True, words=(), settings=()):
+    def __init__(self, machines=3, database="plain", member=True, words=(), settings=(), before=None):
         self.top = tempfile.mkdtemp(prefix="ava-cluster-")
         os.chmod(self.top, 0o711)  # the database is another user's
-        self.want, self.kind, self.member, self.words, self.settings = machines, database, member, words, dict(settings)
+        self.want, self.kind, self.member, self.words = machines, database, member, words
+        self.settings, self.before = dict(settings), before
         self.machines, self.accepted, self.serial = [], {}, 0
         self.net = self.model = self.relays = self.database = self.standby = self.bouncer = self.wire = None
         self.url = ""
@@ -239,6 +241,8 @@ class World:
             done = self.machines[0].run(AVAD, "--cluster", "init")
             assert done.returncode == 0, f"avad --cluster init: {done.stdout}{done.stderr}"
         for machine in self.machines:
+            if self.before:
+                self.before(self, machine)
             machine.start()
             if self.member:
                 self.learn_node(machine)
