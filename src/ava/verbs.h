@@ -117,7 +117,9 @@ struct verb {
 /* Arguments of the streams. */
 enum verbs_items { ITEMS_NONE, ITEMS_BESIDE, ITEMS_ONLY };
 struct verbs_events {
-	int64_t after; /* an lsn; -1: not given */
+	int64_t after;        /* an lsn; -1: not given */
+	const char *behind;   /* the same with the places of other machines (cluster/tail.h) */
+	const char *machines; /* "own", "only": those of others; else all */
 	const char *session;
 	bool agents;            /* also frames about agents of Claude Code */
 	bool text;              /* also frames with the text of the run's model */

@@ -731,7 +731,8 @@ static void verb_audit(struct verb_call *v)
 /* ---- streams (gateway/routes.c) */
 
 static const struct arg events_args[] = {
-	{"after", ARG_COUNT, offsetof(struct verbs_events, after), 0, INT64_MAX - 1},
+	{"after", ARG_TEXT, offsetof(struct verbs_events, behind)},
+	{"machines", ARG_TEXT, offsetof(struct verbs_events, machines)},
 	{"session", ARG_TEXT, offsetof(struct verbs_events, session)},
 	{"agents", ARG_FLAG, offsetof(struct verbs_events, agents)},
 	{"items", ARG_TEXT, offsetof(struct verbs_events, items_said)},

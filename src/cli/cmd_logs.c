@@ -28,9 +28,11 @@
 #include "cli/logtext.h"
 #include "cli/api.h"
 #include "cli/term.h"
+#include "client/follow.h"
 #include "codec/json.h"
 #include "event/event.h"
 #include "journal/count.h"
+#include "journal/query.h"
 #include "journal/read.h"
 
 #define DEFAULT_LAST   100 /* events shown of Ava's own log */
@@ -59,6 +61,8 @@ struct logprint { /* zero-initialised, then filled in */
 	bool run;                 /* the log is one run's */
 	bool over;                /* no more events can follow */
 	const char *other;        /* the run, when another machine has it; or NULL */
+	bool others;              /* other machines are followed, too */
+	struct follower stream;   /* that of their events */
 };
 
 struct logprint_kept {
@@ -558,6 +562,47 @@ static int logs_settle(struct logprint *p, struct ava_error *err)
 	return p->cursor != NULL ? logcursor_save(p->cursor, err) : 0;
 }
 
+/* ---- other machines: their events come from the daemon, while there is one */
+
+static int logs_connect(void *user, struct client **c, struct ava_error *err)
+{
+	return api_connect(API_LOOK, c, err);
+}
+
+static int logs_of_others(const struct sse_event *e, void *user)
+{
+	struct logprint *p = user;
+	struct event_view v;
+	struct ava_error err;
+	struct ava_log_event event = {.line = e->data, .len = e->len, .file = e->machine};
+	int rv = 0;
+
+	if (query_line(read_query(p->log), 0, e->data, e->len, &v) != QUERY_YES)
+		return 0;
+	event.lsn = v.lsn;
+	event.time_ms = v.wall_ms;
+	p->text.machine = e->machine;
+	rv = logs_print_event(p, &event, &err);
+	p->text.machine = NULL;
+	if (rv == AVA_ECORRUPT)
+		on_broken(&err, p);
+	return rv == AVA_ECORRUPT ? 0 : rv;
+}
+
+/* A connection that is lost is made again, behind what came. */
+static void logs_follow_others(struct logprint *p)
+{
+	struct ava_error err;
+
+	p->stream.path = "/api/v1/events?machines=only";
+	p->stream.connect = logs_connect;
+	p->stream.on_event = logs_of_others;
+	p->stream.user = p;
+	p->stream.open_ms = OTHER_MS;
+	while (follow_look(&p->stream, &err) > 0)
+		;
+}
+
 static int show_all(struct logprint *p, struct ava_error *err)
 {
 	struct ava_log_event e;
@@ -575,12 +620,14 @@ static int show_all(struct logprint *p, struct ava_error *err)
 			continue;
 		if (!o.follow)
 			break;
+		if (p->others)
+			logs_follow_others(p);
 		rv = logs_settle(p, err);
 		if (rv != 0)
 			return rv;
 		if (p->cursor != NULL)
 			logcursor_look(p->cursor, clock_wall_ms());
-		ava_log_wait(p->log, p->other ? OTHER_MS : -1);
+		ava_log_wait(p->log, p->other || p->others ? OTHER_MS : -1);
 		if (p->other && (rv = root_refresh_run(p->other, err)) != 0)
 			return rv;
 	}
@@ -640,6 +687,7 @@ static int logs_show(const struct ava_log_query *q, struct logprint *p, struct a
 	if (!o.follow)
 		read_progress(p->log, logprint_progress, p);
 	rv = show_all(p, err);
+	follow_close(&p->stream);
 	logprint_clear(p);
 	ava_log_close(p->log);
 	return rv;
@@ -688,6 +736,7 @@ static int logs_run(int argc, char **argv)
 		rv = o.file != NULL ? foreign_log_root(o.file, root, &p.broken, &err)
 				    : root_prepare_run(root, q.run, &other, &err);
 	p.other = other ? q.run : NULL;
+	p.others = o.follow && argc == 0 && o.cursor_file == NULL && root_is_shared();
 	q.root = root;
 	if (rv == 0 && o.cursor_file != NULL) {
 		rv = logcursor_load(&cursor, o.cursor_file, &err);

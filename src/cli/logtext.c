@@ -421,8 +421,14 @@ static void print_line(const struct logtext *l, FILE *f, const json_t *event,
 	if (l->agents && agent[0] != '\0' && strcmp(agent, "ava") != 0) {
 		fputs(" [", f);
 		term_str(f, agent);
+		if (l->machine)
+			fputs(" on ", f);
+		if (l->machine)
+			term_str(f, l->machine);
 		fputc(']', f);
 		column += term_columns(agent, strlen(agent)) + 3;
+		if (l->machine)
+			column += term_columns(l->machine, strlen(l->machine)) + 4;
 	}
 	term_colour(f, TERM_PLAIN);
 	fputc(' ', f);

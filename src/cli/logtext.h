@@ -16,9 +16,10 @@ int logtext_event(struct buf *out, const json_t *event);
 /* Printing a log: puts a line with the date where the day changes, unless it
  * is today's. Zero-initialised at the start. */
 struct logtext {
-	char date[16]; /* the last date shown or assumed */
-	bool agents;   /* name the run that an event is of */
-	bool own;      /* show the runtime's own notes, too */
+	char date[16];       /* the last date shown or assumed */
+	bool agents;         /* name the run that an event is of */
+	const char *machine; /* and the machine that it comes from; NULL: this one */
+	bool own;            /* show the runtime's own notes, too */
 };
 /* Kinds of events shown when `own` is not set, as a query names them; static. */
 const char *logtext_types(void);

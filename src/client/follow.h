@@ -22,7 +22,7 @@ struct follower {
 	int (*on_event)(const struct sse_event *e, void *user);
 	void *user;
 	int64_t open_ms;  /* longest wait for the stream's begin; 0: as long as for any answer */
-	char last[24];    /* id of the last event; "": as the path says */
+	char last[3072];  /* id of the last event; "": as the path says */
 	struct client *c; /* NULL: not connected; the next look connects */
 	int64_t heard_ms; /* when the stream last brought anything, clock_mono_ms */
 	bool ended;       /* a run's stream has come to its end */

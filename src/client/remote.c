@@ -315,6 +315,8 @@ static int remote_cursor_open(struct backend *b, const struct ava_events_query *
 		buf_adds(&path, "?session=");
 		client_escape(&path, q->session);
 		buf_adds(&path, "&items=0"); /* a program's stream has events alone */
+	} else if (!q->run) {
+		buf_adds(&path, "?machines=own"); /* in the order of their numbers */
 	}
 	rv = remote_path_of(&path, err);
 	if (rv == 0 && (after == AVA_NOW || r->start))

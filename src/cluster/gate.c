@@ -401,11 +401,13 @@ static const char flush_sql[] = CLUSTER_ME_SQL
 	"  where r.run = any($4) and r.run = w.run"
 	"   and case when r.node = $1 and r.epoch = $2 and r.head = w.prev then true end"
 	"  returning r.run),"
-	" chunks as (insert into ava_chunk (stream, kind, head, body)"
-	"  select w.stream, w.kind, w.head, w.body"
+	" chunks as (insert into ava_chunk (stream, kind, head, body, node, tick)"
+	"  select w.stream, w.kind, w.head, w.body, case when w.kind = 0 then $1 end,"
+	"   case when w.kind = 0 then $16 end"
 	"  from unnest($9::text[], $10::bigint[], $11::bigint[], $12::bytea[])"
 	"   w(stream, kind, head, body), moved where moved.run = w.stream"
-	"  on conflict (stream, kind, head) do update set body = excluded.body),"
+	"  on conflict (stream, kind, head) do update set body = excluded.body,"
+	"   node = excluded.node, tick = excluded.tick),"
 	" files as (insert into ava_file (run, path, body)"
 	"  select w.run, w.path, w.body"
 	"  from unnest($13::text[], $14::text[], $15::bytea[]) w(run, path, body), me"
@@ -678,10 +680,12 @@ static void flush_read_done(struct os_work *w)
 		f->rv = add_fresh(b, f) ? 0 : AVA_ENOMEM;
 		cluster_add_me(b, c, flush_sql);
 		f->sent_us = clock_mono_us();
-		if (f->rv == 0 && add_runs(b, f) && add_chunks(b, f) && add_files(b, f))
+		if (f->rv == 0 && add_runs(b, f) && add_chunks(b, f) && add_files(b, f)) {
+			pg_batch_int(b, c->generation << CLUSTER_TICK_BITS | (int64_t)f->ticket);
 			f->rv = pg_send(c->pg, b, flush_answered, f, &f->err);
-		else
+		} else {
 			pg_batch_free(b);
+		}
 		if (f->rv == 0)
 			return;
 		cluster_say(c, "%s", f->err.text);

@@ -12,7 +12,8 @@
 #include "subagent/restart.h"
 #include "subagent/supervisor.h"
 
-#define CLUSTER_TAKES 3 /* a run that brings down so many machines is held */
+#define CLUSTER_TICK_BITS 40
+#define CLUSTER_TAKES     3 /* a run that brings down so many machines is held */
 
 enum cluster_state {
 	CLUSTER_AWAY,    /* no connection, or none that was answered yet */
@@ -111,8 +112,10 @@ struct cluster {
 	/* gate.c */
 	struct strmap by_id; /* struct cluster_run */
 	struct list runs;
-	struct list gated;   /* drafts that wait, in order */
-	uint64_t ticket;     /* number of the flush that takes what comes now */
+	struct list gated; /* drafts that wait, in order */
+	/* Number of the flush that takes what comes now. Behind the generation it is the `tick` of
+	 * the chunks: of a machine no smaller one follows, after a lost commit neither. */
+	uint64_t ticket;
 	struct flush *flush; /* the one under way; or NULL */
 	bool flush_reads;    /* a pool thread reads for it */
 	struct {

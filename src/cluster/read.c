@@ -94,6 +94,16 @@ struct reader_copy {
 	struct ava_error err;
 };
 
+struct pg *reader_pg(const struct reader *r)
+{
+	return r->away || r->closing || !pg_is_up(r->pg) ? NULL : r->pg;
+}
+
+const char *reader_node(const struct reader *r)
+{
+	return r->node;
+}
+
 int reader_root(const struct reader *r)
 {
 	return r->dir_fd;

@@ -13,6 +13,7 @@
 
 struct ava_error;
 struct os_loop;
+struct pg;
 struct reader;
 
 #define READER_ROOT "cluster" /* below the data root */
@@ -31,6 +32,9 @@ struct reader_options {
 int reader_open(struct reader **r, const struct reader_options *o, struct ava_error *err);
 /* Asks that were not answered are now, with AVA_ECANCELED. NULL is fine. */
 void reader_close(struct reader *r);
+/* Its connection, for tail.c; NULL: there is none, or none that others cannot read. */
+struct pg *reader_pg(const struct reader *r);
+const char *reader_node(const struct reader *r); /* of this machine */
 /* Descriptor of the folder with the copies. */
 int reader_root(const struct reader *r);
 

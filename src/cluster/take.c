@@ -593,6 +593,7 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 static void looked(const struct pg_answer *a, void *user)
 {
 	struct cluster *c = user;
+	int64_t tick = 0;
 
 	if (a->rv != 0 || c->state != CLUSTER_MEMBER) {
 		if (a->rv != 0 && a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED)
@@ -600,6 +601,8 @@ static void looked(const struct pg_answer *a, void *user)
 				    a->err->text);
 		return;
 	}
+	if (pg_int(&a->results[2], 0, 0, &tick))
+		c->ticket = MAX(c->ticket, (uint64_t)tick % (1ull << CLUSTER_TICK_BITS) + 1);
 	/* Runs that the database does not name it has lost, or never got. */
 	LIST_EACH (&c->runs, n, tmp) {
 		struct cluster_run *r = LIST_ENTRY(n, struct cluster_run, node);
@@ -663,6 +666,8 @@ void take_look(struct cluster *c)
 			" from ava_run r where (r.node = $1 and r.state < 9) or r.run = any($2)");
 	pg_batch_text(b, c->who.node);
 	pg_batch_texts(b, ids, n);
+	pg_batch_add(b, "select max(tick) from ava_chunk where node = $1 and kind = 0");
+	pg_batch_text(b, c->who.node);
 	if (!ids || pg_send(c->pg, b, looked, c, NULL) != 0)
 		cluster_say(c, "the runs of this machine could not be asked for");
 	free(ids);

@@ -16,6 +16,7 @@ void sse_init(struct sse *s, size_t max_frame)
 	buf_init(&s->data, max_frame);
 	buf_init(&s->event, max_frame);
 	buf_init(&s->id, max_frame);
+	buf_init(&s->machine, max_frame);
 }
 
 void sse_fini(struct sse *s)
@@ -24,6 +25,7 @@ void sse_fini(struct sse *s)
 	buf_fini(&s->data);
 	buf_fini(&s->event);
 	buf_fini(&s->id);
+	buf_fini(&s->machine);
 }
 
 static int dispatch(struct sse *s)
@@ -33,6 +35,7 @@ static int dispatch(struct sse *s)
 		.data = s->data.len > 0 ? s->data.data : "",
 		.len = s->data.len,
 		.id = s->id.len > 0 ? s->id.data : "",
+		.machine = s->machine.len > 0 ? s->machine.data : "",
 	};
 	int rv = 0;
 
@@ -41,6 +44,7 @@ static int dispatch(struct sse *s)
 	s->has_data = false;
 	buf_reset(&s->data);
 	buf_reset(&s->event);
+	buf_reset(&s->machine);
 	return rv;
 }
 
@@ -74,6 +78,10 @@ static int take_field(struct sse *s, const char *name, size_t name_len, const ch
 	if (sse_is(name, name_len, "id") && memchr(value, '\0', len) == NULL) {
 		buf_reset(&s->id);
 		return buf_add(&s->id, value, len);
+	}
+	if (sse_is(name, name_len, "machine")) {
+		buf_reset(&s->machine);
+		return buf_add(&s->machine, value, len);
 	}
 	return 0; /* skip `retry` and unknown fields */
 }

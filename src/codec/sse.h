@@ -16,14 +16,15 @@ struct sse_event {         /* borrowed during the callback */
 	const char *event; /* "message" when none was given */
 	const char *data;
 	size_t len;
-	const char *id; /* last id seen, "" when none */
+	const char *id;      /* last id seen, "" when none */
+	const char *machine; /* ava's own field: of a cluster, the one that it comes from; "" */
 };
 
 struct sse {
 	int (*on_event)(const struct sse_event *e, void *user); /* 0: go on */
 	void (*on_comment)(void *user);                         /* may be NULL */
 	void *user;
-	struct buf line, data, event, id;
+	struct buf line, data, event, id, machine;
 	bool started, after_cr, has_data;
 };
 

@@ -27,7 +27,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "cluster/tail.h"
 #include "codec/json.h"
+#include "event/event.h"
 #include "event/item.h"
 #include "gateway/mcp.h"
 #include "net/http_server.h"
@@ -228,6 +230,9 @@ struct event_stream {
 	const char *turn;       /* a turn's state that waits for room, or for events; NULL: none */
 	char session[64];
 	char run[24]; /* frames of this run are wanted, behind the events until now; "": none */
+	struct tailing *tail; /* of other machines; NULL: none */
+	bool others_only;
+	uint64_t last; /* lsn of the newest event of this machine */
 };
 
 static void event_stream_free(struct event_stream *s)
@@ -239,6 +244,7 @@ static void event_stream_free(struct event_stream *s)
 	os_timer_free(s->again);
 	if (s->cursor)
 		ops_events_close(s->cursor);
+	tail_close(s->tail);
 	if (s->watch)
 		ops_unwatch(s->watch);
 	free(s);
@@ -257,10 +263,13 @@ static int stream_put(struct event_stream *s, struct buf *b)
 	return rv;
 }
 
-static void stream_add_frame(struct buf *b, uint64_t lsn, const char *type, size_t type_len,
-			     const char *data, size_t len)
+static void stream_add_frame(const struct event_stream *s, struct buf *b, uint64_t lsn,
+			     const char *type, size_t type_len, const char *data, size_t len)
 {
-	buf_addf(b, "id: %llu\nevent: ", (unsigned long long)lsn);
+	buf_addf(b, "id: %llu", (unsigned long long)lsn);
+	if (s->tail)
+		tail_place(s->tail, b);
+	buf_adds(b, "\nevent: ");
 	buf_add(b, type, type_len);
 	buf_adds(b, "\ndata: ");
 	buf_add(b, data, len);
@@ -277,13 +286,15 @@ static int stream_write_frame(struct event_stream *s, const struct op_event *e)
 
 	buf_init(&b, 64u << 20);
 	buf_init(&json, 32u << 20);
+	s->last = MAX(s->last, e->lsn);
 	if (s->items != ITEMS_ONLY)
-		stream_add_frame(&b, e->lsn, e->type, e->type_len, e->line, e->line_len);
+		stream_add_frame(s, &b, s->tail ? s->last : e->lsn, e->type, e->type_len, e->line,
+				 e->line_len);
 	if (s->items != ITEMS_NONE)
 		rv = item_make(&it, &json, e->line, e->line_len, ITEM_TEXT_CHARS,
 			       s->routes->core->redact);
 	if (s->items != ITEMS_NONE && rv == 0)
-		stream_add_frame(&b, e->lsn, "item", 4, json.data, json.len);
+		stream_add_frame(s, &b, s->tail ? s->last : e->lsn, "item", 4, json.data, json.len);
 	if (rv == AVA_ENOENT)
 		rv = 0; /* a person sees nothing of it */
 	if (rv == 0)
@@ -292,6 +303,44 @@ static int stream_write_frame(struct event_stream *s, const struct op_event *e)
 		rv = http_stream_write(s->http, b.data, b.len);
 	buf_fini(&json);
 	buf_fini(&b);
+	return rv;
+}
+
+/* An event of another machine: a field that readers of streams pass over has its name. */
+static int stream_write_other(struct event_stream *s, const struct tail_line *l)
+{
+	struct event_view v;
+	struct buf b;
+	int rv;
+
+	if (event_view(l->line, l->len, &v) != 0)
+		return 0;
+	buf_init(&b, 64u << 20);
+	buf_adds(&b, "machine: ");
+	for (const char *at = l->machine; *at; at++)
+		buf_addc(&b, (unsigned char)*at < ' ' ? '?' : *at);
+	buf_addc(&b, '\n');
+	stream_add_frame(s, &b, s->last, v.type.s, v.type.len, l->line, l->len);
+	rv = buf_check(&b);
+	if (rv == 0)
+		rv = http_stream_write(s->http, b.data, b.len);
+	buf_fini(&b);
+	return rv;
+}
+
+/* As ops_events_next. */
+static int stream_pump_others(struct event_stream *s)
+{
+	struct tail_line l;
+	int rv = 0;
+
+	while (!s->full && (rv = tail_next(s->tail, &l)) == 1) {
+		rv = stream_write_other(s, &l);
+		if (rv < 0)
+			return -2;
+		s->full = rv == 1;
+		rv = 0;
+	}
 	return rv;
 }
 
@@ -358,8 +407,10 @@ static void stream_pump(struct os_task *t)
 	int rv = 0;
 
 	while (!s->full && (rv = ops_events_next(s->cursor, &e)) == 1) {
-		if (!ops_event_is_of(&e, s->session))
+		if (s->others_only || !ops_event_is_of(&e, s->session)) {
+			s->last = MAX(s->last, e.lsn);
 			continue;
+		}
 		rv = stream_write_frame(s, &e);
 		if (rv < 0) {
 			rv = -2;
@@ -367,6 +418,8 @@ static void stream_pump(struct os_task *t)
 		}
 		s->full = rv == 1;
 	}
+	if (rv == 0 && s->tail && !s->full)
+		rv = stream_pump_others(s);
 	if (rv == 0 && s->turn && !s->full && !ops_events_opening(s->cursor)) {
 		stream_send_frame(s, &(struct op_frame){.session = s->session,
 							.kind = FRAME_TURN,
@@ -420,6 +473,19 @@ static void routes_stream_gone(struct http_stream *st, void *user)
 	event_stream_free(user);
 }
 
+/* Adds the events of other machines to a stream of all that happens. */
+static bool stream_joins(struct event_stream *s, const char *run, const struct verbs_events *e,
+			 struct ava_error *err)
+{
+	struct reader *reader = core_service(s->routes->core)->reader;
+
+	if (!reader || run || e->session[0] || e->items == ITEMS_ONLY ||
+	    (e->machines && strcmp(e->machines, "own") == 0))
+		return true;
+	return tail_open(&s->tail, reader, s->loop, e->behind ? e->behind : "", routes_stream_wake,
+			 s, err) == 0;
+}
+
 /* Answers `req` with a stream of the events of `run` (NULL: all) with a
  * greater lsn than `after` (UINT64_MAX: from now on). `session` not "": only
  * events of that conversation with their Items, and frames without an id beside them: "text"
@@ -456,6 +522,12 @@ static int events_start(struct routes *r, struct http_request *req, unsigned doo
 		s->cursor = ops_events_open(r->core, run, after, routes_stream_wake, s, err);
 	else
 		err_set(err, AVA_ENOMEM, "out of memory");
+	s->last = after == UINT64_MAX ? logbook_shown(&r->core->book) : after;
+	s->others_only = e->machines && strcmp(e->machines, "only") == 0;
+	if (s->cursor && !stream_joins(s, run, e, err)) {
+		ops_events_close(s->cursor);
+		s->cursor = NULL;
+	}
 	if (!s->cursor) {
 		event_stream_free(s);
 		return err->code;
@@ -469,6 +541,22 @@ static int events_start(struct routes *r, struct http_request *req, unsigned doo
 	} else {
 		event_stream_free(s); /* the connection is closed already */
 	}
+	return 0;
+}
+
+/* An lsn, and behind a blank the places of other machines. */
+static int stream_behind(const char *name, const char *said, struct verbs_events *e,
+			 struct ava_error *err)
+{
+	char *end = NULL;
+	unsigned long long n = isdigit((unsigned char)*said) ? strtoull(said, &end, 10) : 0;
+
+	if (!end || (*end && *end != ' ') || n >= INT64_MAX)
+		return err_set(err, AVA_EINVAL,
+			       "%s is \"%.40s\", it takes the id of an event of the stream", name,
+			       said);
+	e->after = (int64_t)n;
+	e->behind = *end ? end + 1 : "";
 	return 0;
 }
 
@@ -487,7 +575,7 @@ static void start_stream(struct routes *r, struct http_request *req, unsigned do
 	int rv = 0;
 
 	arena_init(&mem, 4096);
-	if (last && *last) {
+	if (last && *last && id[0]) {
 		rv = args_query(field, "Last-Event-ID", last, args, &err);
 		if (rv == 0)
 			json_object_set(args, "after", json_object_get(args, "Last-Event-ID"));
@@ -495,6 +583,10 @@ static void start_stream(struct routes *r, struct http_request *req, unsigned do
 	}
 	if (rv == 0)
 		rv = args_read(verb->args, args, &e, &mem, &err);
+	if (rv == 0 && last && *last && !id[0])
+		rv = stream_behind("Last-Event-ID", last, &e, &err);
+	else if (rv == 0 && e.behind)
+		rv = stream_behind("after", e.behind, &e, &err);
 	if (rv == 0)
 		rv = verbs_items(&e, &err);
 	if (rv == 0 && strcmp(req->method, "HEAD") == 0)

@@ -41,7 +41,8 @@ export class Stream {
   private messages = new Set<OnMessage>();
   private again = new Set<() => void>();
   private tries = 0;
-  private lsn = 0; // the last event
+  private lsn = 0; // the last event of this machine
+  private places = ""; // of other machines: what stands behind the lsn in the last id
   private item = 0; // the last Item
   private stop = new AbortController();
   private hiding = 0;
@@ -122,7 +123,7 @@ export class Stream {
       const stop = (this.stop = new AbortController());
       let timer = setTimeout(() => stop.abort(), SILENCE_MS);
       try {
-        const answer = await send("GET", `/api/v1/events?agents=true&items=1&after=${Math.max(0, this.lsn - 1)}`, undefined, stop.signal);
+        const answer = await send("GET", `/api/v1/events?agents=true&items=1&after=${Math.max(0, this.lsn - 1)}${encodeURIComponent(this.places)}`, undefined, stop.signal);
         if (answer.status === 401) signedIn.value = false;
         if (!answer.ok || !answer.body) throw new Error(String(answer.status));
         await holds(true);
@@ -130,10 +131,12 @@ export class Stream {
         this.tries = 0;
         if (was) for (const f of this.again) f();
         was = true;
-        await frames(answer.body, (id, type, value) => {
+        await frames(answer.body, (id, type, value, places, machine) => {
           clearTimeout(timer);
           timer = setTimeout(() => stop.abort(), SILENCE_MS);
-          this.take(id, type, value);
+          if (places) this.places = places;
+          if (machine) for (const f of this.events) f(value); // each comes once
+          else this.take(id, type, value);
         });
       } catch (e) {
         if (e instanceof Refused) signedIn.value = false; // else it is tried again below
@@ -161,7 +164,7 @@ export class Stream {
 }
 
 // The frames of a body until it ends; one without data has none: null.
-async function frames(body: ReadableStream<Uint8Array>, on: (id: number, type: string, value: any) => void) {
+async function frames(body: ReadableStream<Uint8Array>, on: (id: number, type: string, value: any, places: string, machine: boolean) => void) {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   for (let rest = ""; ; ) {
     const { value, done } = await reader.read();
@@ -169,13 +172,14 @@ async function frames(body: ReadableStream<Uint8Array>, on: (id: number, type: s
     const whole = (rest + value).split("\n\n");
     rest = whole.pop()!;
     for (const frame of whole) {
-      let id = 0, type = "", data = "";
+      let id = 0, type = "", data = "", places = "", machine = false;
       for (const line of frame.split("\n")) {
-        if (line.startsWith("id: ")) id = Number(line.slice(4));
+        if (line.startsWith("id: ")) [id, places] = [parseInt(line.slice(4)), line.slice(4).replace(/^\d+/, "")];
+        else if (line.startsWith("machine: ")) machine = true;
         else if (line.startsWith("event: ")) type = line.slice(7);
         else if (line.startsWith("data: ")) data += line.slice(6);
       }
-      on(id, type, data ? JSON.parse(data) : null);
+      on(id, type, data ? JSON.parse(data) : null, places, machine);
     }
   }
 }
