@@ -113,12 +113,21 @@ static void others_fetched(int rv, const struct reader_run *run, const struct av
 	free(f);
 }
 
+struct fetch_args {
+	bool anew;
+};
+static const struct arg fetch_args[] = {
+	{"anew", ARG_FLAG, offsetof(struct fetch_args, anew)},
+	{NULL},
+};
+
 static void verb_fetch(struct verb_call *v)
 {
+	struct fetch_args args = {0};
 	struct others_fetch *f;
 	struct ava_error err = {0};
 
-	if (!verb_args(v, NULL))
+	if (!verb_args(v, &args))
 		return;
 	if (!others_may(v->core, v->id) && core_known(v->core, v->id, &err) != 0) {
 		verb_fail(v->reply, err.code, &err);
@@ -132,6 +141,8 @@ static void verb_fetch(struct verb_call *v)
 	f->core = v->core;
 	f->reply = v->reply;
 	snprintf(f->run, sizeof(f->run), "%s", v->id);
+	if (args.anew && others_may(v->core, v->id))
+		reader_anew(v->core->service.reader, v->id);
 	if (others_may(v->core, v->id))
 		reader_fetch(v->core->service.reader, f->run, others_fetched, f);
 	else
@@ -139,6 +150,6 @@ static void verb_fetch(struct verb_call *v)
 }
 
 const struct verb verbs_about_others[] = {
-	{"POST", "/api/v1/runs/{id}/fetch", verb_fetch, NULL, false},
+	{"POST", "/api/v1/runs/{id}/fetch", verb_fetch, fetch_args, false},
 	{NULL},
 };

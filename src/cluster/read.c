@@ -835,6 +835,19 @@ void reader_fetch(struct reader *r, const char *id, reader_fn done, void *user)
 		copy_begin(c);
 }
 
+void reader_anew(struct reader *r, const char *id)
+{
+	struct reader_copy *c =
+		id_is_run(id) && strlen(id) < sizeof(c->id) ? copy_find(r, id) : NULL;
+
+	if (!c || c->busy)
+		return;
+	c->known = true;
+	c->whole = false;
+	c->at = (struct run_log){0};
+	c->messages_at = 0;
+}
+
 void reader_drop(struct reader *r, const void *user)
 {
 	struct reader_copy *c;

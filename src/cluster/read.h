@@ -65,6 +65,8 @@ const struct reader_run *reader_next(const struct reader *r, size_t *at);
 typedef void (*reader_fn)(int rv, const struct reader_run *run, const struct ava_error *err,
 			  void *user);
 void reader_fetch(struct reader *r, const char *id, reader_fn done, void *user);
+/* The next fetch reads all of the run from the database again, unless one is under way. */
+void reader_anew(struct reader *r, const char *id);
 /* Drops the asks of that user: they are not answered. */
 void reader_drop(struct reader *r, const void *user);
 

@@ -10,6 +10,7 @@ check depends on how fast a machine is."""
 import contextlib
 import datetime
 import glob
+import hashlib
 import http.client
 import json
 import os
@@ -260,6 +261,14 @@ def at_work(w, a, b):
     return run
 
 
+def head(log):
+    """The chained hash of a log."""
+    chained = bytes(32)
+    for line in log.splitlines(keepends=True):
+        chained = hashlib.sha256(chained + line).digest()
+    return chained.hex()
+
+
 def followed(w, a, b, run):
     """It is followed to its end, which is the same on both."""
     log, wait = b.follow("logs", "-f", run, "-o", "json"), b.follow("wait", run)
@@ -279,6 +288,16 @@ def followed(w, a, b, run):
     near = abs(ends[0] - ends[1]) < datetime.timedelta(seconds=1)  # one is of the event, one of the catalog's row
     check("and its row", near and row.pop("machine") == "machine-a" and row == listed, ends, row, listed)
     check("the copy has the bytes of the log", b.log(run, "cluster") == a.log(run))
+    out = b.ava("logs", "verify", run)
+    check("ava logs verify checks it, and names its machine", out.returncode == 0 and "of machine machine-a" in out.stdout and
+          f"its {len(a.log(run))} bytes" in out.stdout, out)
+    w.server.sql(f"update ava_run set head_hash = sha256(head_hash) where run = '{run}'")
+    out = b.ava("logs", "verify", run)
+    check("and sees that the database has another one", out.returncode == 1 and "not what its owner wrote" in out.stdout, out)
+    w.server.sql(f"update ava_run set head_hash = '\\x{head(a.log(run))}' where run = '{run}'")
+    check("which is mended", b.ava("logs", "verify", run).returncode == 0)
+    out = b.ava("logs", "verify")
+    check("without a run it is of this machine's logs", out.returncode == 0 and "files" in out.stdout, out)
     out = b.ava("result", run)
     check("ava result prints it", out.returncode == 0 and "Complete" in out.stdout, out)
 
@@ -321,6 +340,10 @@ def forged(w, a, b):
     check("a changed line is refused", status == 500 and "not what its owner wrote" in answer["error"]["message"],
           status, answer)
     check("and not kept", not os.path.exists(os.path.join(b.root, "cluster/logs/subagents", run + ".jsonl")))
+    out = b.ava("logs", "verify", run, "--json")
+    found = json.loads(out.stdout)
+    check("so does ava logs verify", out.returncode == 1 and not found["ok"] and found["broken"] == 1 and
+          "not what its owner wrote" in found["findings"][0]["what"], out)
     out = b.ava("logs", run)
     check("ava logs says so", out.returncode == 1 and "not what its owner wrote" in out.stderr and not out.stdout, out)
     status, answer = b.api("GET", f"/api/v1/runs/{other}/result")
