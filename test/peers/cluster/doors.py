@@ -1,9 +1,11 @@
 """A bot of Telegram that two machines have the token of: one listens, and the other begins when that one is cut
-off, or killed; never do two listen at once, by the account of the service. Who was paired on the one is heard by
-the other."""
+off, killed, stopped or frozen; never do two listen at once, by the account of the service. Who was paired on the one is
+heard by the other."""
 
+import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -57,8 +59,17 @@ def state(machine):
     return machine.api("POST", "/api/v1/doors/telegram", {})[1]
 
 
+def is_in(machine, wanted):
+    """Its door is in that state, and it knows whose it is; a machine may be starting itself again."""
+    try:
+        how = state(machine)
+        return how["state"] == wanted and how["machine"]
+    except (OSError, http.client.HTTPException):
+        return False
+
+
 def listens(machine):
-    return machine.answers() and state(machine)["state"] == "serving"
+    return is_in(machine, "serving")
 
 
 def both(polls):
@@ -90,7 +101,7 @@ def play(w, bot):
     until(30, lambda: any(map(listens, w.machines)), "one listens")
     first = next(filter(listens, w.machines))
     other = next(m for m in w.machines if m is not first)
-    until(30, lambda: state(other)["state"] == "elsewhere" and state(other)["machine"], "the other one knows who does")
+    until(30, lambda: is_in(other, "elsewhere"), "the other one knows who does")
     code, answer = other.api("POST", "/api/v1/doors/telegram", {"pair": True})
     wrong = [] if code == 409 and state(other)["machine"] in answer["error"]["message"] else [f"pair: {code} {answer}"]
     said = json.loads(first.run(AVAD, "--cluster", "status").stdout)["doors"]
@@ -103,18 +114,31 @@ def play(w, bot):
         w.net.cable(first.number, False)
         wrong += taken(bot, other, time.monotonic()) + heard(bot, other)
         w.net.cable(first.number, True)
-        until(60, lambda: first.answers() and state(first)["state"] == "elsewhere", "it is a member again")
+        until(60, lambda: is_in(first, "elsewhere"), "it is a member again")
         wrong += heard(bot, other) + both(bot.polls())
         first, other = other, first
     first.kill()
     wrong += taken(bot, other, time.monotonic()) + heard(bot, other)
     first.start()
-    until(30, lambda: state(first)["state"] == "elsewhere" and state(first)["machine"], "it comes back and does not listen")
+    until(30, lambda: is_in(first, "elsewhere"), "it comes back and does not listen")
     other.stop()
     wrong += taken(bot, first, time.monotonic()) + heard(bot, first)
-    seen = bot.ask("messages")
-    wrong += both(bot.polls()) + seen["wrong"]
-    return wrong
+    wrong += both(bot.polls()) + frozen(w, bot, first, other)
+    return wrong + bot.ask("messages")["wrong"]
+
+
+def frozen(w, bot, first, other):
+    """It stands still for longer than its lease: what it asked before it may not take back, but it asks no more."""
+    other.start()
+    until(30, lambda: is_in(other, "elsewhere"), "the other one is back")
+    first.signal(signal.SIGSTOP)
+    stopped = time.monotonic()
+    wrong = taken(bot, other, stopped)
+    first.signal(signal.SIGCONT)
+    until(60, lambda: is_in(first, "elsewhere"), "it starts itself again")
+    wrong += heard(bot, other)
+    late = [p for p in bot.polls() if p[2] == first.number and p[0] > stopped]
+    return wrong + [f"{first.name} asked after it was frozen"] * bool(late)
 
 
 def state_code(machine):
