@@ -4,11 +4,13 @@
  * after it its real cost is counted and the rest given back. Calls that do not
  * fit wait while others hold something back, the oldest run first: where the
  * money is short, some runs come to their end and not all to nothing. So spending
- * passes a limit by no more than the error of one estimated input. Amounts are
- * micro-USD. Pure: no clock, no disk. */
+ * passes a limit by no more than the error of one estimated input. A budget that machines share
+ * has as its limit what was lent to this one; a call that does not fit waits for more of it.
+ * Amounts are micro-USD. Pure: no clock, no disk. */
 #ifndef SUBAGENT_BUDGET_H
 #define SUBAGENT_BUDGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -21,6 +23,14 @@ struct budget {
 	int64_t spent, reserved;
 	int64_t sure;        /* the least that calls with a reservation will cost */
 	struct list waiting; /* budget_hold.node, by rank */
+
+	/* Asks for more, for the first in `waiting`, behind this turn of the loop; budget_lent
+	 * answers. NULL: no other machine draws on the budget, and the rest is unused. */
+	void (*more)(struct budget *b);
+	void *lender;
+	int64_t cap;    /* of all machines together */
+	int64_t others; /* of `cap`: spent before, or spent and reserved by other machines */
+	bool dry;       /* within budget_lent: there is no more */
 };
 
 enum budget_scope { BUDGET_GROUP, BUDGET_DAY, BUDGET_NSCOPES };
@@ -47,8 +57,14 @@ int budget_ask(struct budget_hold *h, int64_t least, int64_t most);
 /* Count `cost` and give back the reservation, or stop waiting. `go` of each hold
  * that fits now is called. */
 void budget_settle(struct budget_hold *h, int64_t cost);
-/* The money left when the calls under way have cost their least. */
+/* So much is lent now. `dry`: nobody has more, so that who waits is served as if `limit` were all.
+ * `go` is called as by budget_settle. */
+void budget_lent(struct budget *b, int64_t limit, bool dry);
+/* The money left, of all machines, when the calls under way have cost their least. */
 int64_t budget_rest(const struct budget *b);
+/* What all machines may spend, and have spent. */
+int64_t budget_cap(const struct budget *b);
+int64_t budget_used(const struct budget *b);
 
 /* ---- today's spending: the runs that have ended since midnight, local time. Added up
  * from the whole catalog at the start and at each end, so that asking costs nothing

@@ -9,7 +9,10 @@
  * the day before is counted on the day it is settled. A clock that is set back over
  * midnight brings no new budget, neither then nor when midnight comes again: the
  * later day goes on, over a restart too. A clock that is set back by more than a day
- * was wrong before. */
+ * was wrong before.
+ *
+ * Where machines share the day (cluster/lend.c), what was spent before this process, and what runs
+ * of other machines had cost when they came here, is counted in the database already. */
 #include <assert.h>
 #include <ava.h>
 #include <inttypes.h>
@@ -46,13 +49,25 @@ void money_restore(struct supervisor *s)
 {
 	money_seen(s, clock_wall_ms());
 	money_seen(s, s->spend.newest_ms);
-	if (strcmp(s->spend.day, s->day_date) == 0)
+	if (strcmp(s->spend.day, s->day_date) == 0 && !s->day.more)
 		s->day.spent += s->spend.microusd;
+}
+
+void money_restored(struct run *r)
+{
+	struct budget *day = r->call.hold.of[BUDGET_DAY];
+
+	if (day->more)
+		r->call.hold.of[BUDGET_DAY] = NULL;
+	money_settle(r);
+	r->call.hold.of[BUDGET_DAY] = day;
 }
 
 /* `date` becomes the counted day; if it was the counted day before, its spending returns. */
 static void change_day(struct supervisor *s, const char *date, int64_t spent)
 {
+	if (s->day.more) /* nothing of it is lent to this machine yet */
+		s->day.limit = s->day.others = 0;
 	if (strcmp(date, s->before_date) == 0)
 		spent = sum_to_max(spent, s->before_microusd);
 	memcpy(s->before_date, s->day_date, sizeof(s->before_date));
@@ -85,13 +100,13 @@ static void money_turn_day(struct supervisor *s)
 int64_t money_day(struct supervisor *s)
 {
 	money_turn_day(s);
-	return s->day.spent;
+	return budget_used(&s->day);
 }
 
 void money_refused(const struct run *r, char *out, size_t size)
 {
 	const struct budget *b = r->call.hold.of[r->call.hold.short_of];
-	int64_t left = b->limit - b->spent;
+	int64_t left = budget_cap(b) - budget_used(b);
 
 	if (r->call.hold.short_of == BUDGET_GROUP)
 		snprintf(out, size,
@@ -100,10 +115,11 @@ void money_refused(const struct run *r, char *out, size_t size)
 			 b->spent / 10000, b->limit / 10000);
 	else
 		snprintf(out, size,
-			 "today's budget of %" PRId64 " cents has %" PRId64
+			 "today's budget of %" PRId64 " cents%s has %" PRId64
 			 " left, which pays no further call: raise budget.day_cents "
 			 "(AVA_BUDGET_DAY_CENTS) or go on tomorrow",
-			 b->limit / 10000, left > 0 ? left / 10000 : 0);
+			 budget_cap(b) / 10000, b->more ? " for all machines" : "",
+			 left > 0 ? left / 10000 : 0);
 }
 
 void money_begin(struct run *r)
@@ -187,7 +203,7 @@ void money_shared(struct agent *a, struct agent_shared *out)
 	if (r->group)
 		share_near(out, SHARE_GROUP_TIME, group_used_ms(r->group), r->group->time_ms);
 	if (budget_limited(day))
-		share_near(out, SHARE_DAY_COST, day->spent, day->limit);
+		share_near(out, SHARE_DAY_COST, budget_used(day), budget_cap(day));
 	out->near &= ~(unsigned)a->at.shares;
 	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
 		out->last |= budget_limited(r->call.hold.of[i]) && limit_can_submit(a) &&
@@ -204,7 +220,8 @@ void money_shared(struct agent *a, struct agent_shared *out)
  * takes the money left, or is refused if that is less than its least. In each
  * budget the oldest run goes first, and no younger run passes a waiting one, however
  * cheap its call. No call waits for a budget in which nothing is reserved: each
- * settlement or withdrawal wakes the first in line there. Free calls never wait. Sums
+ * settlement or withdrawal wakes the first in line there. In a budget that machines share it waits
+ * until it is told that nobody has more, and then as in any other. Free calls never wait. Sums
  * stop at their ends; nothing else can fail. */
 
 void budget_init(struct budget *b, int64_t limit)
@@ -219,23 +236,33 @@ void budget_hold_init(struct budget_hold *h, void (*go)(struct budget_hold *h, i
 	list_init(&h->node);
 }
 
-static int64_t budget_less(const struct budget *b, int64_t pending)
+static int64_t budget_less(int64_t limit, int64_t spent, int64_t pending)
 {
-	int64_t used = sum_to_max(b->spent, pending);
+	int64_t used = sum_to_max(spent, pending);
 
-	if (b->limit == BUDGET_NO_LIMIT)
+	if (limit == BUDGET_NO_LIMIT)
 		return INT64_MAX;
-	return used >= b->limit ? 0 : b->limit - used;
+	return used >= limit ? 0 : limit - used;
 }
 
 static int64_t budget_left(const struct budget *b)
 {
-	return budget_less(b, b->reserved);
+	return budget_less(b->limit, b->spent, b->reserved);
+}
+
+int64_t budget_cap(const struct budget *b)
+{
+	return b->more ? b->cap : b->limit;
+}
+
+int64_t budget_used(const struct budget *b)
+{
+	return b->more ? sum_to_max(b->spent, b->others) : b->spent;
 }
 
 int64_t budget_rest(const struct budget *b)
 {
-	return budget_less(b, b->sure);
+	return budget_less(budget_cap(b), budget_used(b), b->sure);
 }
 
 /* Does an older run wait for `b`? */
@@ -268,6 +295,10 @@ static int budget_look(struct budget_hold *h)
 		if (!b || (budget_left(b) >= h->most && !behind_others(h, b)))
 			continue;
 		h->short_of = (enum budget_scope)i;
+		if (b->more && !b->dry) {
+			b->more(b);
+			return BUDGET_WAITS;
+		}
 		if (b->reserved > 0)
 			return BUDGET_WAITS;
 		amount = MIN(amount, budget_left(b));
@@ -315,6 +346,15 @@ static bool first_moves(struct budget *b)
 	else
 		h->go(h, rv);
 	return true;
+}
+
+void budget_lent(struct budget *b, int64_t limit, bool dry)
+{
+	b->limit = limit;
+	b->dry = dry;
+	while (first_moves(b))
+		;
+	b->dry = false;
 }
 
 void budget_settle(struct budget_hold *h, int64_t cost)

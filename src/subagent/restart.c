@@ -368,7 +368,7 @@ int restart_run(struct supervisor *sup, const struct catalog_row *row,
 		r->spawned_wall_ms = row->started_ms;
 		r->rec.log.row = row->lsn;
 		rv = restart_go_on(r, &m, readable, hooks, &at, &err);
-		money_settle(r);
+		money_restored(r);
 		money_seen(sup, at.last_ms);
 		group_seen(r, at.last_ms);
 	}

@@ -493,7 +493,9 @@ void money_init(struct supervisor *s);
 void money_seen(struct supervisor *s, int64_t wall_ms);
 /* After a restart: counts the cost of runs that ended today. */
 void money_restore(struct supervisor *s);
-/* Micro-USD that count against today's budget. */
+/* Of a run that was restored: what it cost counts in its group, and in the day. */
+void money_restored(struct run *r);
+/* Micro-USD that count against today's budget, of all machines that share it. */
 int64_t money_day(struct supervisor *s);
 void money_begin(struct run *r); /* gives a new run its place among the budgets */
 

@@ -175,6 +175,56 @@ TEST(group_and_day)
 	assert_int_equal(day.reserved, 80);
 }
 
+static int asked;
+
+static void ask_more(struct budget *b)
+{
+	asked++;
+}
+
+/* Of a budget that machines share, a call waits until nobody has more. */
+TEST(lent)
+{
+	struct budget b;
+	struct caller c[3];
+
+	asked = 0;
+	budget_init(&b, 0);
+	b.more = ask_more;
+	b.cap = 100;
+	for (int i = 0; i < 3; i++)
+		begin(&c[i], &b, NULL);
+	assert_int_equal(budget_ask(&c[0].h, 10, 40), BUDGET_WAITS);
+	assert_int_equal(asked, 1);
+	budget_lent(&b, 20, false); /* others may give something back */
+	assert_int_equal(c[0].went, 0);
+	budget_lent(&b, 50, false);
+	assert_int_equal(c[0].went, 1);
+	assert_int_equal(c[0].h.held, 40);
+	assert_int_equal(budget_ask(&c[1].h, 10, 10), 0); /* enough is here: nobody is asked */
+	assert_int_equal(asked, 2);
+	budget_settle(&c[1].h, 10);
+	assert_int_equal(budget_ask(&c[1].h, 10, 20), BUDGET_WAITS);
+	budget_lent(&b, 50, true); /* nobody has more; but the first call may give some back */
+	assert_int_equal(c[1].went, 0);
+	asked = 0;
+	budget_settle(&c[0].h, 30); /* 10 of 50 are left: is there more now? */
+	assert_int_equal(c[1].went, 0);
+	assert_int_equal(asked, 1);
+	budget_lent(&b, 50, true);
+	assert_int_equal(c[1].rv, 0);
+	assert_int_equal(c[1].h.held, 10);
+	assert_int_equal(budget_ask(&c[2].h, 10, 20), BUDGET_WAITS);
+	budget_settle(&c[1].h, 10);
+	budget_lent(&b, 50, true);
+	assert_int_equal(c[2].rv, AVA_EBUDGET);
+	b.others = 30;
+	assert_int_equal(budget_cap(&b), 100);
+	assert_int_equal(budget_used(&b), 80);
+	assert_int_equal(budget_rest(&b), 20);
+	assert_int_equal(budget_ask(&c[2].h, 0, 0), 0); /* a free call asks nobody */
+}
+
 /* Any order of asking, settling and giving up: never more than the limit while
  * each call costs at most what it holds, and at the end nobody waits. */
 TEST(never_over)

@@ -333,3 +333,33 @@ TEST(budget_of_the_day)
 		s.day.spent = steps[i].then;
 	}
 }
+
+static void lend_nothing(struct budget *b) {}
+
+/* A day that machines share begins with nothing that was lent or spent; its cap stays. */
+TEST(budget_of_a_shared_day)
+{
+	const struct settings set = {.budget_day_cents = 50};
+	struct supervisor s = {.settings = &set, .spend = {.microusd = 7}};
+	const int64_t day = 86400000, start = INT64_C(1795262400000); /* noon */
+
+	setenv("TZ", "UTC0", 1);
+	tzset();
+	atomic_store(&now_ms, start);
+	money_init(&s);
+	s.day.more = lend_nothing;
+	s.day.cap = s.day.limit;
+	s.spend.newest_ms = start;
+	memcpy(s.spend.day, "2026-11-21", sizeof(s.spend.day));
+	money_restore(&s);
+	assert_string_equal(s.day_date, s.spend.day);
+	assert_int_equal(money_day(&s), 0); /* what was spent before is in the database */
+	s.day.limit = 200;
+	s.day.others = 40;
+	s.day.spent = 60;
+	assert_int_equal(money_day(&s), 100);
+	atomic_store(&now_ms, start + day);
+	assert_int_equal(money_day(&s), 0);
+	assert_int_equal(s.day.limit, 0);
+	assert_int_equal(budget_cap(&s.day), 500000);
+}
