@@ -215,9 +215,10 @@ int talk_restore(struct talk *t, struct ava_error *err)
 		rv = restore_run(r, file, len, &body, &info, &at, err);
 	}
 	if (rv == 0 && at.started) {
-		/* The day's spending is counted by InferEnd, which a cut call does not have yet. */
+		/* The day's spending is counted by InferEnd, which a cut call does not have yet;
+		 * a day that machines share has counted it as the most it can cost. */
 		r->call.counted_microusd = r->agent.at.totals.cost_microusd;
-		if (r->call.id[0])
+		if (r->call.id[0] && !r->sup->day.more)
 			r->call.counted_microusd -= MAX(r->call.cut.cost_microusd, 0);
 		talk_go(t);
 	} else if (rv == 0) {
@@ -271,7 +272,7 @@ static void count_day(struct core *c)
 	struct count day = {0};
 	int rv;
 
-	if (c->settings.budget_day_cents <= 0)
+	if (c->settings.budget_day_cents <= 0 || c->sup.day.more)
 		return;
 	clock_iso(clock_wall_ms() + BUDGET_BACK_MS, until);
 	rv = count_events(&day, &q, COUNT_ALL, &(struct count_watch){0}, &err);

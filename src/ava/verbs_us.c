@@ -50,7 +50,7 @@ static void write_work(struct jw *w, struct core *c)
 	jw_int(w, "runs", (int64_t)today.runs);
 	jw_int(w, "uncosted_runs", (int64_t)today.uncosted);
 	if (c->settings.budget_day_cents > 0) {
-		jw_fixed(w, "budget_cents", c->sup.day.limit, 4);
+		jw_fixed(w, "budget_cents", budget_cap(&c->sup.day), 4);
 		jw_fixed(w, "budget_used_cents", money_day(&c->sup), 4);
 	}
 	jw_end(w);

@@ -77,6 +77,25 @@ static void own_lines(const json_t *own)
 	putchar('\n');
 }
 
+static void budget_lines(const json_t *all)
+{
+	const json_t *row, *loan;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(all, "budgets"), i, row)
+	{
+		term_print(stdout, "Budget %s: %s of %s used%s\n", json_str(row, "scope"),
+			   format_money(json_get_fixed(row, "used_cents", 4, 0)).text,
+			   format_money(json_get_fixed(row, "cap_cents", 4, 0)).text,
+			   json_array_size(json_object_get(row, "loans")) > 0 ? "; borrowed by"
+									      : "");
+		json_array_foreach(json_object_get(row, "loans"), k, loan) term_print(
+			stdout, "  %-16s %s, of which %s used\n", json_str(loan, "machine"),
+			format_money(json_get_fixed(loan, "lent_cents", 4, 0)).text,
+			format_money(json_get_fixed(loan, "used_cents", 4, 0)).text);
+	}
+}
+
 static void table_lines(const json_t *all)
 {
 	const json_t *snapshots = json_object_get(all, "old_snapshots"),
@@ -118,6 +137,7 @@ static void status_print(const json_t *all)
 	json_array_foreach(json_object_get(all, "doors"), i, row) term_print(
 		stdout, "%s is served by %s.\n", json_str(row, "name"), json_str(row, "machine"));
 	own_lines(json_object_get(all, "daemon"));
+	budget_lines(all);
 	term_print(stdout, "PostgreSQL %s, synchronous_commit = %s, standbys %s: %s.\n",
 		   json_str(server, "version"), json_str(server, "synchronous_commit"),
 		   standbys[0] != '\0' ? standbys : "none that commits wait for",

@@ -237,6 +237,12 @@ static void cluster_join(struct cluster *c)
 	pg_batch_int(b, c->epoch);
 	pg_batch_text(b, c->who.home);
 	pg_batch_int(b, SCHEMA_VERSION);
+	if (c->epoch == 0) { /* of an earlier process */
+		pg_batch_add(b, "with" LEND_SETTLE_SQL("node = $1 and exists (select 1"
+						       " from ava_node where token = $2)"));
+		pg_batch_text(b, c->who.node);
+		pg_batch_text(b, ask->token);
+	}
 	c->beat.under_way = pg_send(c->pg, b, lease_joined, ask, NULL) == 0;
 	if (!c->beat.under_way)
 		free(ask);
@@ -387,6 +393,7 @@ static void cluster_beat(void *user)
 		porter_claim(c);
 		gate_wake(c);
 	}
+	lend_beat(c);
 }
 
 /* ---- life */
@@ -414,6 +421,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	list_init(&c->held);
 	list_init(&c->takings);
 	os_task_init(&c->tend, cluster_tended);
+	lend_open(c);
 	rv = gate_open(c);
 	if (rv == 0)
 		rv = inbox_new(c);
@@ -474,6 +482,7 @@ void cluster_quiesce(struct cluster *c)
 	static const char sql[] = "update ava_node set lease_until = '-infinity', draining = true"
 				  " where node = $1 and epoch = $2 and generation = $3";
 	int64_t end = cluster_now_ms() + 2000;
+	struct lend_told told;
 	struct pg_batch *b;
 
 	if (!c)
@@ -492,6 +501,9 @@ void cluster_quiesce(struct cluster *c)
 	if (leave_finish(c))
 		return;
 	b = pg_batch_new();
+	LIST_EACH (&c->sup->live, n, tmp) /* their calls have cost what they will */
+		money_settle(LIST_ENTRY(n, struct run, node));
+	lend_add_used(b, c, &told);
 	cluster_add_me(b, c, sql);
 	c->beat.under_way = pg_send(c->pg, b, lease_given, c, NULL) == 0;
 	while (c->beat.under_way && cluster_now_ms() < end)
@@ -510,6 +522,7 @@ void cluster_close(struct cluster *c)
 	os_timer_free(c->beat.timer);
 	porter_close(c);
 	leave_close(c);
+	lend_close(c);
 	take_close(c);
 	inbox_free(c);
 	gate_close(c);

@@ -129,6 +129,48 @@ static void write_nodes(struct jw *w, const struct pg_result *r)
 	jw_end(w);
 }
 
+/* Budgets, and what machines have borrowed of them: a row a loan, those of a budget together. */
+static void write_budgets(struct jw *w, const struct pg_result *r)
+{
+	static const char *const money[] = {"cap_cents", "lent_cents", "used_cents"};
+	const char *before = "";
+	int64_t n = 0;
+
+	jw_array(w, "budgets");
+	for (unsigned i = 0; i < pg_rows(r); i++) {
+		const char *scope = pg_text(r, i, 0, NULL), *machine = pg_text(r, i, 4, NULL);
+
+		if (strcmp(scope, before) != 0) {
+			if (i > 0) {
+				jw_end(w);
+				jw_end(w);
+			}
+			jw_object(w, NULL);
+			jw_str(w, "scope", scope);
+			for (unsigned k = 0; k < 3; k++) {
+				(void)pg_int(r, i, k + 1, &n);
+				jw_fixed(w, money[k], n, 4);
+			}
+			jw_array(w, "loans");
+			before = scope;
+		}
+		if (!machine)
+			continue;
+		jw_object(w, NULL);
+		jw_str(w, "machine", machine);
+		(void)pg_int(r, i, 5, &n);
+		jw_fixed(w, "lent_cents", n, 4);
+		(void)pg_int(r, i, 6, &n);
+		jw_fixed(w, "used_cents", n, 4);
+		jw_end(w);
+	}
+	if (pg_rows(r) > 0) {
+		jw_end(w);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
 /* An array of objects: `names` of the columns in their order; a number is one where it stands. */
 static void ask_write_rows(struct jw *w, const char *key, const struct pg_result *r,
 			   const char *const *names)
@@ -176,6 +218,7 @@ static void asking_write(struct database_ask *c, const struct pg_answer *a)
 		jw_int(&w, runs[i], n);
 	}
 	jw_end(&w);
+	write_budgets(&w, &a->results[7]);
 	ask_write_rows(&w, "old_snapshots", &a->results[4], snapshots);
 	ask_write_rows(&w, "tables", &a->results[5], tables);
 	ask_write_rows(&w, "doors", &a->results[6], doors);
@@ -225,6 +268,13 @@ static void ask_add_look(struct pg_batch *b)
 			"current_schemas(false)) and relname like 'ava\\_%' order by relname");
 	pg_batch_add(b, "select d.name, n.name from ava_door d join ava_node n using (node, epoch)"
 			" where n.lease_until > clock_timestamp() order by d.name");
+	/* At one time there are two days, by zone. */
+	pg_batch_add(b, "select b.scope, b.cap, b.lent, (b.lent - coalesce(sum(l.micro - l.used)"
+			"  over (partition by b.scope), 0))::bigint, coalesce(n.name, l.node),"
+			"  l.micro, l.used from ava_budget b left join ava_loan l using (scope)"
+			" left join ava_node n using (node) where b.scope in"
+			"  (select scope from ava_budget order by scope desc limit 2)"
+			" order by b.scope, n.name, l.node");
 }
 
 /* The statements of the schema, one by one. */

@@ -59,6 +59,7 @@ struct flush {
 	size_t bytes;
 	int64_t sent_us;
 	struct arena columns; /* of its statements */
+	struct lend_told told;
 	int rv;
 	struct ava_error err;
 };
@@ -219,10 +220,23 @@ void gate_give_up(struct cluster *c)
 	}
 }
 
+/* A call of a conversation has no run's line, but costs money. */
+static bool gate_spends(const struct cluster *c, const struct draft *d)
+{
+	static const char start[] = "\"eventType\":\"InferStart\"";
+	bool spends = false;
+
+	for (unsigned i = 0; i < d->nparts && !spends && lend_owes(c); i++)
+		spends = d->parts[i]->kind == DRAFT_DAY &&
+			 memmem(d->parts[i]->bytes.data, d->parts[i]->bytes.len, start,
+				sizeof(start) - 1);
+	return spends;
+}
+
 static void gate_draft(struct draft *d, void *user)
 {
 	struct cluster *c = user;
-	bool waits = false;
+	bool waits = gate_spends(c, d);
 	unsigned i = 0;
 	char id[24];
 
@@ -560,19 +574,21 @@ static void flush_free(struct flush *f)
 	free(f);
 }
 
-/* Is all of a run's up to that ticket in the database? */
+/* Is all of a run's up to that ticket in the database, or for a conversation what it spends? */
 static bool gate_has(const struct cluster *c, const struct draft *d)
 {
 	const struct cluster_run *r;
+	bool runs = false;
 	unsigned i = 0;
 	char id[24];
 
 	while (gate_next_run(d, &i, id)) {
+		runs = true;
 		r = strmap_get(&c->by_id, id);
 		if (r && r->passed < d->ticket && gate_has_more(r))
 			return false;
 	}
-	return true;
+	return runs || c->lend.passed >= d->ticket || !lend_owes(c);
 }
 
 /* Lets count what is in the database. */
@@ -653,6 +669,7 @@ static void flush_answered(const struct pg_answer *a, void *user)
 		cluster_tend(c);
 	} else if (a->rv == 0) {
 		flush_settle(f);
+		lend_flushed(c, &f->told, f->ticket);
 		gate_let(c);
 		gate_wake(c);
 	}
@@ -675,9 +692,10 @@ static void flush_read_done(struct os_work *w)
 	}
 	if (f->err.code != 0)
 		cluster_say(c, "%s", f->err.text);
-	if (n > 0 && c->state == CLUSTER_MEMBER && !c->closing) {
+	if ((n > 0 || lend_owes(c)) && c->state == CLUSTER_MEMBER && !c->closing) {
 		b = pg_batch_new();
 		f->rv = add_fresh(b, f) ? 0 : AVA_ENOMEM;
+		lend_add_used(b, c, &f->told);
 		cluster_add_me(b, c, flush_sql);
 		f->sent_us = clock_mono_us();
 		if (f->rv == 0 && add_runs(b, f) && add_chunks(b, f) && add_files(b, f)) {
@@ -737,7 +755,7 @@ static void gate_list_files(struct cluster *c, struct cluster_run *r)
 static struct flush *flush_new(struct cluster *c, unsigned n)
 {
 	struct flush *f = calloc(1, sizeof(*f));
-	bool ok = f && (f->runs = calloc(n, sizeof(*f->runs))) != NULL;
+	bool ok = f && (f->runs = calloc(n + 1, sizeof(*f->runs))) != NULL;
 
 	if (f) {
 		f->c = c;
@@ -789,10 +807,10 @@ static void gate_pump(struct os_task *t)
 			gate_list_files(c, LIST_ENTRY(node, struct cluster_run, node));
 	LIST_EACH (&c->runs, node, tmp)
 		n += gate_sends(LIST_ENTRY(node, struct cluster_run, node));
-	if (n == 0) {
+	if (n == 0) /* what is left waits for what a conversation spends to be known */
 		gate_let(c);
+	if (n == 0 && (list_empty(&c->gated) || !lend_owes(c)))
 		return;
-	}
 	f = flush_new(c, n);
 	if (!f) {
 		cluster_say(c, "out of memory: what runs wrote is sent later");

@@ -1,5 +1,6 @@
 /* The machine that this is in a cluster, for the rooms of this folder. cluster.c joins, renews and
- * fences, gate.c sends what runs wrote, take.c carries on the runs of others. */
+ * fences, gate.c sends what runs wrote, take.c carries on the runs of others,
+ * lend.c borrows of the day's budget. */
 #ifndef CLUSTER_MEMBER_H
 #define CLUSTER_MEMBER_H
 
@@ -57,6 +58,13 @@ struct cluster_held {
 	bool known; /* the database has it */
 	char id[24];
 	char row[]; /* a line of the catalog */
+};
+
+/* How much of a budget this machine has used, reservations included; `held`: those alone. */
+struct lend_told {
+	char scope[24]; /* "day:2026-11-30" */
+	int64_t used, held;
+	uint64_t number; /* counts what was told; 0: nothing */
 };
 
 struct flush;
@@ -127,6 +135,17 @@ struct cluster {
 	struct os_task pump;
 	struct nameset heads; /* the database has them */
 
+	struct cluster_lend {      /* lend.c */
+		struct budget *of; /* of the day; NULL: it has no limit */
+		int64_t cap;       /* as this machine is set */
+		struct os_task task;
+		bool asking;
+		bool lacking; /* others may give something back: it is asked again with a beat */
+		bool known;   /* the database has `told` */
+		struct lend_told told; /* the newest */
+		uint64_t passed;       /* the database knows what was used up to this ticket */
+	} lend;
+
 	/* take.c */
 	struct list held;
 	struct list takings; /* struct taking: runs of others on the way here, one at a time */
@@ -168,6 +187,24 @@ struct cluster_run *gate_run(struct cluster *c, const char *id);
 void gate_forget(struct cluster *c, struct cluster_run *r);
 /* The database has so much of the run: what is behind it is sent. */
 void gate_set(struct cluster_run *r, int64_t log, int64_t messages);
+
+/* ---- lend.c */
+void lend_open(struct cluster *c);
+void lend_close(struct cluster *c); /* after pg_close */
+/* Gives back what is not used, asks for what is wanted, and for what others have used. */
+void lend_beat(struct cluster *c);
+/* Has this machine used more than the database knows? */
+bool lend_owes(const struct cluster *c);
+/* Adds to a batch what was used, if that is new, and notes it in `told`, which is empty; once the
+ * flush of `ticket` has committed, lend_flushed. */
+void lend_add_used(struct pg_batch *batch, struct cluster *c, struct lend_told *told);
+void lend_flushed(struct cluster *c, const struct lend_told *told, uint64_t ticket);
+/* The end of a statement that begins with "with": loans come to their end, and what they did not
+ * use may be lent again. */
+#define LEND_SETTLE_SQL(which)                                                                     \
+	" gone as (delete from ava_loan l where " which "  returning scope, micro - used as rest)" \
+	" update ava_budget b set lent = b.lent - s.rest from (select scope, sum(rest)::bigint as" \
+	"  rest from gone group by scope) s where b.scope = s.scope"
 
 /* ---- take.c */
 /* After a join or a connection that is new: compares what the database has with what is here. */

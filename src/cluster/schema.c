@@ -37,5 +37,10 @@ const char schema_sql[] =
 	"  at timestamptz not null default clock_timestamp());\n"
 	"create table if not exists ava_door (name text primary key, node text not null,\n"
 	"  epoch bigint not null, given text not null) with (fillfactor = 10);\n"
+	"create table if not exists ava_budget (scope text primary key, cap bigint not null,\n"
+	"  lent bigint not null) with (fillfactor = 10);\n"
+	"create table if not exists ava_loan (scope text, node text, cap bigint not null,\n"
+	"  micro bigint not null, used bigint not null, held bigint not null,\n"
+	"  primary key (scope, node)) with (fillfactor = 10);\n"
 	"insert into ava_cluster (id, generation, schema)\n"
 	"  values (md5(random()::text || clock_timestamp()::text), 1, 1) on conflict do nothing;\n";

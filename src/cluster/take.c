@@ -734,6 +734,9 @@ void take_poll(struct cluster *c, bool fence)
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
 	pg_batch_int(b, fence);
+	pg_batch_add(b, "with" LEND_SETTLE_SQL(
+				"not exists (select 1 from ava_node n where n.node = l.node"
+				" and n.lease_until > '-infinity')"));
 	c->look.polling = pg_send(c->pg, b, take_polled, c, NULL) == 0;
 }
 

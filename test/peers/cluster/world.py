@@ -115,6 +115,9 @@ class Machine:
         env.update(AVA_DATA_ROOT=self.root, AVA_AVAD=AVAD, AVA_RUNS_MAX="100", AVA_MODEL="anthropic/claude-haiku-4-5",
                    ANTHROPIC_API_KEY="cluster-key-0123456789", ANTHROPIC_BASE_URL=Model.url(port), NO_COLOR="1",
                    AVA_WEB_ALLOW_PRIVATE=f"127.0.0.1:{world.model.port}", AVA_DISK_FREE_MIN_MB="0", **world.settings)
+        os.makedirs(os.path.join(env["XDG_CONFIG_HOME"], "ava"))
+        with open(os.path.join(env["XDG_CONFIG_HOME"], "ava", "config.yaml"), "w", encoding="ascii") as f:
+            f.write(world.config)
         if world.url:
             env.update(AVA_CLUSTER_URL=world.url, AVA_CLUSTER_LEASE=str(LEASE))
         return env
@@ -203,13 +206,13 @@ class World:
     """`database`: "plain", "standby" (with one that streams from it; members reach the one that is the primary),
     "bouncer" (members go through pgbouncer), "wire" (over a long and bad line), "small" (its disk can be filled) or ""
     (none). `member`: the machines are a cluster's, else plain daemons, each for itself. `words`: of the model's plan;
-    `settings`: of the machines, as variables; `before` is called with each machine that begins."""
+    `settings`: of the machines, as variables, and `config`, their config.yaml; `before` is called with each machine that begins."""
 
-    def __init__(self, machines=3, database="plain", member=True, words=(), settings=(), before=None):
+    def __init__(self, machines=3, database="plain", member=True, words=(), settings=(), config="", before=None):
         self.top = tempfile.mkdtemp(prefix="ava-cluster-")
         os.chmod(self.top, 0o711)  # the database is another user's
         self.want, self.kind, self.member, self.words = machines, database, member, words
-        self.settings, self.before = dict(settings), before
+        self.settings, self.config, self.before = dict(settings), config, before
         self.machines, self.accepted, self.serial = [], {}, 0
         self.net = self.model = self.relays = self.database = self.standby = self.bouncer = self.wire = None
         self.url = ""
