@@ -43,6 +43,7 @@ struct flush_run {
 	 * run. */
 	bool chained, ended, fresh;
 	const char *place;
+	char group[24];              /* of a run that has not ended; "": none */
 	size_t files_from, files_to; /* its own in flush.files */
 	bool sent;                   /* all of it goes */
 	int rv;                      /* its record cannot be read: it is left out */
@@ -386,7 +387,21 @@ static int flush_record(struct flush *f, struct flush_run *r)
 	return rv;
 }
 
-/* Leaves out what cannot be read, and what is too much for once. */
+/* The end of a run of a chain and the beginning of the next one count together or not at all, so
+ * that who takes the chain begins it once. */
+static void flush_together(struct flush *f, const struct flush_run *r)
+{
+	int rv = 0;
+
+	for (unsigned i = 0; i < f->nruns; i++)
+		if (strcmp(f->runs[i].group, r->group) == 0 && f->runs[i].rv != 0)
+			rv = f->runs[i].rv;
+	for (unsigned i = 0; rv != 0 && i < f->nruns; i++)
+		if (strcmp(f->runs[i].group, r->group) == 0)
+			f->runs[i].rv = rv;
+}
+
+/* Leaves out what cannot be read, and what is too much for once; what begins is short. */
 static void flush_work(struct os_work *w)
 {
 	struct flush *f = w->priv;
@@ -394,11 +409,14 @@ static void flush_work(struct os_work *w)
 	for (unsigned i = 0; i < f->nruns; i++) {
 		struct flush_run *r = &f->runs[i];
 
-		r->rv = f->bytes < FLUSH_BYTES ? flush_record(f, r) : AVA_EBUSY;
+		r->rv = f->bytes < FLUSH_BYTES || r->fresh ? flush_record(f, r) : AVA_EBUSY;
 		if (r->rv != 0 && r->rv != AVA_EBUSY)
 			err_set(&f->err, r->rv, "the record of run %s cannot be sent, it waits: %s",
 				r->run->id, ava_strerror(r->rv));
 	}
+	for (unsigned i = 0; i < f->nruns; i++)
+		if (f->runs[i].fresh && f->runs[i].group[0])
+			flush_together(f, &f->runs[i]);
 }
 
 /* ---- its statement */
@@ -429,23 +447,25 @@ static const char flush_sql[] = CLUSTER_ME_SQL
 	" select (select count(*) from me), (select count(*) from moved)";
 
 /* Runs that the database does not know, in the same round trip before it. */
-static const char fresh_sql[] = CLUSTER_ME_SQL
-	","
-	" runs as (insert into ava_run (run, node, epoch, head, head_hash, state)"
-	"  select w.run, $1, $2, 0, '', 0 from unnest($4::text[]) w(run), me"
-	"  on conflict (run) do nothing returning run)"
-	" insert into ava_spec (run, request_id, place, line)"
-	"  select w.run, '', w.place, w.line from unnest($4::text[], $5::text[], $6::bytea[])"
-	"   w(run, place, line), runs where runs.run = w.run";
+static const char fresh_sql[] =
+	CLUSTER_ME_SQL ","
+		       " runs as (insert into ava_run (run, node, epoch, head, head_hash, state)"
+		       "  select w.run, $1, $2, 0, '', 0 from unnest($4::text[]) w(run), me"
+		       "  on conflict (run) do nothing returning run)"
+		       " insert into ava_spec (run, request_id, grp, place, line)"
+		       "  select w.run, '', w.grp, w.place, w.line"
+		       "  from unnest($4::text[], $5::text[], $6::text[], $7::bytea[])"
+		       "   w(run, grp, place, line), runs where runs.run = w.run";
 
 static bool add_fresh(struct pg_batch *b, struct flush *f)
 {
 	const char **ids = arena_get(&f->columns, f->nruns * sizeof(*ids)),
+		   **groups = arena_get(&f->columns, f->nruns * sizeof(*groups)),
 		   **places = arena_get(&f->columns, f->nruns * sizeof(*places));
 	struct pg_bytes *lines = arena_get(&f->columns, f->nruns * sizeof(*lines));
 	size_t n = 0;
 
-	if (!ids || !places || !lines)
+	if (!ids || !groups || !places || !lines)
 		return false;
 	for (unsigned i = 0; i < f->nruns; i++) {
 		const struct flush_run *r = &f->runs[i];
@@ -453,6 +473,7 @@ static bool add_fresh(struct pg_batch *b, struct flush *f)
 		if (!r->fresh || r->rv != 0)
 			continue;
 		ids[n] = r->run->id;
+		groups[n] = r->group;
 		places[n] = r->place;
 		lines[n++] = (struct pg_bytes){r->run->row, strlen(r->run->row)};
 	}
@@ -460,6 +481,7 @@ static bool add_fresh(struct pg_batch *b, struct flush *f)
 		return true;
 	cluster_add_me(b, f->c, fresh_sql);
 	pg_batch_texts(b, ids, n);
+	pg_batch_texts(b, groups, n);
 	pg_batch_texts(b, places, n);
 	pg_batch_byteses(b, lines, n);
 	return true;
@@ -712,11 +734,13 @@ static void flush_read_done(struct os_work *w)
 	flush_free(f);
 }
 
-static const char *gate_place(const struct cluster *c, const struct cluster_run *r)
+/* No folder binds the run, or a later one of its chain, to this machine. */
+static const char *gate_place(const struct run *run)
 {
-	const struct run *run = supervisor_find(c->sup, r->id);
+	const char *then = run ? run->spec->group.then : NULL;
 
-	return run && !run->spec->cwd[0] && !run->group ? "anywhere" : "here";
+	return run && !run->spec->cwd[0] && !(then && strstr(then, "\"cwd\":\"/")) ? "anywhere"
+										   : "here";
 }
 
 struct gate_walk {
@@ -764,9 +788,11 @@ static struct flush *flush_new(struct cluster *c, unsigned n)
 	LIST_EACH (&c->runs, node, tmp) {
 		struct cluster_run *r = LIST_ENTRY(node, struct cluster_run, node);
 		struct flush_run *to = ok && gate_sends(r) ? &f->runs[f->nruns] : NULL;
+		const struct run *run;
 
 		if (!to)
 			continue;
+		run = supervisor_find(c->sup, r->id);
 		*to = (struct flush_run){.run = r,
 					 .log_from = r->at.bytes,
 					 .log_to = r->log_seen,
@@ -775,8 +801,10 @@ static struct flush *flush_new(struct cluster *c, unsigned n)
 					 .chained = r->chained,
 					 .log = r->at,
 					 .fresh = r->fresh,
-					 .place = gate_place(c, r),
+					 .place = gate_place(run),
 					 .files_from = f->nfiles};
+		if (run && run->group)
+			snprintf(to->group, sizeof(to->group), "%s", run->group->id);
 		LIST_EACH (&r->files, file, further)
 			ok = ok &&
 			     flush_add_file(f, LIST_ENTRY(file, struct cluster_file, node),

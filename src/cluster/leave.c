@@ -133,8 +133,8 @@ static void leave_ask(struct cluster *c)
 	int rv;
 
 	pg_batch_add(b, "select r.run from ava_run r join ava_spec s using (run)"
-			" where r.node = $1 and r.state = 0 and s.place <> 'anywhere'"
-			" order by r.run limit $2");
+			" where r.node = $1 and r.state = 0"
+			" and not " TAKE_FREE_SQL " order by r.run limit $2");
 	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, NAMED + 1);
 	pg_batch_add(b, "select (select count(*) from ava_run where node = $1 and state = 0),"

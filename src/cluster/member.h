@@ -211,6 +211,10 @@ void lend_flushed(struct cluster *c, const struct lend_told *told, uint64_t tick
 void take_look(struct cluster *c);
 /* Takes runs of machines that are gone; `fence`: ends leases that ran out, too. */
 void take_poll(struct cluster *c, bool fence);
+/* Of a run with the row `s` of ava_spec: no folder binds it, or another run of its group. */
+#define TAKE_FREE_SQL                                                                              \
+	"(s.place = 'anywhere' and not exists (select 1 from ava_spec o"                           \
+	"  where o.grp = s.grp and o.grp <> '' and o.place <> 'anywhere'))"
 /* See cluster_hold. */
 int take_hold(struct cluster *c, const struct catalog_row *row);
 void take_close(struct cluster *c);

@@ -1,7 +1,9 @@
 /* Runs come to this machine in two ways: its own, which a stop left, once the database says that
  * they still are; and those of machines whose lease has ended. The latter's files are read from the
  * database and laid down here in commits of the journal, the row of the catalog last; from there on
- * the run is carried on as after a crash (subagent/restart.h). */
+ * the run is carried on as after a crash (subagent/restart.h). A group comes whole, with its runs
+ * that have ended, whose results the others read: their rows are one commit, so that it is here
+ * whole or not at all. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,8 +17,10 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cluster/member.h"
+#include "cluster/row.h"
 #include "codec/jscan.h"
 #include "event/event.h"
+#include "subagent/run.h"
 
 #define LAY_BYTES (4u << 20) /* of a commit, which must fit into a segment */
 
@@ -24,16 +28,17 @@ struct taking {
 	struct list node;
 	struct cluster *c;
 	struct cluster_run *run;
-	struct catalog_row row;
+	struct catalog_row row, end; /* end: of a run that has ended */
 	struct buf log, messages;
 	struct list files; /* struct taking_file */
 	size_t log_laid, messages_laid;
 	int64_t head, moves;
 	unsigned char hash[32];
-	uint64_t lsn; /* of its last line */
-	bool under_way;
-	bool rowed; /* the catalog has its row */
-	char id[24];
+	uint64_t lsn;  /* of its last line */
+	int64_t state; /* enum cluster_run_state */
+	bool under_way, laid;
+	bool rowed, over; /* the catalog has its row; and that of its end */
+	char id[24], group[24];
 };
 
 struct taking_file {
@@ -56,6 +61,7 @@ static void taking_free(struct taking *t)
 	buf_fini(&t->log);
 	buf_fini(&t->messages);
 	catalog_row_fini(&t->row);
+	catalog_row_fini(&t->end);
 	free(t);
 }
 
@@ -179,12 +185,27 @@ static void take_aside(struct cluster *c, const char *id)
 
 /* ---- laying down */
 
+static bool taking_with(const struct taking *t, const struct taking *o)
+{
+	return t == o || (t->group[0] && strcmp(t->group, o->group) == 0);
+}
+
+/* With a run that cannot be taken its group waits for the next look. */
 static void taking_failed(struct taking *t, const char *why)
 {
 	struct cluster *c = t->c;
 
 	cluster_say(c, "run %s could not be taken: %s", t->id, why);
 	c->look_due = true;
+	LIST_EACH (&c->takings, n, tmp) {
+		struct taking *o = LIST_ENTRY(n, struct taking, node);
+
+		if (o == t || !taking_with(t, o))
+			continue;
+		if (o->run)
+			gate_forget(c, o->run);
+		taking_free(o);
+	}
 	if (t->run)
 		gate_forget(c, t->run);
 	taking_free(t);
@@ -193,26 +214,22 @@ static void taking_failed(struct taking *t, const char *why)
 
 static void take_lay(struct taking *t);
 
-static void taking_laid(int rv, void *user)
+/* The run goes on, or is there to be read. */
+static void taking_over(struct taking *t)
 {
-	struct taking *t = user;
 	struct cluster *c = t->c;
 	struct cluster_run *r = t->run;
 
-	if (rv != 0 || c->state != CLUSTER_MEMBER) {
-		taking_failed(t, rv != 0 ? ava_strerror(rv) : "the lease was lost meanwhile");
-		return;
-	}
-	if (t->log_laid < t->log.len || t->messages_laid < t->messages.len) {
-		take_lay(t);
-		return;
-	}
 	r->laying = false;
 	r->log_seen = (int64_t)t->log.len;
 	r->messages_seen = (int64_t)t->messages.len;
 	gate_set(r, r->log_seen, r->messages_seen);
 	logbook_leap(c->book, t->lsn);
-	if (!take_go_on(c, &t->row)) {
+	if (t->state != CLUSTER_LIVE) {
+		(void)nameset_add(&c->sup->names, t->id); /* no memory: no id is given twice */
+		(void)nameset_add(&c->sup->names, t->row.trace_id);
+		gate_forget(c, r);
+	} else if (!take_go_on(c, &t->row)) {
 		gate_forget(c, r);
 		c->look_due = true;
 	} else {
@@ -224,8 +241,120 @@ static void taking_laid(int rv, void *user)
 			c->log(line, c->user);
 		}
 	}
+}
+
+/* Brings the runs of its group into their order. */
+static void taking_sort(const struct taking *t)
+{
+	for (int64_t i = 1; t->group[0] && i <= SPEC_GROUP_MAX; i++)
+		LIST_EACH (&t->c->takings, n, tmp) {
+			const struct taking *o = LIST_ENTRY(n, struct taking, node);
+
+			if (!taking_with(t, o) || o->row.group_index != i)
+				continue;
+			list_del(n);
+			list_add(&t->c->takings, n);
+			break;
+		}
+}
+
+/* The members of a group, before those that go on enter it. */
+static int taking_group(const struct taking *t)
+{
+	int rv = 0;
+
+	LIST_EACH (&t->c->takings, n, tmp) {
+		const struct taking *o = LIST_ENTRY(n, struct taking, node);
+
+		if (!t->group[0] || !taking_with(t, o))
+			continue;
+		rv = rv == 0 ? group_restore(t->c->sup, &o->row) : rv;
+		if (rv == 0 && o->state == CLUSTER_ENDED)
+			rv = group_restore(t->c->sup, &o->end);
+	}
+	return rv;
+}
+
+static void taking_rowed(int rv, void *user)
+{
+	struct taking *t = user;
+	struct cluster *c = t->c;
+	bool known = t->group[0] && strmap_get(&c->sup->groups, t->group);
+	char group[24];
+
+	if (rv == 0 && c->state == CLUSTER_MEMBER)
+		rv = taking_group(t);
+	if (rv != 0 || c->state != CLUSTER_MEMBER) {
+		taking_failed(t, rv != 0 ? ava_strerror(rv) : "the lease was lost meanwhile");
+		return;
+	}
+	memcpy(group, t->group, sizeof(group));
+	LIST_EACH (&c->takings, n, tmp) {
+		struct taking *o = LIST_ENTRY(n, struct taking, node);
+
+		if (o == t || !taking_with(t, o))
+			continue;
+		taking_over(o);
+		taking_free(o);
+	}
+	taking_over(t);
 	taking_free(t);
+	if (group[0] && !known)
+		group_restored(c->sup, group);
 	taking_next(c);
+}
+
+/* All files of the run, and of its group, are here. */
+static void taking_rows(struct taking *t)
+{
+	struct draft *d = draft_new(t->c->book);
+	bool ok = d != NULL;
+
+	taking_sort(t);
+	LIST_EACH (&t->c->takings, n, tmp) {
+		const struct taking *o = LIST_ENTRY(n, struct taking, node);
+
+		if (!taking_with(t, o))
+			continue;
+		ok = ok && (o->rowed || draft_catalog(d, &o->row, NULL) == 0);
+		if (o->state == CLUSTER_ENDED)
+			ok = ok && (o->over || draft_catalog(d, &o->end, NULL) == 0);
+	}
+	if (!ok) {
+		draft_free(d);
+		taking_failed(t, "out of memory");
+	} else if (d->nparts == 0) {
+		draft_free(d);
+		taking_rowed(0, t);
+	} else if (draft_commit(d, JOURNAL_NOW, taking_rowed, t, NULL) != 0) {
+		taking_failed(t, "the journal does not take it");
+	}
+}
+
+static void taking_laid(int rv, void *user)
+{
+	struct taking *t = user;
+	struct cluster *c = t->c;
+	bool whole = true;
+
+	if (rv != 0 || c->state != CLUSTER_MEMBER) {
+		taking_failed(t, rv != 0 ? ava_strerror(rv) : "the lease was lost meanwhile");
+		return;
+	}
+	if (t->log_laid < t->log.len || t->messages_laid < t->messages.len) {
+		take_lay(t);
+		return;
+	}
+	t->laid = true;
+	LIST_EACH (&c->takings, n, tmp) {
+		const struct taking *o = LIST_ENTRY(n, struct taking, node);
+
+		whole = whole && (o->laid || !taking_with(t, o));
+	}
+	if (whole)
+		taking_rows(t);
+	else
+		taking_next(c);
 }
 
 /* The next piece of a file, as many bytes as there is room for. */
@@ -264,13 +393,15 @@ static void taking_begin(struct taking *t)
 	char log[LOGBOOK_PATH], messages[LOGBOOK_PATH];
 	int64_t in_log, in_messages;
 
+	t->rowed = nameset_has(&t->c->sup->names, t->id);
+	logbook_result_path(t->id, log);
+	t->over = t->rowed && size_of(t->c, log) > 0;
 	logbook_run_path(t->id, log);
 	logbook_messages_path(t->id, messages);
 	in_log = taking_has(t, log, &t->log);
 	in_messages = taking_has(t, messages, &t->messages);
 	if (in_log < 0 || in_messages < 0)
 		take_aside(t->c, t->id);
-	t->rowed = in_log != 0;
 	t->log_laid = in_log < 0 || in_messages < 0 ? 0 : (size_t)in_log;
 	t->messages_laid = in_log < 0 || in_messages < 0 ? 0 : (size_t)in_messages;
 	take_lay(t);
@@ -297,12 +428,9 @@ static void take_lay(struct taking *t)
 	}
 	logbook_run_path(t->id, log);
 	logbook_messages_path(t->id, messages);
-	if (list_empty(&t->files)) {
+	if (list_empty(&t->files))
 		ok = ok && lay_piece(d, messages, &t->messages, &t->messages_laid, &room) &&
 		     lay_piece(d, log, &t->log, &t->log_laid, &room);
-		if (ok && t->log_laid == t->log.len && t->messages_laid == t->messages.len)
-			ok = t->rowed || draft_catalog(d, &t->row, NULL) == 0;
-	}
 	if (!ok) {
 		draft_free(d);
 		taking_failed(t, "out of memory");
@@ -315,7 +443,7 @@ static void take_lay(struct taking *t)
 }
 
 /* Is the log what its owner wrote, to the last line? */
-static bool taking_holds(struct taking *t)
+static bool taking_holds(struct taking *t, uint64_t *types)
 {
 	struct run_log log = {0};
 	const char *line;
@@ -326,6 +454,8 @@ static bool taking_holds(struct taking *t)
 
 		if (event_view(line, n, &v) != 0)
 			return false;
+		if (v.kind >= 0)
+			*types |= event_bit((enum event_kind)v.kind);
 		run_log_add(&log, v.seq, line, n + 1);
 		t->lsn = v.lsn;
 	}
@@ -412,6 +542,7 @@ static bool taking_read(struct taking *t, const struct pg_answer *a)
 {
 	const struct pg_result *chunks = &a->results[1];
 	const char *line = pg_text(&a->results[0], 0, 0, NULL);
+	uint64_t types = 0;
 	bool ok = line && catalog_parse(line, strlen(line), &t->row, NULL) == 0 &&
 		  strcmp(t->row.id, t->id) == 0;
 
@@ -428,7 +559,19 @@ static bool taking_read(struct taking *t, const struct pg_answer *a)
 		t->run->row = strdup(line);
 		ok = t->run->row != NULL;
 	}
-	return ok && taking_holds(t);
+	ok = ok && taking_holds(t, &types);
+	if (ok && t->state == CLUSTER_ENDED) {
+		struct slice log = {t->log.data, t->log.len};
+
+		ok = run_row(&t->end, &(struct run_edges){.row = {line, strlen(line)},
+							  .first = log,
+							  .last = log,
+							  .ended = true});
+		t->end.lsn = 0;
+		t->end.bytes = t->log.len;
+		t->end.types = types;
+	}
+	return ok;
 }
 
 static void taking_came(const struct pg_answer *a, void *user)
@@ -445,10 +588,12 @@ static void taking_came(const struct pg_answer *a, void *user)
 
 static void taking_next(struct cluster *c)
 {
-	struct taking *t =
-		list_empty(&c->takings) ? NULL : LIST_FIRST(&c->takings, struct taking, node);
+	struct taking *t = NULL;
 	struct pg_batch *b;
 
+	LIST_EACH (&c->takings, n, tmp)
+		if (!t && !LIST_ENTRY(n, struct taking, node)->laid)
+			t = LIST_ENTRY(n, struct taking, node);
 	if (!t || t->under_way || c->closing)
 		return;
 	t->under_way = true;
@@ -471,25 +616,36 @@ static void taking_next(struct cluster *c)
 		taking_failed(t, "the database is gone");
 }
 
+/* Columns of a result that names runs to take. */
+struct take_columns {
+	unsigned run, head, hash, state, moves, group;
+};
+
 /* The next run on the way here. */
-static void taking_add(struct cluster *c, const char *id, int64_t head, const void *hash,
-		       size_t len, int64_t moves)
+static void taking_add(struct cluster *c, const struct pg_result *r, unsigned i,
+		       const struct take_columns *at)
 {
+	const char *id = pg_text(r, i, at->run, NULL), *hash, *group;
 	struct taking *t;
+	size_t len = 0;
 
 	LIST_EACH (&c->takings, n, tmp)
 		if (strcmp(LIST_ENTRY(n, struct taking, node)->id, id) == 0)
 			return;
+	hash = pg_text(r, i, at->hash, &len);
 	if (!id_is_run(id) || len != sizeof(t->hash) || strmap_get(&c->by_id, id))
 		return;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return; /* the next look finds the run again */
 	t->c = c;
-	t->head = head;
-	t->moves = moves;
+	(void)pg_int(r, i, at->head, &t->head);
+	(void)pg_int(r, i, at->moves, &t->moves);
+	(void)pg_int(r, i, at->state, &t->state);
+	group = pg_text(r, i, at->group, NULL);
 	memcpy(t->hash, hash, len);
 	snprintf(t->id, sizeof(t->id), "%s", id);
+	snprintf(t->group, sizeof(t->group), "%s", group ? group : "");
 	buf_init(&t->log, 256u << 20);
 	buf_init(&t->messages, 256u << 20);
 	list_init(&t->files);
@@ -537,19 +693,19 @@ static void take_again(struct cluster *c, struct cluster_run *r)
 	c->went_back = c->heads_stale = r->relist = true;
 }
 
-/* One row: run, mine, head, hash, state, bytes of messages, moves. */
+/* Of a look: run, mine, head, hash, state, bytes of messages, moves, group. */
+static const struct take_columns look_columns = {0, 2, 3, 4, 6, 7};
+
 static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 {
-	const char *id = pg_text(r, i, 0, NULL), *hash;
+	const char *id = pg_text(r, i, 0, NULL);
 	int64_t mine = 0, head = 0, state = 0, messages = 0, moves = 0;
 	struct cluster_held *h = taking_held(c, id);
 	struct cluster_run *run = strmap_get(&c->by_id, id);
 	char path[LOGBOOK_PATH];
-	size_t len;
 
 	(void)pg_int(r, i, 1, &mine);
 	(void)pg_int(r, i, 2, &head);
-	hash = pg_text(r, i, 3, &len);
 	(void)pg_int(r, i, 4, &state);
 	(void)pg_int(r, i, 5, &messages);
 	(void)pg_int(r, i, 6, &moves);
@@ -567,7 +723,7 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 				     "CLUSTER.md",
 				     c);
 		if (mine && state == CLUSTER_LIVE)
-			taking_add(c, id, head, hash, len, moves);
+			taking_add(c, r, i, &look_columns);
 	} else if (run && !run->laying && !mine && moves < run->moves) {
 		take_claim(c, run);
 	} else if (run && !run->laying && !mine) {
@@ -586,8 +742,24 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 		if (cluster_now_ms() - c->member_ms < c->lease_ms)
 			c->look_due = true;
 		else
-			taking_add(c, id, head, hash, len, moves);
+			taking_add(c, r, i, &look_columns);
 	}
+}
+
+/* Runs of a group that is on its way here, whose others have ended or are held. */
+static void look_at_group(struct cluster *c, const struct pg_result *r, unsigned i)
+{
+	const char *group = pg_text(r, i, look_columns.group, NULL);
+	int64_t state = CLUSTER_LIVE;
+
+	(void)pg_int(r, i, look_columns.state, &state);
+	if (!group || !*group || state == CLUSTER_LIVE)
+		return;
+	LIST_EACH (&c->takings, n, tmp)
+		if (strcmp(LIST_ENTRY(n, struct taking, node)->group, group) == 0) {
+			taking_add(c, r, i, &look_columns);
+			return;
+		}
 }
 
 static void looked(const struct pg_answer *a, void *user)
@@ -621,6 +793,8 @@ static void looked(const struct pg_answer *a, void *user)
 	}
 	for (unsigned i = 0; i < pg_rows(&a->results[1]) && c->state == CLUSTER_MEMBER; i++)
 		look_at(c, &a->results[1], i);
+	for (unsigned i = 0; i < pg_rows(&a->results[1]) && c->state == CLUSTER_MEMBER; i++)
+		look_at_group(c, &a->results[1], i);
 	LIST_EACH (&c->held, n, tmp) {
 		if (c->state == CLUSTER_MEMBER)
 			take_ours(c, LIST_ENTRY(n, struct cluster_held, node), 0, 0, 0);
@@ -628,7 +802,7 @@ static void looked(const struct pg_answer *a, void *user)
 	}
 	if (!c->look.grouped) {
 		money_restore(c->sup);
-		group_restored(c->sup);
+		group_restored(c->sup, NULL);
 		c->look.grouped = true;
 	}
 	c->settled = c->state == CLUSTER_MEMBER && !c->went_back;
@@ -660,10 +834,15 @@ void take_look(struct cluster *c)
 	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_texts(b, ids, n);
-	pg_batch_add(b, "select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash,"
-			" r.state::bigint, coalesce((select max(k.head) from ava_chunk k"
-			"  where k.stream = r.run and k.kind = 1), 0), r.moves"
-			" from ava_run r where (r.node = $1 and r.state < 9) or r.run = any($2)");
+	pg_batch_add(b,
+		     "select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash,"
+		     " r.state::bigint, coalesce((select max(k.head) from ava_chunk k"
+		     "  where k.stream = r.run and k.kind = 1), 0), r.moves,"
+		     " (select grp from ava_spec s where s.run = r.run)"
+		     " from ava_run r where (r.node = $1 and r.state < 9) or r.run = any($2)"
+		     " or r.run = any(array(select o.run from ava_run q join ava_spec s using (run)"
+		     "  join ava_spec o on o.grp = s.grp and o.grp <> ''"
+		     "  where q.node = $1 and q.state < 9))");
 	pg_batch_text(b, c->who.node);
 	pg_batch_texts(b, ids, n);
 	pg_batch_add(b, "select max(tick) from ava_chunk where node = $1 and kind = 0");
@@ -675,6 +854,7 @@ void take_look(struct cluster *c)
 
 static void take_polled(const struct pg_answer *a, void *user)
 {
+	static const struct take_columns columns = {0, 1, 2, 3, 4, 5};
 	struct cluster *c = user;
 
 	c->look.polling = false;
@@ -689,14 +869,7 @@ static void take_polled(const struct pg_answer *a, void *user)
 			c->log(line, c->user);
 	}
 	for (unsigned i = 0; i < pg_rows(&a->results[2]); i++) {
-		int64_t head = 0, moves = 0;
-		size_t len;
-		const char *hash = pg_text(&a->results[2], i, 2, &len);
-
-		(void)pg_int(&a->results[2], i, 3, &moves);
-
-		(void)pg_int(&a->results[2], i, 1, &head);
-		taking_add(c, pg_text(&a->results[2], i, 0, NULL), head, hash, len, moves);
+		taking_add(c, &a->results[2], i, &columns);
 	}
 	taking_next(c);
 }
@@ -724,13 +897,16 @@ void take_poll(struct cluster *c, bool fence)
 		CLUSTER_ME_SQL
 		" update ava_run r set node = $1, epoch = $2, moves = moves + 1, takes = takes +"
 		"  (select 1 - n.draining::int from ava_node n where n.node = r.node) from me"
-		" where r.run in (select q.run from ava_run q join ava_spec s using (run)"
-		"   join ava_node n on n.node = q.node where q.state = 0 and q.takes < $4"
-		"   and n.lease_until = '-infinity' and n.node <> $1 and s.place = 'anywhere'"
-		"   order by q.run limit $5)"
-		"  and r.state = 0 and r.node in (select node from ava_node"
+		" where r.run in (with pick as (select q.run, s.grp from ava_run q"
+		"   join ava_spec s using (run) join ava_node n on n.node = q.node"
+		"   where q.state = 0 and q.takes < $4 and n.lease_until = '-infinity'"
+		"    and n.node <> $1 and " TAKE_FREE_SQL "   order by q.run limit $5)"
+		"  select run from pick union select o.run from ava_spec o join pick using (grp)"
+		"   where o.grp <> '')"
+		"  and r.node in (select node from ava_node"
 		"   where lease_until = '-infinity' and node <> $1) and $6 > 0"
-		" returning r.run, r.head, r.head_hash, r.moves");
+		" returning r.run, r.head, r.head_hash, r.state::bigint, r.moves,"
+		"  (select grp from ava_spec s where s.run = r.run)");
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
 	pg_batch_int(b, fence);

@@ -396,14 +396,15 @@ static void groups_forget(struct supervisor *s, bool all)
 	}
 }
 
-void group_restored(struct supervisor *s)
+void group_restored(struct supervisor *s, const char *id)
 {
-	groups_forget(s, false);
+	if (!id)
+		groups_forget(s, false);
 	/* Start each clock again: the used time is known only when all runs are restored. */
 	LIST_EACH (&s->live, n, tmp) {
 		struct run *r = LIST_ENTRY(n, struct run, node);
 
-		if (!r->group)
+		if (!r->group || (id && strcmp(r->group->id, id) != 0))
 			continue;
 		os_timer_free(r->group->timer);
 		r->group->timer = NULL;

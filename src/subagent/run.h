@@ -540,8 +540,8 @@ int group_restore(struct supervisor *s, const struct catalog_row *row);
 void group_seen(struct run *r, int64_t wall_ms);
 /* A position of the run says how much of the group's time was used then. */
 void group_noted(struct run *r, int64_t used_ms, int64_t wall_ms);
-/* Forgets groups without a run, starts the clocks of the others. */
-void group_restored(struct supervisor *s);
+/* Forgets groups without a run, and starts the clocks of the others; or of the group `id` alone. */
+void group_restored(struct supervisor *s, const char *id);
 
 /* chain.c: the end of a run is in `d`; in a chain the next run is spawned into it, too, and
  * chain_next starts that one when `d` is durable */

@@ -327,12 +327,16 @@ class World:
         assert status == 201, f"{machine.name} refused a run: {status} {answer}"
         return answer["subagent_id"]
 
+    def task(self, marker):
+        """What a run is asked, found again by its marker."""
+        pages = " ".join(map(self.model.page, range(1, TURNS + 1)))
+        return {"task": f"See whether the service is well. marker {marker}: {pages}", "role": "web_crawler",
+                "tools": ["http_get"]}
+
     def ask(self, machine, marker, seconds=30):
         """Post a run; what was accepted is remembered. Who got no answer asks again with the same marker."""
-        pages = " ".join(map(self.model.page, range(1, TURNS + 1)))
         status, answer = machine.api("POST", "/api/v1/runs", {
-            "task": f"See whether the service is well. marker {marker}: {pages}", "role": "web_crawler",
-            "tools": ["http_get"], "confirmed": True, "request_id": marker}, seconds)
+            **self.task(marker), "confirmed": True, "request_id": marker}, seconds)
         if status in (200, 201):
             self.accepted[answer["subagent_id"]] = marker
         return status, answer
