@@ -348,7 +348,9 @@ int far_open(struct core *c, const struct core_options *o, struct ava_error *err
 						.lease_ms = c->settings.cluster_lease_s * 1000,
 						.log = o->log,
 						.fenced = o->fenced,
-						.user = o->log_user};
+						.user = o->log_user,
+						.held = others_held,
+						.held_user = c};
 	bool wanted = o->cluster && *o->cluster;
 	const char *read = o->cluster_read && *o->cluster_read ? o->cluster_read : o->cluster;
 	int rv = cluster_check_root(c->root_fd, wanted, err);

@@ -33,9 +33,8 @@ void others_status(const struct reader_run *run, struct op_status *s)
 	if (run->ended)
 		return;
 	s->status = run->held ? AVA_PARKED : run->silent ? AVA_QUEUED : AVA_RUNNING;
-	s->activity = run->held     ? "is held: it brought down three machines"
-		      : run->silent ? "waits for its machine, which is silent"
-				    : "";
+	s->left = run->held || run->silent;
+	s->activity = s->left ? run->waits : "";
 	s->cost_microusd = -1; /* unless others_sum looks */
 	s->ended_ms = 0;
 	s->elapsed_ms = MAX(clock_wall_ms() - s->started_ms, 0);
@@ -149,7 +148,121 @@ static void verb_fetch(struct verb_call *v)
 		others_fetched(0, NULL, NULL, f);
 }
 
+/* ---- runs that are held, or whose machine is gone */
+
+void others_held(const struct catalog_row *row, const char *sentence, void *core)
+{
+	const struct core_telling told = {EVENT_Error, row->session_id, row->user_id, JOURNAL_NOW};
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 4096);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "class", "held");
+	jw_str(&w, "message", sentence);
+	jw_end(&w);
+	if (core_tell(core, &told, &b, NULL) != 0)
+		core_log(core, "%s", sentence);
+}
+
+bool others_may_end(const struct op_status *s)
+{
+	return s->machine && s->left && s->status < AVA_SUCCESS;
+}
+
+void others_fetch_to_end(struct core *c, const char *run, cluster_move_fn done, void *user)
+{
+	struct ava_error err = {0};
+	int rv = cluster_move(c->service.cluster, run, (struct cluster_move){.ends = true}, done,
+			      user, &err);
+
+	if (rv != 0)
+		done(rv, &err, user);
+}
+
+/* ---- POST /runs/{id}/move */
+
+struct others_move {
+	struct core *core;
+	struct verb_reply *reply;
+	char run[24];
+};
+
+static void others_move_looked(int rv, const struct op_status *s, const struct ava_error *err,
+			       void *user)
+{
+	struct verb_answer a;
+
+	if (!verb_begin(&a, user, rv, err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_str(&a.w, "subagent_id", s->id);
+	verb_write_status(&a.w, "run", s);
+	verb_send(&a, 200);
+}
+
+static void others_moved(int rv, const struct ava_error *err, void *user)
+{
+	struct others_move *m = user;
+	struct others_move call = *m;
+	struct verb_answer a;
+
+	free(m);
+	call.reply->give_up = NULL;
+	if (rv == 0) {
+		ops_look(call.core, call.run, others_move_looked, call.reply);
+	} else if (rv != AVA_ETIMEOUT) {
+		verb_fail(call.reply, rv, err);
+	} else if (verb_begin(&a, call.reply, 0, NULL)) {
+		jw_object(&a.w, NULL);
+		jw_str(&a.w, "subagent_id", call.run);
+		jw_str(&a.w, "waits", err->text);
+		verb_send(&a, 202);
+	}
+}
+
+static void others_move_give_up(struct verb_reply *r)
+{
+	struct others_move *m = r->waits;
+
+	cluster_move_drop(m->core->service.cluster, m);
+	free(m);
+}
+
+static const struct arg move_args[] = {{"without_copy", ARG_FLAG}, {NULL}};
+
+static void verb_move(struct verb_call *v)
+{
+	struct cluster *c = v->core->service.cluster;
+	struct cluster_move how = {0};
+	struct ava_error err = {0};
+	struct others_move *m;
+	int rv;
+
+	if (!verb_args(v, &how.without_copy))
+		return;
+	m = calloc(1, sizeof(*m));
+	if (!c)
+		rv = err_set(&err, AVA_ENOENT, "this machine is in no cluster");
+	else if (!m)
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	else {
+		*m = (struct others_move){v->core, v->reply, ""};
+		snprintf(m->run, sizeof(m->run), "%s", v->id);
+		v->reply->waits = m;
+		v->reply->give_up = others_move_give_up;
+		rv = cluster_move(c, v->id, how, others_moved, m, &err);
+	}
+	if (rv == 0)
+		return;
+	v->reply->give_up = NULL;
+	free(m);
+	verb_fail(v->reply, rv, &err);
+}
+
 const struct verb verbs_about_others[] = {
+	{"POST", "/api/v1/runs/{id}/move", verb_move, move_args, false},
 	{"POST", "/api/v1/runs/{id}/fetch", verb_fetch, fetch_args, false},
 	{NULL},
 };

@@ -3,6 +3,7 @@
 #define AVA_OTHERS_H
 
 #include "ava/ops.h"
+#include "cluster/cluster.h"
 #include "cluster/read.h"
 
 /* May another machine have the run? False where it is at work here, or has ended here. */
@@ -13,6 +14,12 @@ void others_status(const struct reader_run *run, struct op_status *s);
 #define OTHERS_ONLY "run %s is one of machine %s: this is done there only"
 /* AVA_EUNSUPPORTED: the run goes on, on another machine. */
 int others_refuse(const struct op_status *s, struct ava_error *err);
+/* Tells a person that a run is held (cluster_options.held). */
+void others_held(const struct catalog_row *row, const char *sentence, void *core);
+/* May a run with that status be ended here, though it is another machine's? */
+bool others_may_end(const struct op_status *s);
+/* Brings it here to be ended: `done` once, rv 0: it is at work here. */
+void others_fetch_to_end(struct core *c, const char *run, cluster_move_fn done, void *user);
 /* Adds up what the log of a run that goes on says so far. On any thread. */
 void others_sum(int root_fd, const char *run, struct op_status *s);
 

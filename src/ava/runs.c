@@ -882,7 +882,7 @@ const struct verb verbs_about_results[] = {
 struct cancel_wait {
 	struct run_wait wait;
 	struct core *core;
-	char run[24];
+	char run[24], by[64], origin[16];
 	op_status_fn done;
 	void *user;
 };
@@ -922,6 +922,29 @@ static void cancel_ended(struct run_wait *wait, struct run *r)
 	free(w);
 }
 
+static void cancel_here(struct cancel_wait *w, struct run *r)
+{
+	run_wait(r, &w->wait);
+	supervisor_cancel(r, w->by, w->origin);
+}
+
+/* A run whose machine is gone has come here, or has ended meanwhile. */
+static void cancel_came(int rv, const struct ava_error *err, void *user)
+{
+	struct cancel_wait *w = user;
+	struct run *r = rv == 0 ? supervisor_find(&w->core->sup, w->run) : NULL;
+
+	if (r) {
+		cancel_here(w, r);
+		return;
+	}
+	if (rv == 0 || rv == AVA_EEXIST)
+		ops_look(w->core, w->run, w->done, w->user);
+	else
+		w->done(rv, NULL, err, w->user);
+	free(w);
+}
+
 /* A run that is not at work here: nothing changes when it has ended. */
 static void cancel_looked(int rv, const struct op_status *s, const struct ava_error *err,
 			  void *user)
@@ -929,6 +952,10 @@ static void cancel_looked(int rv, const struct op_status *s, const struct ava_er
 	struct cancel_wait *w = user;
 	struct ava_error other;
 
+	if (rv == 0 && others_may_end(s)) {
+		others_fetch_to_end(w->core, w->run, cancel_came, w);
+		return;
+	}
 	if (rv == 0 && others_refuse(s, &other) != 0)
 		w->done(other.code, NULL, &other, w->user);
 	else
@@ -955,12 +982,12 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	w->wait.ended = cancel_ended;
 	w->core = c;
 	snprintf(w->run, sizeof(w->run), "%s", run);
+	snprintf(w->by, sizeof(w->by), "%s", by ? by : "ava");
+	snprintf(w->origin, sizeof(w->origin), "%s", origin ? origin : "");
 	w->done = done;
 	w->user = user;
-	if (!r) {
+	if (r)
+		cancel_here(w, r);
+	else
 		ops_look(c, run, cancel_looked, w);
-		return;
-	}
-	run_wait(r, &w->wait);
-	supervisor_cancel(r, by ? by : "ava", origin);
 }

@@ -98,7 +98,7 @@ struct verb_call {
 enum verb_where {
 	VERB_HERE,
 	VERB_AT_RUN,  /* on that of the run {id} */
-	VERB_AT_LIVE, /* the same, while the run goes on */
+	VERB_AT_LIVE, /* the same, while the run is at work there, else here */
 	VERB_NEW, /* on that of the run that the argument "resume" names, else on the one that was
 		   * asked first with its request id */
 	VERB_AT_ASK, /* on that of the Ask or quote {id} */

@@ -465,6 +465,7 @@ struct cancelling {
 	struct core *core;
 	const struct verb *verb;
 	const struct caller *caller; /* valid while runs are being told to stop */
+	char by[64], channel[16];
 	struct verb_answer answer;
 	size_t pending; /* runs told to stop, and 1 while they are being told */
 	int rv;         /* the first error; 0: none */
@@ -578,7 +579,7 @@ static void cancelling_begin(struct cancelling *all, struct run *r)
 	one->wait.ended = cancelling_ended;
 	all->pending++;
 	run_wait(r, &one->wait);
-	supervisor_cancel(r, all->caller->user ? all->caller->user : "ava", all->caller->channel);
+	supervisor_cancel(r, all->by, all->channel);
 }
 
 /* A run that is not at work here. */
@@ -609,11 +610,35 @@ static void cancelled_there(struct verb_reply *reply, int status, const struct b
 	free(one);
 }
 
+static void had_ended(int rv, const struct op_status *s, const struct ava_error *err, void *user);
+
+/* A run whose machine is gone has come here, or has ended meanwhile. */
+static void cancelling_came(int rv, const struct ava_error *err, void *user)
+{
+	struct cancelling_ended *one = user;
+	struct run *r = rv == 0 ? supervisor_find(&one->all->core->sup, one->id) : NULL;
+
+	if (rv == AVA_EEXIST || (rv == 0 && !r)) {
+		ops_look(one->all->core, one->id, had_ended, one);
+		return;
+	}
+	if (r)
+		cancelling_begin(one->all, r);
+	else
+		write_unknown(&one->all->answer.w, one->id, err);
+	cancelling_release(one->all);
+	free(one);
+}
+
 static void had_ended(int rv, const struct op_status *s, const struct ava_error *err, void *user)
 {
 	struct cancelling_ended *one = user;
 	struct ava_error other;
 
+	if (rv == 0 && others_may_end(s)) {
+		others_fetch_to_end(one->all->core, one->id, cancelling_came, one);
+		return;
+	}
 	if (rv == 0 && others_refuse(s, &other) == 0)
 		write_cancelled(&one->all->answer.w, s, true, false, "[]", 0);
 	else
@@ -714,6 +739,9 @@ static void verb_cancel_many(struct verb_call *v)
 	}
 	*all = (struct cancelling){
 		.core = v->core, .verb = v->verb, .caller = v->caller, .pending = 1};
+	snprintf(all->by, sizeof(all->by), "%s", v->caller->user ? v->caller->user : "ava");
+	snprintf(all->channel, sizeof(all->channel), "%s",
+		 v->caller->channel ? v->caller->channel : "");
 	verb_begin(&all->answer, v->reply, 0, NULL);
 	jw_object(&all->answer.w, NULL);
 	jw_array(&all->answer.w, "runs");

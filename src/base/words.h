@@ -126,7 +126,8 @@ bool words_imitates(const char *line);
 	"%s: %.1000s",                                                                             \
 		strcmp(class, "chain") == 0    ? "The chain does not go on"                        \
 		: strcmp(class, "answer") == 0 ? "Nothing was started"                             \
-					       : "Ava cannot answer",                              \
+		: strcmp(class, "held") == 0   ? "A run is held"                                   \
+					       : "Ava cannot answer",                                \
 		why
 /* Stands behind Ava's text when an event keeps only the text's beginning. */
 #define WORDS_CUT "(cut: all of it stands in the conversation's file)"

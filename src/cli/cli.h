@@ -53,6 +53,7 @@ struct command {
 	X(result)                                                                                  \
 	X(apply)                                                                                   \
 	X(cancel)                                                                                  \
+	X(move)                                                                                    \
 	X(steer)                                                                                   \
 	X(resume)                                                                                  \
 	X(proposals)                                                                               \

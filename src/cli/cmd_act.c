@@ -36,10 +36,11 @@
 
 #define ASK_SHOWN  10 /* runs named in the question */
 #define TEXT_MAX   8192
+#define MOVE_MS    60000
 #define REASON_MAX 1900 /* with the no before it, a line of the grammar */
 
 static struct {
-	bool all, yes, json, no_wait, lenient;
+	bool all, yes, json, no_wait, lenient, without_copy;
 	struct opt_list set;
 	const char *answer, *reason, *call, *from, *model;
 	int64_t timeout_ms;
@@ -75,6 +76,13 @@ static const struct opt steer_opts[] = {
 	OPT("timeout", 0, SECONDS, "S", timeout_ms, "wait at most so long until it is read"),
 	OPT("no-wait", 0, FLAG, NULL, no_wait, "do not wait until it is read"),
 	OPT("json", 0, FLAG, NULL, json, "what became of it as JSON"),
+};
+
+static const struct opt move_opts[] = {
+	OPT("without-copy", 0, FLAG, NULL, without_copy,
+	    "though what it has changed in its copy of the project stays behind"),
+	OPT("timeout", 0, SECONDS, "S", timeout_ms, "wait at most so long (60)"),
+	OPT("json", 0, FLAG, NULL, json, "the run as one JSON object"),
 };
 
 static const struct opt replay_opts[] = {
@@ -688,6 +696,57 @@ static int act_replay_run(int argc, char **argv)
 	return code;
 }
 
+/* ---- move */
+
+/* The daemon waits a while for each; a run that is still wanted comes, whoever waits for it. */
+static int act_move(const char *id)
+{
+	int64_t end = clock_mono_ms() + (o.timeout_ms > 0 ? o.timeout_ms : MOVE_MS);
+	struct ava_error err;
+	json_t *answer = NULL;
+	bool noted = false;
+
+	for (;;) {
+		const char *waits;
+
+		if (api_request(o.without_copy ? "{\"without_copy\":true}" : "{}", &answer, &err,
+				"/runs/%s/move", id) != 0)
+			return cli_fail(&err);
+		waits = json_str(answer, "waits");
+		if (waits[0] == '\0')
+			break;
+		if (clock_mono_ms() >= end) {
+			cli_error(CLI_WAITED, "%s", waits);
+			json_decref(answer);
+			return CLI_WAITED;
+		}
+		if (!noted)
+			cli_note("%s", waits);
+		noted = true;
+		json_decref(answer);
+		answer = NULL;
+	}
+	if (o.json)
+		show_json(stdout, json_object_get(answer, "run"));
+	else
+		term_print(stdout, "%s goes on here.\n", id);
+	json_decref(answer);
+	return CLI_DONE;
+}
+
+static int move_run(int argc, char **argv)
+{
+	return cli_check_run_id(argv[0]) == CLI_DONE ? act_move(argv[0]) : CLI_USAGE;
+}
+
+const struct command cmd_move = COMMAND(
+	"move", "S-id", 1, 1, "let a run of another machine of the cluster go on here",
+	"A run whose machine is gone, or that is held, is taken. A machine that is alive stops "
+	"the\n"
+	"run, sends what it wrote and the changes of its copy of the project, and gives it away.\n"
+	"Its folder must be here, at the same place (doc/CLUSTER.md). Exit code 124: it is not\n"
+	"here yet, and still comes.\n",
+	OPTIONS(move_opts), move_run);
 const struct command cmd_cancel = COMMAND("cancel", "S-id...|G-id|all", 0, -1, "stop runs for good",
 					  NULL, OPTIONS(cancel_opts), cancel_run);
 const struct command cmd_answer =

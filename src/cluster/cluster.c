@@ -415,11 +415,14 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	c->book = o->sup->book;
 	c->root_fd = c->book->root_fd;
 	c->lease_ms = o->lease_ms;
-	c->log = o->log;
-	c->fenced = o->fenced;
-	c->user = o->user;
+	c->tell.log = o->log;
+	c->tell.fenced = o->fenced;
+	c->tell.user = o->user;
+	c->tell.held = o->held;
+	c->tell.held_user = o->held_user;
 	list_init(&c->held);
 	list_init(&c->takings);
+	list_init(&c->move.wanted);
 	os_task_init(&c->tend, cluster_tended);
 	lend_open(c);
 	rv = gate_open(c);
@@ -435,7 +438,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	pg.user = c;
 	identity_home(c);
 	c->beat.timer = os_timer_new(c->loop, cluster_beat, c);
-	if (rv != 0 || !c->beat.timer)
+	if (rv != 0 || !move_open(c) || !c->beat.timer)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
 		rv = identity_read(c, err);
@@ -523,6 +526,7 @@ void cluster_close(struct cluster *c)
 	porter_close(c);
 	leave_close(c);
 	lend_close(c);
+	move_close(c);
 	take_close(c);
 	inbox_free(c);
 	gate_close(c);

@@ -30,6 +30,10 @@ struct cluster_options {
 	 * Called once, with one sentence. */
 	void (*fenced)(const char *why, void *user);
 	void *user;
+	/* A run brought down machines and is held: a person has to hear of it. `row` is what it
+	 * began with. Told by one machine, once. */
+	void (*held)(const struct catalog_row *row, const char *sentence, void *user);
+	void *held_user;
 };
 
 /* Opens the gate, and begins to join. AVA_ENOENT: there is no libpq; AVA_ENOMEM; AVA_EIO,
@@ -76,6 +80,18 @@ bool cluster_door_open(const struct cluster *c, const struct cluster_door *d);
 /* Claims the door, from now on; again is fine. It is *borrowed* until cluster_door_drop. */
 void cluster_door_want(struct cluster *c, struct cluster_door *d);
 void cluster_door_drop(struct cluster_door *d); /* it is served no more */
+/* Brings a run of another machine here, or one that is held. `done` once, later, unless it is
+ * dropped: 0: the run is at work here; AVA_EEXIST: it has ended; AVA_ENOENT: no such run, or its
+ * folder is not here; AVA_EUNSUPPORTED: it cannot come; AVA_ETIMEOUT: it is not here yet, and is
+ * still wanted: ask again; AVA_ECANCELED. As new work AVA_EIO; AVA_ENOMEM. */
+struct cluster_move {
+	bool without_copy; /* without what it has changed in its copy of the project, if need be */
+	bool ends;         /* it comes to be ended: only from a machine that is gone */
+};
+typedef void (*cluster_move_fn)(int rv, const struct ava_error *err, void *user);
+int cluster_move(struct cluster *c, const char *run, struct cluster_move how, cluster_move_fn done,
+		 void *user, struct ava_error *err);
+void cluster_move_drop(struct cluster *c, const void *user);
 
 /* The id of this machine, until the cluster is closed. */
 const char *cluster_node(const struct cluster *c);

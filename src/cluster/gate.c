@@ -46,6 +46,7 @@ struct flush_run {
 	char group[24];              /* of a run that has not ended; "": none */
 	size_t files_from, files_to; /* its own in flush.files */
 	bool sent;                   /* all of it goes */
+	int turns;                   /* replies of the model in it */
 	int rv;                      /* its record cannot be read: it is left out */
 };
 
@@ -307,6 +308,7 @@ static int flush_chain(struct flush *f, struct flush_run *r)
 			return AVA_ECORRUPT;
 		run_log_add(&r->log, v.seq, line, n + 1);
 		r->ended = r->ended || v.kind == EVENT_SubagentComplete;
+		r->turns += v.kind == EVENT_InferEnd && r->log.bytes > r->log_from;
 	}
 	skip = (size_t)(r->log_from - begin);
 	if (r->log.bytes != r->log_to || skip > r->log_len)
@@ -427,22 +429,23 @@ static void flush_work(struct os_work *w)
 static const char flush_sql[] = CLUSTER_ME_SQL
 	","
 	" moved as (update ava_run r set head = w.head, head_hash = w.hash,"
-	"   state = case when r.state = 8 then 8 else w.state end"
-	"  from unnest($4::text[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bigint[])"
-	"   w(run, prev, head, hash, state), me"
+	"   state = case when r.state = 8 then 8 else w.state end,"
+	"   takes = case when w.calm > 0 then 0 else r.takes end"
+	"  from unnest($4::text[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bigint[],"
+	"   $9::bigint[]) w(run, prev, head, hash, state, calm), me"
 	"  where r.run = any($4) and r.run = w.run"
 	"   and case when r.node = $1 and r.epoch = $2 and r.head = w.prev then true end"
 	"  returning r.run),"
 	" chunks as (insert into ava_chunk (stream, kind, head, body, node, tick)"
 	"  select w.stream, w.kind, w.head, w.body, case when w.kind = 0 then $1 end,"
-	"   case when w.kind = 0 then $16 end"
-	"  from unnest($9::text[], $10::bigint[], $11::bigint[], $12::bytea[])"
+	"   case when w.kind = 0 then $17 end"
+	"  from unnest($10::text[], $11::bigint[], $12::bigint[], $13::bytea[])"
 	"   w(stream, kind, head, body), moved where moved.run = w.stream"
 	"  on conflict (stream, kind, head) do update set body = excluded.body,"
 	"   node = excluded.node, tick = excluded.tick),"
 	" files as (insert into ava_file (run, path, body)"
 	"  select w.run, w.path, w.body"
-	"  from unnest($13::text[], $14::text[], $15::bytea[]) w(run, path, body), me"
+	"  from unnest($14::text[], $15::text[], $16::bytea[]) w(run, path, body), me"
 	"  on conflict (run, path) do update set body = excluded.body)"
 	" select (select count(*) from me), (select count(*) from moved)";
 
@@ -492,11 +495,12 @@ static bool add_runs(struct pg_batch *b, struct flush *f)
 	const char **ids = arena_get(&f->columns, f->nruns * sizeof(*ids));
 	int64_t *froms = arena_get(&f->columns, f->nruns * sizeof(*froms)),
 		*heads = arena_get(&f->columns, f->nruns * sizeof(*heads)),
-		*states = arena_get(&f->columns, f->nruns * sizeof(*states));
+		*states = arena_get(&f->columns, f->nruns * sizeof(*states)),
+		*calms = arena_get(&f->columns, f->nruns * sizeof(*calms));
 	struct pg_bytes *hashes = arena_get(&f->columns, f->nruns * sizeof(*hashes));
 	size_t n = 0;
 
-	if (!ids || !froms || !heads || !states || !hashes)
+	if (!ids || !froms || !heads || !states || !calms || !hashes)
 		return false;
 	for (unsigned i = 0; i < f->nruns; i++) {
 		const struct flush_run *r = &f->runs[i];
@@ -507,6 +511,7 @@ static bool add_runs(struct pg_batch *b, struct flush *f)
 		froms[n] = r->log_from;
 		heads[n] = r->log.bytes;
 		hashes[n] = (struct pg_bytes){r->log.head, sizeof(r->log.head)};
+		calms[n] = r->run->turns + r->turns >= CLUSTER_CALM;
 		states[n++] = (r->ended || r->run->ended) && r->sent ? CLUSTER_ENDED : CLUSTER_LIVE;
 	}
 	pg_batch_texts(b, ids, n);
@@ -514,6 +519,7 @@ static bool add_runs(struct pg_batch *b, struct flush *f)
 	pg_batch_ints(b, heads, n);
 	pg_batch_byteses(b, hashes, n);
 	pg_batch_ints(b, states, n);
+	pg_batch_ints(b, calms, n);
 	return true;
 }
 
@@ -641,6 +647,7 @@ static void flush_settle(struct flush *f)
 		if (from->sent)
 			r->passed = f->ticket;
 		r->ended = r->ended || from->ended;
+		r->turns += from->turns;
 		r->at = from->log;
 		r->messages_at = from->messages_to;
 		r->chained = true;

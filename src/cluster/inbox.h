@@ -27,7 +27,7 @@ struct inbox_verb {      /* *borrowed for the call* */
 	const char *name; /* what it is about */
 	const char *verb;
 	const char *body; /* JSON */
-	bool live;        /* only for a run that goes on */
+	bool live;        /* only for a run at work: its machine is there, and it has not ended */
 };
 
 /* rv 0: `answer` (*borrowed until this returns*), with the status of HTTP and the code of an error,

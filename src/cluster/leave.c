@@ -294,8 +294,8 @@ bool leave_finish(struct cluster *c)
 		return true;
 	}
 	leave_rows(c);
-	if (c->log)
-		c->log("this machine has left the cluster", c->user);
+	if (c->tell.log)
+		c->tell.log("this machine has left the cluster", c->tell.user);
 	return true;
 }
 

@@ -29,8 +29,8 @@ void cluster_say(struct cluster *c, const char *fmt, ...)
 	if (strcmp(line, c->why) == 0)
 		return;
 	snprintf(c->why, sizeof(c->why), "%s", line);
-	if (c->log)
-		c->log(line, c->user);
+	if (c->tell.log)
+		c->tell.log(line, c->tell.user);
 }
 
 void cluster_fence(struct cluster *c, const char *why)
@@ -39,7 +39,7 @@ void cluster_fence(struct cluster *c, const char *why)
 		return;
 	c->state = CLUSTER_FENCED;
 	cluster_say(c, "%s", why);
-	c->fenced(c->why, c->user);
+	c->tell.fenced(c->why, c->tell.user);
 }
 
 bool cluster_has_lease(const struct cluster *c)

@@ -15,6 +15,7 @@
 
 #define CLUSTER_TICK_BITS 40
 #define CLUSTER_TAKES     3 /* a run that brings down so many machines is held */
+#define CLUSTER_CALM      3 /* replies on one machine, after which none of those counts any more */
 
 enum cluster_state {
 	CLUSTER_AWAY,    /* no connection, or none that was answered yet */
@@ -45,6 +46,7 @@ struct cluster_run {
 	bool chained;                    /* at.head is known */
 	bool relist;                     /* all its files are to be sent */
 	bool ended;                      /* the log has its end */
+	int turns;                       /* replies of its model since it came here */
 	bool unreadable;                 /* it could not be sent, and waits for a beat */
 	int64_t moves;                   /* how often it changed its machine */
 	uint64_t passed;                 /* the database has all of it up to this ticket */
@@ -78,9 +80,13 @@ struct cluster {
 	struct logbook *book;
 	int root_fd;
 	int64_t lease_ms;
-	void (*log)(const char *line, void *user);
-	void (*fenced)(const char *why, void *user);
-	void *user;
+	struct { /* as in cluster_options */
+		void (*log)(const char *line, void *user);
+		void (*fenced)(const char *why, void *user);
+		void *user;
+		void (*held)(const struct catalog_row *row, const char *sentence, void *user);
+		void *held_user;
+	} tell;
 	struct pg *pg;
 	enum cluster_state state;
 	struct {
@@ -156,6 +162,14 @@ struct cluster {
 	} look;
 
 	struct inbox *inbox; /* inbox.c */
+
+	/* move.c */
+	struct {
+		struct list wanted; /* struct moving: runs that are wanted here */
+		struct os_timer *timer;
+		/* A run has come here; it does nothing before this returns. */
+		void (*taken)(struct cluster *c, const char *run);
+	} move;
 };
 
 int64_t cluster_now_ms(void); /* CLOCK_BOOTTIME */
@@ -217,6 +231,12 @@ void take_poll(struct cluster *c, bool fence);
 	"  where o.grp = s.grp and o.grp <> '' and o.place <> 'anywhere'))"
 /* See cluster_hold. */
 int take_hold(struct cluster *c, const struct catalog_row *row);
+/* Lays down the run of a result's only row, which is this machine's from now on: its run, head,
+ * hash, state, moves and group. `own`: no other machine had it since, so that its copy of the
+ * project is the newest. */
+void take_one(struct cluster *c, const struct pg_result *r, bool own);
+/* For statements whose answer does not matter. */
+void take_forgotten(const struct pg_answer *a, void *user);
 void take_close(struct cluster *c);
 
 /* ---- inbox.c */
@@ -232,6 +252,10 @@ void porter_claim(struct cluster *c);  /* the doors, with each beat */
 void porter_leased(struct cluster *c); /* the lease has another end */
 void porter_anew(struct cluster *c);   /* what was claimed may be another machine's */
 void porter_look(struct cluster *c);   /* tells doors that open or close */
+
+/* ---- move.c */
+bool move_open(struct cluster *c);
+void move_close(struct cluster *c); /* after pg_close */
 
 /* ---- leave.c */
 /* In a stop, gives the runs away and takes the machine's row out. False: it does not leave. */

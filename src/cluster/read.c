@@ -204,15 +204,36 @@ static void listing_ask_edges(struct reader_listing *l)
 		listing_end(l, rv, &err);
 }
 
-/* One row: run, machine, state, alive. */
-static void listed_note(struct reader *r, const struct pg_result *rows, unsigned i, uint64_t stamp)
+/* Columns from `at` on: name of its machine, state, whether that one is alive, place. */
+static void reader_note(struct reader_run *run, const struct pg_result *rows, unsigned i,
+			unsigned at)
 {
-	const char *id = pg_text(rows, i, 0, NULL), *machine = pg_text(rows, i, 1, NULL);
-	struct reader_row *l = id ? strmap_get(&r->listed, id) : NULL;
+	const char *machine = pg_text(rows, i, at, NULL), *place = pg_text(rows, i, at + 3, NULL);
 	int64_t state = 0, alive = 0;
 
-	(void)pg_int(rows, i, 2, &state);
-	(void)pg_int(rows, i, 3, &alive);
+	(void)pg_int(rows, i, at + 1, &state);
+	(void)pg_int(rows, i, at + 2, &alive);
+	snprintf(run->machine, sizeof(run->machine), "%s", machine ? machine : "");
+	run->ended = state == CLUSTER_ENDED;
+	run->held = state == CLUSTER_POISON;
+	run->silent = alive == 0;
+	if (run->held)
+		snprintf(run->waits, sizeof(run->waits), "is held: it brought down %d machines",
+			 CLUSTER_TAKES);
+	else if (place && strcmp(place, "here") == 0)
+		snprintf(run->waits, sizeof(run->waits), "waits for machine %s", run->machine);
+	else
+		snprintf(run->waits, sizeof(run->waits),
+			 "waits for its machine, which is silent, or another one");
+}
+
+/* One row: run, machine, state, alive, place. */
+static void listed_note(struct reader *r, const struct pg_result *rows, unsigned i, uint64_t stamp)
+{
+	const char *id = pg_text(rows, i, 0, NULL);
+	struct reader_row *l = id ? strmap_get(&r->listed, id) : NULL;
+	bool ended;
+
 	if (!id || !id_is_run(id) || strlen(id) >= sizeof(l->run.id))
 		return;
 	if (!l) {
@@ -226,13 +247,11 @@ static void listed_note(struct reader *r, const struct pg_result *rows, unsigned
 		}
 	}
 	l->round = r->round;
-	snprintf(l->run.machine, sizeof(l->run.machine), "%s", machine ? machine : "");
-	l->run.seen_live |= state != CLUSTER_ENDED;
-	if (state == CLUSTER_ENDED && !l->run.ended && l->run.seen_live)
+	ended = l->run.ended;
+	reader_note(&l->run, rows, i, 1);
+	l->run.seen_live |= !l->run.ended;
+	if (l->run.ended && !ended && l->run.seen_live)
 		l->run.stamp = stamp;
-	l->run.ended = state == CLUSTER_ENDED;
-	l->run.held = state == CLUSTER_POISON;
-	l->run.silent = alive == 0;
 }
 
 static void listed_free(struct reader *r, struct reader_row *l)
@@ -266,7 +285,7 @@ static void listing_send(struct reader_listing *l)
 {
 	static const char sql[] =
 		"select r.run, coalesce(n.name, 'gone'), r.state::bigint,"
-		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0)"
+		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0), s.place"
 		" from ava_spec s join ava_run r using (run) left join ava_node n using (node)"
 		" where r.node <> $1 order by s.created desc limit $2";
 	struct pg_batch *b = pg_batch_new();
@@ -653,12 +672,12 @@ static int copy_take_chunks(struct reader_copy *c, const struct pg_result *rows)
 	for (unsigned i = 0; i < pg_rows(rows); i++) {
 		int64_t kind = 0, head = 0;
 		size_t len = 0;
-		const char *body = pg_text(rows, i, 8, &len);
+		const char *body = pg_text(rows, i, 9, &len);
 		struct buf *to;
 
-		if (!pg_int(rows, i, 6, &kind) || !body)
+		if (!pg_int(rows, i, 7, &kind) || !body)
 			continue; /* nothing is new */
-		(void)pg_int(rows, i, 7, &head);
+		(void)pg_int(rows, i, 8, &head);
 		to = kind == 0 ? &c->log : &c->messages;
 		if (buf_add(to, body, len) != 0)
 			return err_set(&c->err, buf_check(to), "the record of run %s is too much",
@@ -669,30 +688,25 @@ static int copy_take_chunks(struct reader_copy *c, const struct pg_result *rows)
 	return 0;
 }
 
-/* Columns: mine, machine, state, alive, head, hash, kind, head of the chunk, body. */
+/* Columns: mine, machine, state, alive, place, head, hash, kind, head of the chunk, body. */
 static int copy_took(struct reader_copy *c, const struct pg_answer *a)
 {
 	const struct pg_result *rows = &a->results[0];
-	int64_t mine = 0, state = 0, alive = 0, big = 0;
+	int64_t mine = 0, big = 0;
 	size_t len = 0;
-	const char *machine = pg_text(rows, 0, 1, NULL), *hash;
+	const char *hash;
 
 	(void)pg_int(rows, 0, 0, &mine);
 	if (pg_rows(rows) == 0 || mine)
 		return err_set(&c->err, AVA_ENOENT,
 			       "there is no run %s on another machine (ava ps -a lists them)",
 			       c->id);
-	(void)pg_int(rows, 0, 2, &state);
-	(void)pg_int(rows, 0, 3, &alive);
-	(void)pg_int(rows, 0, 4, &c->head);
-	hash = pg_text(rows, 0, 5, &len);
+	reader_note(&c->run, rows, 0, 1);
+	(void)pg_int(rows, 0, 5, &c->head);
+	hash = pg_text(rows, 0, 6, &len);
 	if (pg_int(&a->results[1], 0, 0, &big) && big > COPY_BYTES)
 		return err_set(&c->err, AVA_ETOOBIG, "the record of run %s has %lld bytes: ask %s",
-			       c->id, (long long)big, machine);
-	snprintf(c->run.machine, sizeof(c->run.machine), "%s", machine ? machine : "");
-	c->run.ended = state == CLUSTER_ENDED;
-	c->run.held = state == CLUSTER_POISON;
-	c->run.silent = alive == 0;
+			       c->id, (long long)big, c->run.machine);
 	memset(c->hash, 0, sizeof(c->hash));
 	memcpy(c->hash, hash, MIN(len, sizeof(c->hash)));
 	if (!copy_add_files(c, &a->results[2]))
@@ -719,8 +733,8 @@ static void copy_ask(struct reader_copy *c)
 {
 	static const char sql[] =
 		"select (r.node = $2)::int::bigint, coalesce(n.name, 'gone'), r.state::bigint,"
-		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0), r.head, "
-		"r.head_hash,"
+		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0),"
+		" (select s.place from ava_spec s where s.run = r.run), r.head, r.head_hash,"
 		" k.kind::bigint, k.head, k.body"
 		" from ava_run r left join ava_node n using (node) left join ava_chunk k"
 		"  on k.stream = r.run and ((k.kind = 0 and k.head > $3)"

@@ -42,6 +42,7 @@ struct reader_run { /* borrowed until the callback returns */
 	char id[24];
 	char machine[65];         /* the name of the one that has it */
 	bool ended, held, silent; /* held: it brought down machines; silent: its machine is */
+	char waits[96];           /* held or silent: what it waits for */
 	bool seen_live;           /* in a list before it ended */
 	int64_t bytes;            /* of a copy: length of the log */
 	struct catalog_row row;   /* of a list: all that is shown of an ended run */

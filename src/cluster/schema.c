@@ -43,5 +43,7 @@ const char schema_sql[] =
 	"create table if not exists ava_loan (scope text, node text, cap bigint not null,\n"
 	"  micro bigint not null, used bigint not null, held bigint not null,\n"
 	"  primary key (scope, node)) with (fillfactor = 10);\n"
+	"create table if not exists ava_wish (run text primary key, node text not null,\n"
+	"  without_copy bool not null, why text not null default '');\n"
 	"insert into ava_cluster (id, generation, schema)\n"
 	"  values (md5(random()::text || clock_timestamp()::text), 1, 1) on conflict do nothing;\n";

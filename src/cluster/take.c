@@ -38,6 +38,7 @@ struct taking {
 	int64_t state; /* enum cluster_run_state */
 	bool under_way, laid;
 	bool rowed, over; /* the catalog has its row; and that of its end */
+	bool own;         /* see take_one */
 	char id[24], group[24];
 };
 
@@ -73,8 +74,8 @@ static void take_problem(const char *path, const char *sentence, void *user)
 	char line[500];
 
 	snprintf(line, sizeof(line), "%s: %s", path, sentence);
-	if (c->log)
-		c->log(line, c->user);
+	if (c->tell.log)
+		c->tell.log(line, c->tell.user);
 }
 
 static void take_no_request(const char *request_id, const char *run, const char *trace,
@@ -234,11 +235,12 @@ static void taking_over(struct taking *t)
 		c->look_due = true;
 	} else {
 		c->count.taken++;
-		if (c->log) {
+		c->move.taken(c, t->id);
+		if (c->tell.log) {
 			char line[120];
 
 			snprintf(line, sizeof(line), "run %s goes on here", t->id);
-			c->log(line, c->user);
+			c->tell.log(line, c->tell.user);
 		}
 	}
 }
@@ -620,10 +622,11 @@ static void taking_next(struct cluster *c)
 struct take_columns {
 	unsigned run, head, hash, state, moves, group;
 };
+static const struct take_columns taken_columns = {0, 1, 2, 3, 4, 5};
 
 /* The next run on the way here. */
 static void taking_add(struct cluster *c, const struct pg_result *r, unsigned i,
-		       const struct take_columns *at)
+		       const struct take_columns *at, bool own)
 {
 	const char *id = pg_text(r, i, at->run, NULL), *hash, *group;
 	struct taking *t;
@@ -639,6 +642,7 @@ static void taking_add(struct cluster *c, const struct pg_result *r, unsigned i,
 	if (!t)
 		return; /* the next look finds the run again */
 	t->c = c;
+	t->own = own;
 	(void)pg_int(r, i, at->head, &t->head);
 	(void)pg_int(r, i, at->moves, &t->moves);
 	(void)pg_int(r, i, at->state, &t->state);
@@ -651,6 +655,14 @@ static void taking_add(struct cluster *c, const struct pg_result *r, unsigned i,
 	list_init(&t->files);
 	list_add(&c->takings, &t->node);
 }
+
+void take_one(struct cluster *c, const struct pg_result *r, bool own)
+{
+	taking_add(c, r, 0, &taken_columns, own);
+	taking_next(c);
+}
+
+void take_forgotten(const struct pg_answer *a, void *user) {}
 
 /* ---- whose is what */
 
@@ -723,7 +735,7 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 				     "CLUSTER.md",
 				     c);
 		if (mine && state == CLUSTER_LIVE)
-			taking_add(c, r, i, &look_columns);
+			taking_add(c, r, i, &look_columns, true);
 	} else if (run && !run->laying && !mine && moves < run->moves) {
 		take_claim(c, run);
 	} else if (run && !run->laying && !mine) {
@@ -742,7 +754,7 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 		if (cluster_now_ms() - c->member_ms < c->lease_ms)
 			c->look_due = true;
 		else
-			taking_add(c, r, i, &look_columns);
+			taking_add(c, r, i, &look_columns, false);
 	}
 }
 
@@ -757,7 +769,7 @@ static void look_at_group(struct cluster *c, const struct pg_result *r, unsigned
 		return;
 	LIST_EACH (&c->takings, n, tmp)
 		if (strcmp(LIST_ENTRY(n, struct taking, node)->group, group) == 0) {
-			taking_add(c, r, i, &look_columns);
+			taking_add(c, r, i, &look_columns, false);
 			return;
 		}
 }
@@ -852,9 +864,27 @@ void take_look(struct cluster *c)
 	free(ids);
 }
 
+/* `line`: of the catalog, that it began with. */
+static void take_tell_held(struct cluster *c, const char *line)
+{
+	struct catalog_row row;
+	char sentence[200];
+
+	if (!line || catalog_parse(line, strlen(line), &row, NULL) != 0)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "%.24s brought down %d machines and is held: `ava move %.24s` runs it here, "
+		 "`ava cancel %.24s` ends it",
+		 row.id, CLUSTER_TAKES, row.id, row.id);
+	if (c->tell.log)
+		c->tell.log(sentence, c->tell.user);
+	if (c->tell.held)
+		c->tell.held(&row, sentence, c->tell.held_user);
+	catalog_row_fini(&row);
+}
+
 static void take_polled(const struct pg_answer *a, void *user)
 {
-	static const struct take_columns columns = {0, 1, 2, 3, 4, 5};
 	struct cluster *c = user;
 
 	c->look.polling = false;
@@ -865,11 +895,13 @@ static void take_polled(const struct pg_answer *a, void *user)
 
 		snprintf(line, sizeof(line), "machine %s is silent: its lease is ended",
 			 pg_text(&a->results[0], i, 1, NULL));
-		if (c->log)
-			c->log(line, c->user);
+		if (c->tell.log)
+			c->tell.log(line, c->tell.user);
 	}
+	for (unsigned i = 0; i < pg_rows(&a->results[1]); i++)
+		take_tell_held(c, pg_text(&a->results[1], i, 0, NULL));
 	for (unsigned i = 0; i < pg_rows(&a->results[2]); i++) {
-		taking_add(c, &a->results[2], i, &columns);
+		taking_add(c, &a->results[2], i, &taken_columns, false);
 	}
 	taking_next(c);
 }
@@ -890,7 +922,9 @@ void take_poll(struct cluster *c, bool fence)
 	pg_batch_int(b, c->lease_ms / 3);
 	pg_batch_int(b, fence);
 	pg_batch_add(b, "update ava_run set state = 8 where state = 0 and takes >= $1"
-			" and node in (select node from ava_node where lease_until = '-infinity')");
+			" and node in (select node from ava_node where lease_until = '-infinity')"
+			" returning (select convert_from(s.line, 'UTF8') from ava_spec s"
+			"  where s.run = ava_run.run)");
 	pg_batch_int(b, CLUSTER_TAKES);
 	cluster_add_me(
 		b, c,

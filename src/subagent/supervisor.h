@@ -27,6 +27,7 @@ struct op_status {
 	bool estimated;              /* tokens and cost are estimates, in part or whole */
 	bool repeated;               /* of a spawn: this request_id was answered before */
 	const char *machine;         /* another one that has it (cluster/read.h); NULL: this one */
+	bool left;                   /* that one is silent, or the run is held: see there */
 	char progress[256];          /* doing_progress, while the run is at work; else "" */
 };
 

@@ -380,7 +380,7 @@ def killed(w, a, b, old):
     check("a dead machine's result is read", b.api("GET", f"/api/v1/runs/{old}/result")[0] == 200)
     check("also its log", b.log(old, "cluster") == a.log(old))
     waits = until(lambda: b.status(bound).get("status") == "queued" and b.status(bound))
-    check("a run that is bound to it waits for it", waits and "silent" in waits["current_activity"], b.status(bound))
+    check("a run that is bound to it waits for it", waits and waits["current_activity"] == "waits for machine machine-a", b.status(bound))
     until(lambda: "machine" not in b.status(run))
     w.model.goes()
     check("another one ends here", b.ends(run), b.status(run))

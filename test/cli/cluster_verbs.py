@@ -192,11 +192,11 @@ def silent(w, a, b):
     run = working(w, a, "Stays here.", cwd=a.folder)
     a.kill()
     began = time.monotonic()
-    status, answer = b.api("POST", f"/api/v1/runs/{run}/cancel", {})
+    status, answer = b.api("POST", f"/api/v1/runs/{run}/steer", {"text": "Go on.", "request_id": "kept-1"})
     check("without its machine it is kept, and that is said", status == 503 and "kept" in answer["error"]["message"] and
           "machine-a" in answer["error"]["message"] and time.monotonic() - began < 15, status, answer)
     a.start()
-    check("and done when it is back", until(lambda: a.status(run).get("status") == "cancelled"), a.status(run))
+    check("and done when it is back", until(lambda: steering(a, run, "Go on.") == 1), a.log(run)[-500:])
     w.model.goes()
     until(lambda: w.server.sql("select count(*) from ava_inbox where status is null") == "0")
     other = working(w, a, "To be out of reach.")

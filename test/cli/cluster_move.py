@@ -1,0 +1,134 @@
+"""Two machines and a database: runs that wait for a machine that is gone come here by `ava move`, or are ended
+here; a run that brought down machines is held, a person hears of it and frees it or ends it; a run whose machine
+is alive is given away by it.
+
+    cluster_move.py FOLDER SOURCE
+
+The world is that of cluster_read.py."""
+
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+from cluster_read import World, check, done, until  # noqa: E402
+
+
+def known(w, *runs):
+    """Until the database has something of each."""
+    ids = ",".join(f"'{r}'" for r in runs)
+    until(lambda: w.server.sql(f"select count(*) from ava_run where run in ({ids}) and head > 0") == str(len(runs)))
+
+
+def at_work(w, machine, task, **more):
+    run = machine.spawn(task, **more)
+    until(lambda: machine.status(run)["iteration"] >= 1)
+    known(w, run)
+    return run
+
+
+def column(w, run, name):
+    return w.server.sql(f"select {name} from ava_run where run = '{run}'")
+
+
+def name_a(w):
+    """Both have the name of this host."""
+    w.server.sql("update ava_node set name = 'machine-a' where node = "
+                 f"'{json.load(open(os.path.join(w.machines[0].root, 'cluster.json'), encoding='utf-8'))['node']}'")
+
+
+def gone(w, a, b):
+    """The machine is dead: what is bound to it waits, and comes or ends when a person says so."""
+    src, far = (os.path.join(a.folder, n) for n in ("src", "far"))
+    for folder in (src, far):
+        os.mkdir(folder)
+    w.model.stands()
+    bound, edits, ends, lost = (at_work(w, a, "Bound.", cwd=src), at_work(w, a, "Edits.", cwd=src, grants=["rw"]),
+                                at_work(w, a, "Ends.", cwd=src), at_work(w, a, "Lost.", cwd=far))
+    a.kill()
+    os.rmdir(far)
+    says = until(lambda: b.status(bound).get("status") == "queued" and b.status(bound))
+    check("a run that is bound to a dead machine waits for it", says and
+          says["current_activity"] == "waits for machine machine-a", b.status(bound))
+    out = b.ava("ps")
+    check("ava ps says so", f"{bound}" in out.stdout and "waits for machine machine-a" in out.stdout, out)
+    out = b.ava("status", bound)
+    check("ava status, too", "waits for machine machine-a" in out.stdout, out)
+    out = b.ava("move", bound)
+    check("ava move takes it", out.returncode == 0 and "goes on here" in out.stdout, out)
+    check("once", b.ava("move", bound).returncode == 0)
+    out = b.ava("move", lost)
+    check("without its folder it does not come", out.returncode == 5 and far in out.stderr, out)
+    check("and nothing has changed", column(w, lost, "moves") == "0")
+    out = b.ava("move", edits)
+    check("a copy that stayed behind is told of", out.returncode == 2 and "--without-copy" in out.stderr, out)
+    out = b.ava("move", "--without-copy", edits)
+    check("and left there where a person says so", out.returncode == 0, out)
+    out = b.ava("cancel", ends)
+    check("a run whose machine is gone is ended", out.returncode == 0 and "ancelled" in out.stdout, out)
+    check("for the database, too", until(lambda: column(w, ends, "state") == "9"))
+    status, answer = b.api("POST", f"/api/v1/runs/{lost}/cancel", {})
+    check("also by the verb, and without its folder", status == 200 and answer["status"] == "cancelled", status, answer)
+    w.model.goes()
+    check("what was moved goes on and ends", b.ends(bound) and b.ends(edits), b.status(bound), b.status(edits))
+    until(lambda: column(w, bound, "state") == "9")
+    out = b.ava("move", bound)
+    check("an ended run is not moved", out.returncode == 1 and "has ended" in out.stderr, out)
+    check("nobody has it", b.ava("move", "S-00000000000000").returncode == 5)
+    a.start()
+    name_a(w)
+    check("the machine that comes back does not go on with it", until(lambda: "machine" in a.status(bound)) and
+          a.status(bound)["status"] == "success", a.status(bound))
+    check("of the ended ones, too", [a.status(r)["status"] for r in (ends, lost)] == ["cancelled"] * 2)
+
+
+def held(w, a, b):
+    """A run that brought down machines waits for a person, who hears of it."""
+    w.model.stands()
+    runs = [at_work(w, a, f"Poison {i}.") for i in range(3)]
+    w.server.sql("update ava_run set takes = 3 where state = 0")
+    a.kill()
+    check("it is held", until(lambda: [column(w, r, "state") for r in runs] == ["8"] * 3))
+    said = until(lambda: [i for i in b.api("GET", "/api/v1/items?limit=100")[1]["items"] if "is held" in i["title"]])
+    check("a person hears of each, once, with what to do", sorted(i["text"][:i["text"].index(" ")] for i in said) ==
+          sorted(runs) and f"`ava move {said[0]['text'][:16]}` runs it here" in said[0]["text"], said)
+    said = until(lambda: b.status(runs[0]))
+    check("it is listed so", said["status"] == "parked" and "is held" in said["current_activity"], said)
+    check("by ava ps", b.ava("ps").stdout.count("is held") == 3, b.ava("ps"))
+    out = b.ava("move", runs[0])
+    check("ava move frees it", out.returncode == 0 and column(w, runs[0], "takes") == "0" and
+          column(w, runs[0], "state") == "0", out)
+    out = b.ava("cancel", runs[1])
+    check("ava cancel ends it", out.returncode == 0 and until(lambda: column(w, runs[1], "state") == "9"), out)
+    a.start()
+    name_a(w)
+    check("its own machine holds it, too", a.status(runs[2])["status"] != "running", a.status(runs[2]))
+    out = a.ava("move", runs[2])
+    check("until a person frees it there", out.returncode == 0 and column(w, runs[2], "state") == "0", out)
+    w.model.goes()
+    check("both end", b.ends(runs[0]) and a.ends(runs[2]), b.status(runs[0]), a.status(runs[2]))
+
+
+def calm(w, a):
+    """Replies on one machine make up for machines that died."""
+    w.model.stands()
+    run = at_work(w, a, "Calm.")
+    w.server.sql(f"update ava_run set takes = 2 where run = '{run}'")
+    w.model.goes()
+    a.ends(run)
+    check("after three replies deaths count no more", until(lambda: column(w, run, "state || ' ' || takes") == "9 0"),
+          column(w, run, "takes"))
+
+
+def main():
+    with World() as w:
+        a, b = w.machines
+        gone(w, a, b)
+        held(w, a, b)
+        calm(w, a)
+    print(f"# {done[0]} checks, {done[1]} failed")
+    return 1 if done[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
