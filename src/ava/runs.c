@@ -653,8 +653,9 @@ struct op_wait {
 	op_result_fn done; /* the callback; NULL: `reply` is answered, or the wait is given up */
 	void *user;
 	struct verb_reply *reply; /* the request; NULL: `done` is called, or the wait is given up */
-	int64_t until_ms;         /* of another machine's run: asked again until then (monotonic) */
+	int64_t until_ms;         /* the end of the wait (monotonic) */
 	bool other;               /* its file is in the copy */
+	bool parted;              /* it left this machine meanwhile */
 	bool fetching;
 	/* Reads the result file once the run has ended. */
 	struct job job;
@@ -741,8 +742,13 @@ static void result_fetch(struct op_wait *w);
 static void result_late(void *user)
 {
 	struct op_wait *w = user;
+	struct run *r = supervisor_find(&w->core->sup, w->id.text);
 
-	if (w->other && clock_mono_ms() < w->until_ms && !core_service(w->core)->stops)
+	if (w->other && r) { /* it is here again */
+		w->other = false;
+		run_wait(r, &w->wait);
+		os_timer_set(w->timer, MAX(w->until_ms - clock_mono_ms(), 0));
+	} else if (w->other && clock_mono_ms() < w->until_ms && !core_service(w->core)->stops)
 		result_fetch(w);
 	else
 		result_tell(w, err_set(&w->err, AVA_ETIMEOUT, "%s still runs", w->id.text),
@@ -771,12 +777,12 @@ static void result_fetched(int rv, const struct reader_run *run, const struct av
 	struct op_wait *w = user;
 
 	w->fetching = false;
-	w->other = rv == 0;
+	w->other = rv == 0 || w->parted;
 	if (!w->reply && !w->done)
 		wait_free(w);
-	else if (rv == AVA_ENOENT || (rv == 0 && run->ended))
+	else if ((rv == AVA_ENOENT && !w->parted) || (rv == 0 && run->ended))
 		result_give(w);
-	else if (rv != 0)
+	else if (rv != 0 && (rv != AVA_ENOENT || !w->parted))
 		result_tell(w, rv, err);
 	else if (clock_mono_ms() < w->until_ms && !core_service(w->core)->stops) {
 		list_add(&w->core->waits, &w->node);
@@ -796,10 +802,14 @@ static void result_ended(struct run_wait *wait, struct run *r)
 {
 	struct op_wait *w = CONTAINER_OF(wait, struct op_wait, wait);
 
-	if (r->end.done)
+	if (r->end.done) {
 		result_give(w);
-	else
+	} else if (core_service(w->core)->stops || !core_service(w->core)->reader) {
 		result_tell(w, err_set(&w->err, AVA_ECANCELED, OPS_STOPS), &w->err);
+	} else { /* it is on its way to another machine, or will be taken up again */
+		w->parted = w->other = true;
+		os_timer_set(w->timer, READER_POLL);
+	}
 }
 
 /* `like`: whom to answer, once. */
@@ -831,10 +841,10 @@ static void result_wait(struct core *c, const char *run, int64_t wait_ms,
 	/* Wait for a run that is ending: a client that was shown its end must find the result. */
 	if (r && r->end.begun)
 		wait_ms = MAX(wait_ms, ENDING_WAIT_MS);
+	w->until_ms = clock_mono_ms() + wait_ms;
 	if (!w->timer) {
 		result_tell(w, AVA_ENOMEM, &err);
 	} else if (others_may(c, run)) {
-		w->until_ms = clock_mono_ms() + wait_ms;
 		result_fetch(w);
 	} else if (!r) {
 		result_give(w);
@@ -922,12 +932,6 @@ static void cancel_ended(struct run_wait *wait, struct run *r)
 	free(w);
 }
 
-static void cancel_here(struct cancel_wait *w, struct run *r)
-{
-	run_wait(r, &w->wait);
-	supervisor_cancel(r, w->by, w->origin);
-}
-
 /* A run whose machine is gone has come here, or has ended meanwhile. */
 static void cancel_came(int rv, const struct ava_error *err, void *user)
 {
@@ -935,7 +939,8 @@ static void cancel_came(int rv, const struct ava_error *err, void *user)
 	struct run *r = rv == 0 ? supervisor_find(&w->core->sup, w->run) : NULL;
 
 	if (r) {
-		cancel_here(w, r);
+		run_wait(r, &w->wait);
+		supervisor_cancel(r, w->by, w->origin);
 		return;
 	}
 	if (rv == 0 || rv == AVA_EEXIST)
@@ -986,8 +991,10 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	snprintf(w->origin, sizeof(w->origin), "%s", origin ? origin : "");
 	w->done = done;
 	w->user = user;
-	if (r)
-		cancel_here(w, r);
-	else
+	if (!r) {
 		ops_look(c, run, cancel_looked, w);
+		return;
+	}
+	run_wait(r, &w->wait);
+	supervisor_cancel(r, w->by, origin);
 }

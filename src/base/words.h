@@ -126,9 +126,10 @@ bool words_imitates(const char *line);
 	"%s: %.1000s",                                                                             \
 		strcmp(class, "chain") == 0    ? "The chain does not go on"                        \
 		: strcmp(class, "answer") == 0 ? "Nothing was started"                             \
-		: strcmp(class, "held") == 0   ? "A run is held"                                   \
-					       : "Ava cannot answer",                                \
+					       : "Ava cannot answer",                              \
 		why
+/* The sentence begins with its id. */
+#define WORDS_HELD(sentence) "A run is held: %.300s", sentence
 /* Stands behind Ava's text when an event keeps only the text's beginning. */
 #define WORDS_CUT "(cut: all of it stands in the conversation's file)"
 #define WORDS_UNREADABLE(n, first)                                                                 \

@@ -272,6 +272,8 @@ static void lease_renewed(const struct pg_answer *a, void *user)
 		c->state = CLUSTER_MEMBER;
 		lease_take(c, ask->sent_ms);
 		c->why[0] = '\0';
+		if (was && c->settled && !c->leaving)
+			give_wishes(c, &a->results[2]);
 		if (!was)
 			member_again(c);
 		else if (c->look_due)
@@ -298,6 +300,12 @@ static void cluster_renew(struct cluster *c)
 	cluster_add_me(b, c, sql);
 	pg_batch_int(b, c->lease_ms);
 	pg_batch_add(b, "select epoch from ava_node where node = $1");
+	pg_batch_text(b, c->who.node);
+	pg_batch_add(b, "select w.run, w.node,"
+			" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0),"
+			" w.without_copy::int::bigint from ava_wish w join ava_run r using (run)"
+			" left join ava_node n on n.node = w.node"
+			" where r.node = $1 and r.state < 9 and w.why = ''");
 	pg_batch_text(b, c->who.node);
 	c->beat.under_way = pg_send(c->pg, b, lease_renewed, ask, NULL) == 0;
 	if (!c->beat.under_way)
@@ -422,6 +430,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	c->tell.held_user = o->held_user;
 	list_init(&c->held);
 	list_init(&c->takings);
+	list_init(&c->give.runs);
 	list_init(&c->move.wanted);
 	os_task_init(&c->tend, cluster_tended);
 	lend_open(c);
@@ -438,7 +447,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	pg.user = c;
 	identity_home(c);
 	c->beat.timer = os_timer_new(c->loop, cluster_beat, c);
-	if (rv != 0 || !move_open(c) || !c->beat.timer)
+	if (rv != 0 || !give_open(c) || !move_open(c) || !c->beat.timer)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
 		rv = identity_read(c, err);
@@ -527,6 +536,7 @@ void cluster_close(struct cluster *c)
 	leave_close(c);
 	lend_close(c);
 	move_close(c);
+	give_close(c);
 	take_close(c);
 	inbox_free(c);
 	gate_close(c);

@@ -104,7 +104,7 @@ void gate_set(struct cluster_run *r, int64_t log, int64_t messages)
 	r->messages_at = messages;
 }
 
-static bool gate_has_more(const struct cluster_run *r)
+bool gate_has_more(const struct cluster_run *r)
 {
 	return !r->laying &&
 	       (r->relist || r->at.bytes < r->log_seen || r->messages_at < r->messages_seen ||
@@ -140,7 +140,7 @@ static char *row_of(const struct draft *d, const char *id)
 	return NULL;
 }
 
-static bool gate_add_file(struct cluster_run *r, const char *path)
+bool gate_add_file(struct cluster_run *r, const char *path)
 {
 	struct cluster_file *f;
 
@@ -776,6 +776,9 @@ static void gate_list_files(struct cluster *c, struct cluster_run *r)
 	snprintf(folder, sizeof(folder), "runs/%s/artifacts", r->id);
 	(void)sys->list(c->root_fd, folder, gate_file_name, &walk);
 	logbook_result_path(r->id, result);
+	if (sys->fstatat(c->root_fd, result, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		walk.ok = gate_add_file(r, result) && walk.ok;
+	copying_travel_path(r->id, result);
 	if (sys->fstatat(c->root_fd, result, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		walk.ok = gate_add_file(r, result) && walk.ok;
 	if (!walk.ok)

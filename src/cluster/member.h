@@ -51,6 +51,7 @@ struct cluster_run {
 	int64_t moves;                   /* how often it changed its machine */
 	uint64_t passed;                 /* the database has all of it up to this ticket */
 	bool laying;                     /* its files are being laid down */
+	bool given;                      /* its row may be another machine's already */
 	char id[24];
 };
 
@@ -163,6 +164,14 @@ struct cluster {
 
 	struct inbox *inbox; /* inbox.c */
 
+	/* give.c */
+	struct {
+		struct list runs; /* struct giving: on their way to another machine */
+		struct os_timer *timer;
+		/* take_look's rows: run, mine. */
+		void (*looked)(struct cluster *c, const struct pg_result *rows);
+	} give;
+
 	/* move.c */
 	struct {
 		struct list wanted; /* struct moving: runs that are wanted here */
@@ -199,6 +208,10 @@ void gate_wake(struct cluster *c);
 /* The run's record, made when there is none; NULL: out of memory. */
 struct cluster_run *gate_run(struct cluster *c, const char *id);
 void gate_forget(struct cluster *c, struct cluster_run *r);
+/* The file goes with the next flush. False: out of memory. */
+bool gate_add_file(struct cluster_run *r, const char *path);
+/* Is something of the run not in the database yet? */
+bool gate_has_more(const struct cluster_run *r);
 /* The database has so much of the run: what is behind it is sent. */
 void gate_set(struct cluster_run *r, int64_t log, int64_t messages);
 
@@ -235,6 +248,8 @@ int take_hold(struct cluster *c, const struct catalog_row *row);
  * hash, state, moves and group. `own`: no other machine had it since, so that its copy of the
  * project is the newest. */
 void take_one(struct cluster *c, const struct pg_result *r, bool own);
+/* Carries on a run from its files here. False: it cannot be, which was told. */
+bool take_go_on(struct cluster *c, const struct catalog_row *row);
 /* For statements whose answer does not matter. */
 void take_forgotten(const struct pg_answer *a, void *user);
 void take_close(struct cluster *c);
@@ -252,6 +267,11 @@ void porter_claim(struct cluster *c);  /* the doors, with each beat */
 void porter_leased(struct cluster *c); /* the lease has another end */
 void porter_anew(struct cluster *c);   /* what was claimed may be another machine's */
 void porter_look(struct cluster *c);   /* tells doors that open or close */
+
+/* ---- give.c */
+bool give_open(struct cluster *c);
+void give_wishes(struct cluster *c, const struct pg_result *r);
+void give_close(struct cluster *c); /* after pg_close */
 
 /* ---- move.c */
 bool move_open(struct cluster *c);

@@ -84,7 +84,7 @@ static void take_no_request(const char *request_id, const char *run, const char 
 	/* Request ids are answered by the machine that was asked. */
 }
 
-static bool take_go_on(struct cluster *c, const struct catalog_row *row)
+bool take_go_on(struct cluster *c, const struct catalog_row *row)
 {
 	struct restart_hooks hooks = {
 		.request = take_no_request, .problem = take_problem, .user = c};
@@ -226,6 +226,8 @@ static void taking_over(struct taking *t)
 	r->messages_seen = (int64_t)t->messages.len;
 	gate_set(r, r->log_seen, r->messages_seen);
 	logbook_leap(c->book, t->lsn);
+	if (!t->own)
+		copying_forget(c->sup, t->id);
 	if (t->state != CLUSTER_LIVE) {
 		(void)nameset_add(&c->sup->names, t->id); /* no memory: no id is given twice */
 		(void)nameset_add(&c->sup->names, t->row.trace_id);
@@ -736,6 +738,8 @@ static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
 				     c);
 		if (mine && state == CLUSTER_LIVE)
 			taking_add(c, r, i, &look_columns, true);
+	} else if (run && run->given && !mine) {
+		/* give.looked decides */
 	} else if (run && !run->laying && !mine && moves < run->moves) {
 		take_claim(c, run);
 	} else if (run && !run->laying && !mine) {
@@ -812,6 +816,8 @@ static void looked(const struct pg_answer *a, void *user)
 			take_ours(c, LIST_ENTRY(n, struct cluster_held, node), 0, 0, 0);
 		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
 	}
+	if (c->state == CLUSTER_MEMBER)
+		c->give.looked(c, &a->results[1]);
 	if (!c->look.grouped) {
 		money_restore(c->sup);
 		group_restored(c->sup, NULL);

@@ -338,7 +338,10 @@ static bool item_error(struct item_draft *d)
 	d->it->by_ava = !held;
 	d->text = item_str(d, "message");
 	jw_str(d->detail, "class", class);
-	snprintf(d->title, sizeof(d->title), WORDS_CANNOT(class, d->text));
+	if (held)
+		snprintf(d->title, sizeof(d->title), WORDS_HELD(d->text));
+	else
+		snprintf(d->title, sizeof(d->title), WORDS_CANNOT(class, d->text));
 	return item_is_ava(d);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
@@ -52,6 +53,11 @@ static void patch_path(const char *id, char out[LOGBOOK_PATH])
 	snprintf(out, LOGBOOK_PATH, "runs/%s/artifacts/" PATCH_NAME, id);
 }
 
+void copying_travel_path(const char *id, char out[LOGBOOK_PATH])
+{
+	snprintf(out, LOGBOOK_PATH, "runs/%s/copy.patch", id);
+}
+
 bool copying_wanted(const struct run *r)
 {
 	return !r->place && r->spec->cwd[0] && r->tools.env.root &&
@@ -84,11 +90,15 @@ static void copying_make_work(struct os_work *w)
 				 .project = r->spec->cwd,
 				 .keep_out = (const char *const *)r->sup->keep_out,
 				 .stop = &m->stop};
+	int root_fd = r->rec.outbox.lb->root_fd, rv;
 	char path[LOGBOOK_PATH], *patch = NULL;
 
+	copying_travel_path(r->id.text, path);
+	rv = sys_read_file(root_fd, path, PATCH_MAX, &patch, &wish.patch_len, NULL);
 	patch_path(r->spec->resumed_from, path);
-	if (r->spec->resumed_from[0] && sys_read_file(r->rec.outbox.lb->root_fd, path, PATCH_MAX,
-						      &patch, &wish.patch_len, NULL) == 0)
+	if (rv != 0 && r->spec->resumed_from[0])
+		rv = sys_read_file(root_fd, path, PATCH_MAX, &patch, &wish.patch_len, NULL);
+	if (rv == 0 && wish.patch_len > 0)
 		wish.patch = patch;
 	m->err.code = copy_make(&wish, &m->err);
 	free(patch);
@@ -260,6 +270,38 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 	patch_fini(&p);
 }
 
+/* ---- another machine */
+
+int copying_pack(const struct run *r, char **patch, size_t *len, struct ava_error *err)
+{
+	struct copy_changes made = {0};
+	char *path = copy_path(r, "");
+	json_t *left, *first;
+	int rv = path ? copy_changes(path, &made, err) : err_set(err, AVA_ENOMEM, "out of memory");
+
+	if (rv == 0 && made.nleft > 0) {
+		left = json_parse(made.left.data, made.left.len, NULL);
+		first = json_array_get(left, 0);
+		rv = err_set(
+			err, AVA_EUNSUPPORTED,
+			"%zu changed file%s of the copy of run %s cannot travel (%.200s: %.60s)",
+			made.nleft, made.nleft == 1 ? "" : "s", r->id.text, json_str(first, "path"),
+			json_str(first, "why"));
+		json_decref(left);
+	}
+	if (rv == 0 && made.patch.len > PATCH_MAX)
+		rv = err_set(err, AVA_ETOOBIG,
+			     "the changes in the copy of run %s are more than %u MB", r->id.text,
+			     PATCH_MAX >> 20);
+	if (rv == 0)
+		*patch = buf_take(&made.patch, len);
+	if (rv == 0 && !*patch)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	copy_changes_fini(&made);
+	free(path);
+	return rv;
+}
+
 /* ---- removing the copy: without a wait, and longer than the run lives */
 
 struct copying_removal {
@@ -297,6 +339,23 @@ void copying_remove(struct run *r, const struct run_changes *c)
 {
 	if (c && c->err.code == 0)
 		remove_start(r->sup->loop, remove_work, copy_path(r, ""));
+}
+
+void copying_forget(struct supervisor *sup, const char *id)
+{
+	char *from = NULL, *to = NULL;
+
+	if (asprintf(&from, "%s/copies/%s", sup->keep_out[0], id) < 0)
+		from = NULL;
+	if (asprintf(&to, "%s/copies/%s.%lld", sup->keep_out[0], id, (long long)clock_wall_ms()) <
+	    0)
+		to = NULL;
+	if (from && to && rename(from, to) == 0) {
+		remove_start(sup->loop, remove_work, to);
+		to = NULL;
+	}
+	free(from);
+	free(to);
 }
 
 /* ---- copies left by a kill between an end and the removal */

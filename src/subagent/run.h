@@ -392,6 +392,13 @@ void copying_free(struct run_changes *c); /* NULL is fine */
 /* At a start: removes, off the loop, copies of ended runs whose result.json has the patch or
  * says that there were no changes. */
 void copying_sweep(struct supervisor *sup);
+/* The changes in the copy of a run that goes to another machine, as *patch (owned, maybe empty), in
+ * the file of its folder that copying_make applies to the copy there. Blocks. AVA_ENOENT: no copy;
+ * AVA_EUNSUPPORTED, AVA_ETOOBIG: something cannot travel. */
+int copying_pack(const struct run *r, char **patch, size_t *len, struct ava_error *err);
+void copying_travel_path(const char *id, char out[LOGBOOK_PATH]);
+/* Removes the copy of a run that others have had since, or have now. */
+void copying_forget(struct supervisor *sup, const char *id);
 
 /* ---- ending.c */
 /* Writes what is known when the end begins: ending_close, Exhausted and Error. */

@@ -124,6 +124,15 @@ void supervisor_close(struct supervisor *s)
 	}
 }
 
+void supervisor_part(struct run *r)
+{
+	if (!list_empty(&r->queue) || r->agent.have_slot)
+		slots_drop(r);
+	delist(r);
+	tell_waits(r);
+	supervisor_free_run(r);
+}
+
 /* ---- parts of any run, also of a conversation (ava/talk.c) */
 
 static void supervisor_wake(struct os_task *t)

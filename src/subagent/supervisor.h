@@ -58,6 +58,9 @@ int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id
 /* Lets a run go on whose machine restore_run has restored. */
 void supervisor_carry_on(struct run *r);
 
+/* Another machine has the run from now on, or it is taken up again from its files: who waits for it
+ * hears that it goes on. After run_quiesce, once its outbox is empty and it is not busy. */
+void supervisor_part(struct run *r);
 struct run *supervisor_find(struct supervisor *s, const char *id); /* NULL: no live run */
 /* `by` *copied*; NULL: not told. The first cancel names who did it. */
 void supervisor_cancel(struct run *r, const char *by, const char *origin);

@@ -109,6 +109,97 @@ def held(w, a, b):
     check("both end", b.ends(runs[0]) and a.ends(runs[2]), b.status(runs[0]), a.status(runs[2]))
 
 
+def given(w, a, b):
+    """The machine is alive: it gives the run away."""
+    src = os.path.join(a.folder, "src")
+    w.model.stands()
+    run, free, ends = (at_work(w, a, "Given.", cwd=src), at_work(w, a, "Given, too."), at_work(w, a, "Stays."))
+    wait = a.follow("wait", run)
+    out = b.ava("move", run)
+    check("a machine that is alive gives a run away", out.returncode == 0 and "goes on here" in out.stdout, out)
+    check("and has it no more", until(lambda: a.status(run).get("machine")) and
+          a.api("GET", "/api/v1/health")[1]["runs"]["running"] == 2, a.status(run))
+    check("its wish is no more", until(lambda: w.server.sql("select count(*) from ava_wish") == "0"))
+    check("nor has it an end in its log", b'"SubagentComplete"' not in a.log(run))
+    check("the other one goes, too", b.ava("move", free).returncode == 0)
+    check("and back", a.ava("move", free).returncode == 0 and "machine" not in a.status(free), a.status(free))
+    check("nobody moves what is his already", a.ava("move", free).returncode == 0)
+    group = a.api("POST", "/api/v1/groups", {"confirmed": True, "runs": [{"role": "researcher", "task": t} for t in ("One.", "Two.")]})[1]
+    member = until(lambda: [r["subagent_id"] for r in a.list()["runs"] if r["group_id"]])
+    check("two of a group", bool(member), group)
+    known(w, *member)
+    out = b.ava("move", member[0])
+    check("stay with it", out.returncode == 2 and "group" in out.stderr, out)
+    w.model.goes()
+    check("both end where they are", b.ends(run) and a.ends(free) and a.ends(ends), b.status(run), a.status(free))
+    said = wait.communicate(timeout=30)[0]
+    check("who waits for it hears of its end", wait.returncode == 0 and run in said, said)
+    for r in member:
+        a.ends(r)
+    for m, r in ((b, run), (a, free)):
+        out = m.ava("logs", "verify", "--json")
+        check("its log holds", json.loads(out.stdout)["ok"] and m.log(r).count(b'"SubagentSpawn"') == 1, out)
+
+
+def turns(path, *calls):
+    """A model of ava's own that calls these tools, a pair of name and arguments each, and ends."""
+    with open(path, "w", encoding="utf-8") as f:
+        for name, args, delay in calls:
+            f.write(json.dumps({"tool_calls": [{"name": name, "args": args}], "delay_ms": delay}) + "\n")
+        f.write('{"tool_calls":[{"name":"submit_result","args":{"summary":"done","confidence":1}}]}\n')
+    return {"model": "offline:" + path, "role": "code_reviewer", "grants": ["rw"]}
+
+
+def copied(w, a, b):
+    """A run that has changed its copy of the project takes the changes along."""
+    src = os.path.join(a.folder, "copied")
+    os.mkdir(src)
+    with open(os.path.join(src, "old.txt"), "w", encoding="utf-8") as f:
+        f.write("one\ntwo\n")
+    write = ("write_file", {"path": "new.txt", "content": "written before the move\n"}, 0)
+    edit = ("edit_file", {"path": "old.txt", "old_string": "two", "new_string": "three"}, 0)
+    look, last = [("read_file", {"path": p}, 0) for p in ("old.txt", "new.txt")]
+    path, never = os.path.join(a.folder, "turns.jsonl"), (600000,)
+    run = a.spawn("Copied.", cwd=src, **turns(path, write, edit, look[:2] + never, last))
+    until(lambda: a.log(run).count(b'"eventType":"ToolResult"') == 2 and a.status(run)["iteration"] == 3)
+    copy = os.path.join("copies", run)
+    check("a run has a copy", os.path.exists(os.path.join(a.root, copy, "tree/new.txt")))
+    turns(path, write, edit, look, last[:2] + never)
+    out = b.ava("move", run)
+    check("it moves", out.returncode == 0, out, a.said())
+    check("its copy is gone there", until(lambda: not os.path.exists(os.path.join(a.root, copy))), os.listdir(os.path.join(a.root, "copies")))
+    until(lambda: b.log(run).count(b'"eventType":"ToolResult"') == 3 and b.status(run)["iteration"] == 4)
+    turns(path, write, edit, look, last)
+    out = a.ava("move", run)
+    check("and back", out.returncode == 0, out, b.said())
+    check("it ends", a.ends(run), a.status(run))
+    read = [json.loads(line)["content"] for line in a.log(run).splitlines() if b'"ToolResult"' in line]
+    check("and has read there what it had written", "three" in json.dumps(read[2]) and
+          "written before" in json.dumps(read[3]), read[2:])
+    with open(os.path.join(a.root, "runs", run, "artifacts/changes.patch"), encoding="utf-8") as f:
+        patch = f.read()
+    check("its patch has both changes", "+three" in patch and "+written before the move" in patch, patch)
+    with open(os.path.join(src, "old.txt"), encoding="utf-8") as f:
+        check("the project is as it was", f.read() == "one\ntwo\n")
+
+
+def refused(w, a, b):
+    """Who wants a run is gone before it comes: it stays where it is."""
+    w.model.stands()
+    run = at_work(w, a, "Wanted.")
+    w.server.sql(f"insert into ava_wish (run, node, without_copy) values ('{run}', 'nobody', false)")
+    check("the wish of a machine that is gone is no wish", until(lambda: w.server.sql("select count(*) from ava_wish")
+                                                                 == "0") and "machine" not in a.status(run))
+    w.server.stop()
+    status, answer = b.api("POST", f"/api/v1/runs/{run}/move", {})
+    check("without the database nothing moves", status == 503, status, answer)
+    w.server.start()
+    until(lambda: b.api("GET", "/api/v1/cluster")[1]["cluster"]["state"] == "member")
+    check("with it, it does", b.ava("move", run).returncode == 0, b.said())
+    w.model.goes()
+    check("and ends", b.ends(run), b.status(run))
+
+
 def calm(w, a):
     """Replies on one machine make up for machines that died."""
     w.model.stands()
@@ -126,6 +217,9 @@ def main():
         gone(w, a, b)
         held(w, a, b)
         calm(w, a)
+        given(w, a, b)
+        copied(w, a, b)
+        refused(w, a, b)
     print(f"# {done[0]} checks, {done[1]} failed")
     return 1 if done[1] else 0
 

@@ -68,7 +68,7 @@ TEST(lines)
 	shows("Ava cannot answer: no key", WORDS_CANNOT("auth", "no key"));
 	shows("The chain does not go on: no key", WORDS_CANNOT("chain", "no key"));
 	shows("Nothing was started: say so", WORDS_CANNOT("answer", "say so"));
-	shows("A run is held: see S-1", WORDS_CANNOT("held", "see S-1"));
+	shows("A run is held: see S-1", WORDS_HELD("see S-1"));
 	shows("(cut: all of it stands in the conversation's file)", WORDS_CUT);
 	shows("1 line of this conversation's file cannot be read and is left out; the first: f, "
 	      "line 4",
