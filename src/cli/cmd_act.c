@@ -36,8 +36,8 @@
 
 #define ASK_SHOWN  10 /* runs named in the question */
 #define TEXT_MAX   8192
-#define MOVE_MS    60000
-#define REASON_MAX 1900 /* with the no before it, a line of the grammar */
+#define MOVE_MS    60000 /* until ava move gives up */
+#define REASON_MAX 1900  /* with the no before it, a line of the grammar */
 
 static struct {
 	bool all, yes, json, no_wait, lenient, without_copy;
