@@ -82,8 +82,8 @@ def stopped(w, n):
 
 def play(w, n):
     wrong = quiet(w, n)
-    for k in range(4):
-        wrong += killed(w, n + k, k % 2, LEASE / 3 * (0.4 + 0.2 * ((n + k) % 4)))
+    for who in range(2):
+        wrong += killed(w, n + who, who, LEASE / 3 * (0.4 + 0.2 * ((2 * n + who) % 4)))
     return wrong + stopped(w, n) + w.judge()
 
 
