@@ -20,10 +20,15 @@ struct sim_due {
 	uint64_t age;
 	void (*run)(void *user); /* NULL: cancelled */
 	void *user;
+	struct sim_process *of;
 };
 
 static struct sim_due **heap;
 static size_t nheap, cap_heap;
+
+/* The world itself, which in worlds of one process is that. */
+static struct sim_process world;
+static struct sim_process *at_work = &world;
 
 /* ---- chance */
 
@@ -76,7 +81,8 @@ void randombytes_buf(void *const out, const size_t len)
 
 void clockwork_begin(uint64_t seed)
 {
-	assert(nheap == 0);
+	assert(sim_next() == INT64_MAX && at_work == &world); /* nothing is due */
+	world = (struct sim_process){0};
 	sim = (struct clockwork){.seed = seed, .rng = seed, .id_rng = ~seed, .left = -1};
 }
 
@@ -90,6 +96,36 @@ bool clockwork_touch(void)
 	sim.dead = true;
 	sim.died();
 	return false;
+}
+
+/* ---- processes */
+
+struct sim_process *sim_at_work(void)
+{
+	return at_work;
+}
+
+struct sim_process *sim_enter(struct sim_process *p)
+{
+	struct sim_process *was = at_work;
+
+	p = p != NULL ? p : &world;
+	if (p == was)
+		return was;
+	was->mono = sim.mono;
+	was->wall = sim.wall;
+	was->dead = sim.dead;
+	was->left = sim.left;
+	was->touches = sim.touches;
+	sim.mono = p->mono;
+	sim.wall = p->wall;
+	sim.dead = p->dead;
+	sim.left = p->left;
+	sim.touches = p->touches;
+	at_work = p;
+	if (p->entered != NULL)
+		p->entered(p);
+	return was;
 }
 
 /* ---- clocks */
@@ -120,13 +156,10 @@ static bool before(const struct sim_due *a, const struct sim_due *b)
 	return a->at < b->at || (a->at == b->at && a->age < b->age);
 }
 
-struct sim_due *sim_at(int64_t when, void (*run)(void *user), void *user)
+static void put_due(struct sim_due *d)
 {
-	struct sim_due *d = malloc(sizeof(*d));
 	size_t i = nheap++;
 
-	assert(d != NULL);
-	*d = (struct sim_due){MAX(when, sim.now), sim.events++, run, user};
 	if (nheap > cap_heap) {
 		cap_heap = cap_heap * 2 + 64;
 		heap = realloc(heap, cap_heap * sizeof(*heap));
@@ -135,20 +168,32 @@ struct sim_due *sim_at(int64_t when, void (*run)(void *user), void *user)
 	for (; i > 0 && before(d, heap[(i - 1) / 2]); i = (i - 1) / 2)
 		heap[i] = heap[(i - 1) / 2];
 	heap[i] = d;
+}
+
+struct sim_due *sim_at(int64_t when, void (*run)(void *user), void *user)
+{
+	struct sim_due *d = malloc(sizeof(*d));
+
+	assert(d != NULL);
+	*d = (struct sim_due){MAX(when, sim.now), sim.events++, run, user, at_work};
+	at_work->due++;
+	put_due(d);
 	return d;
 }
 
 void sim_cancel(struct sim_due *d)
 {
-	if (d != NULL)
-		d->run = NULL;
+	if (d == NULL || d->run == NULL)
+		return;
+	d->run = NULL;
+	d->of->due--;
 }
 
 void sim_forget(const void *user)
 {
 	for (size_t i = 0; i < nheap; i++)
 		if (heap[i]->user == user)
-			heap[i]->run = NULL;
+			sim_cancel(heap[i]);
 }
 
 static struct sim_due *take(void)
@@ -170,9 +215,20 @@ static struct sim_due *take(void)
 
 int64_t sim_next(void)
 {
-	while (nheap > 0 && heap[0]->run == NULL)
-		free(take());
-	return nheap > 0 ? heap[0]->at : INT64_MAX;
+	while (nheap > 0) {
+		struct sim_due *d = heap[0];
+
+		if (d->run != NULL && d->at >= d->of->frozen_until)
+			return d->at;
+		take();
+		if (d->run == NULL) {
+			free(d);
+			continue;
+		}
+		d->at = d->of->frozen_until;
+		put_due(d);
+	}
+	return INT64_MAX;
 }
 
 /* ---- the loop */
@@ -188,8 +244,6 @@ struct os_timer {
 	void (*fire)(void *user);
 	void *user;
 };
-
-static struct os_loop *loop;
 
 static bool drain(struct list *tasks)
 {
@@ -210,21 +264,75 @@ static bool drain_all(void)
 {
 	bool any = false;
 
-	while (loop != NULL && (drain(&loop->posted) || drain(&loop->deferred)))
+	while (at_work->loop != NULL &&
+	       (drain(&at_work->loop->posted) || drain(&at_work->loop->deferred)))
 		any = true;
 	return any;
 }
 
+void sim_within(struct sim_process *p, void (*run)(void *user), void *user)
+{
+	struct sim_process *was = sim_enter(p);
+
+	at_work->turns++;
+	run(user);
+	drain_all();
+	(void)sim_enter(was);
+}
+
+/* What is done stays in the heap, cancelled, until its turn comes. */
+static void happens(struct sim_due *d)
+{
+	void (*run)(void *user) = d->run;
+
+	sim.now = MAX(sim.now, d->at);
+	sim_cancel(d);
+	sim_within(d->of, run, d->user);
+}
+
 void sim_step(void)
 {
-	if (sim_next() != INT64_MAX) {
-		struct sim_due *d = take();
-
-		sim.now = d->at;
-		d->run(d->user);
-		free(d);
-	}
+	if (sim_next() != INT64_MAX)
+		happens(heap[0]);
 	drain_all();
+}
+
+/* Of a process that is dead and torn down nothing is seen outside, so it may be ahead of the
+ * others: its next event until then; false: there is none. */
+static bool step_alone(int64_t until)
+{
+	struct sim_due *d = NULL;
+
+	if (!at_work->alone)
+		at_work->since = sim.now;
+	at_work->alone = true;
+	for (size_t i = 0; i < nheap; i++)
+		if (heap[i]->of == at_work && heap[i]->run != NULL && heap[i]->at <= until &&
+		    (d == NULL || before(heap[i], d)))
+			d = heap[i];
+	if (d != NULL)
+		happens(d);
+	return d != NULL;
+}
+
+/* Until something of the process at work happened, or `until`. */
+static void step_among(int64_t until)
+{
+	struct sim_process *me = at_work;
+	uint64_t turns = me->turns;
+
+	while (!sim.dead && me->turns == turns && sim_next() <= MAX(until, me->frozen_until))
+		sim_step();
+	if (!sim.dead && me->turns == turns && until != INT64_MAX)
+		sim.now = MAX(sim.now, MAX(until, me->frozen_until));
+}
+
+void sim_kill(struct sim_process *p)
+{
+	if (p == at_work)
+		sim.dead = true;
+	else
+		p->dead = true;
 }
 
 struct os_loop *os_loop_new(struct ava_error *err)
@@ -232,32 +340,41 @@ struct os_loop *os_loop_new(struct ava_error *err)
 	struct os_loop *l = calloc(1, sizeof(*l));
 
 	(void)err;
-	assert(l != NULL && loop == NULL);
+	assert(l != NULL && at_work->loop == NULL);
 	list_init(&l->posted);
 	list_init(&l->deferred);
-	return loop = l;
+	return at_work->loop = l;
 }
 
 void os_loop_free(struct os_loop *l)
 {
 	drain_all();
 	while (l->works > 0) /* as the real one waits for them */
-		sim_step();
-	assert(l == loop && l->live == 0);
-	assert(sim_next() == INT64_MAX);
-	loop = NULL;
+		os_loop_step(l, -1);
+	assert(l == at_work->loop && l->live == 0);
+	assert(at_work->due == 0);
+	if (at_work->alone)
+		sim.now = at_work->since;
+	at_work->alone = false;
+	at_work->loop = NULL;
 	free(l);
 }
 
 void os_loop_step(struct os_loop *l, int timeout_ms)
 {
+	int64_t until = timeout_ms < 0 ? INT64_MAX : sim.now + timeout_ms;
+
 	(void)l;
 	if (drain_all() || timeout_ms == 0)
 		return;
-	if (timeout_ms < 0 || sim_next() - sim.now <= timeout_ms)
+	if (at_work == &world && sim_next() > until)
+		sim.now = until;
+	else if (at_work == &world)
 		sim_step();
-	else
-		sim.now += timeout_ms;
+	else if (!sim.dead)
+		step_among(until);
+	else if (!step_alone(until) && until != INT64_MAX)
+		sim.now = until;
 }
 
 uint64_t os_loop_gaps(const struct os_loop *l)

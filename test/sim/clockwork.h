@@ -5,11 +5,16 @@
  * The process lives until clockwork_touch, which everything calls that reaches out
  * of it, has been called a drawn number of times. Then `dead` is set: whoever called
  * does nothing, what is still on its way in this callback has no effect, and the
- * driver tears the process down. */
+ * driver tears the process down.
+ *
+ * A world of several processes has a struct sim_process for each. The one at work has
+ * its part of `sim` there; what it makes due is its own, and when that happens it is
+ * at work again. One that waits (os_loop_step) lets the others go on meanwhile. */
 #ifndef SIM_CLOCKWORK_H
 #define SIM_CLOCKWORK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct clockwork {
@@ -24,6 +29,27 @@ struct clockwork {
 };
 extern struct clockwork sim;
 
+struct sim_process {
+	/* Its part of `sim` while another one is at work. */
+	int64_t mono, wall;
+	bool dead;
+	long left, touches;
+	/* Always here. */
+	struct os_loop *loop;
+	int64_t frozen_until; /* what is due to it before waits until then */
+	size_t due;           /* events of it that are not cancelled */
+	uint64_t turns;       /* events of it that happened */
+	bool alone;           /* dead: its time goes on for itself until its loop is freed */
+	int64_t since;        /* alone: the world's time */
+	void (*entered)(struct sim_process *p); /* it is at work now; or NULL */
+};
+/* Something happens in a process: `run`, and what that posted and deferred. */
+void sim_within(struct sim_process *p, void (*run)(void *user), void *user);
+/* NULL: the world itself, or the only process of it. Returns who was at work. */
+struct sim_process *sim_enter(struct sim_process *p);
+struct sim_process *sim_at_work(void);
+void sim_kill(struct sim_process *p); /* it is dead from now on */
+
 void clockwork_begin(uint64_t seed);
 /* The process reaches out: false when it is gone. */
 bool clockwork_touch(void);
@@ -32,7 +58,7 @@ uint64_t sim_draw(void);
 int64_t sim_span(int64_t least, int64_t most); /* both included */
 bool sim_maybe(int thousandths);
 
-/* An event of the process: it goes with it. The newest of one owner is cancelled by
+/* An event of the process at work: it goes with it. The newest of one owner is cancelled by
  * its handle; NULL when it ran. */
 struct sim_due;
 struct sim_due *sim_at(int64_t when, void (*run)(void *user), void *user);

@@ -37,26 +37,27 @@ struct journal {
 	int64_t last_at; /* the disk answers in order */
 };
 
-static struct memdisk *disk;
-static struct journal *open_one;
-static uint64_t durable_lsn, ncommits;
-static bool orderly;
+static struct ledger only;
+static struct ledger *own = &only; /* the process at work has that one */
+
+void ledger_use(struct ledger *l)
+{
+	own = l != NULL ? l : &only;
+}
 
 void ledger_open(struct memdisk *d)
 {
-	disk = d;
-	durable_lsn = ncommits = 0;
-	orderly = true;
+	*own = (struct ledger){.disk = d, .orderly = true};
 }
 
 void ledger_go_on(struct memdisk *d)
 {
-	disk = d;
+	own->disk = d;
 }
 
 uint64_t ledger_commits(void)
 {
-	return ncommits;
+	return own->ncommits;
 }
 
 /* ---- carrying out */
@@ -99,8 +100,8 @@ static void carry_out(const struct batch *b)
 			write_file(op->path, op->bytes, op->len,
 				   op->kind == JOURNAL_PUT ? O_TRUNC : 0);
 	}
-	durable_lsn = MAX(durable_lsn, b->lsn);
-	ncommits++;
+	own->durable_lsn = MAX(own->durable_lsn, b->lsn);
+	own->ncommits++;
 }
 
 static void batch_free(struct batch *b)
@@ -135,11 +136,11 @@ static void comes_true(void *user)
 /* A prefix of what waits got through; that one of them failed nobody was told. */
 struct memdisk *ledger_left(void)
 {
-	struct memdisk *left = memdisk_clone(disk);
-	struct journal *j = open_one;
+	struct memdisk *left = memdisk_clone(own->disk);
+	struct journal *j = own->open_one;
 	int64_t n = 0;
 
-	orderly = false;
+	own->orderly = false;
 	if (j == NULL)
 		return left;
 	LIST_EACH (&j->waiting, node, tmp)
@@ -154,7 +155,7 @@ struct memdisk *ledger_left(void)
 		if (b->rv == 0)
 			carry_out(b);
 	}
-	memdisk_use(disk);
+	memdisk_use(own->disk);
 	return left;
 }
 
@@ -166,15 +167,15 @@ int journal_open(struct journal **out, const struct journal_options *o,
 	struct journal *j = calloc(1, sizeof(*j));
 
 	(void)err;
-	assert(j != NULL && open_one == NULL);
+	assert(j != NULL && own->open_one == NULL);
 	list_init(&j->waiting);
 	list_init(&j->settled);
 	j->notify = o->notify;
 	j->user = o->user;
-	j->lsn = durable_lsn;
-	*rec = (struct journal_recovery){.clean = orderly, .problems = "[]"};
-	orderly = false;
-	*out = open_one = j;
+	j->lsn = own->durable_lsn;
+	*rec = (struct journal_recovery){.clean = own->orderly, .problems = "[]"};
+	own->orderly = false;
+	*out = own->open_one = j;
 	return 0;
 }
 
@@ -249,8 +250,8 @@ void journal_close(struct journal *j)
 	while (!list_empty(&j->waiting) || !list_empty(&j->settled))
 		journal_sync(j);
 	sim_forget(j);
-	orderly = !sim.dead;
-	open_one = NULL;
+	own->orderly = !sim.dead;
+	own->open_one = NULL;
 	free(j);
 }
 

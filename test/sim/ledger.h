@@ -7,8 +7,10 @@
 #ifndef SIM_LEDGER_H
 #define SIM_LEDGER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+struct journal;
 struct memdisk;
 
 struct ledger_temper {
@@ -16,6 +18,15 @@ struct ledger_temper {
 	int slow, failing; /* thousandths */
 };
 extern struct ledger_temper ledger_temper;
+
+/* The journal's part of a process; in worlds of several, each has one. */
+struct ledger {
+	struct memdisk *disk;
+	struct journal *open_one;
+	uint64_t durable_lsn, ncommits;
+	bool orderly; /* the last stop was */
+};
+void ledger_use(struct ledger *l); /* NULL: that of the only process */
 
 /* A new world; the next process of it. The disk is behind `sys` already. */
 void ledger_open(struct memdisk *d);
