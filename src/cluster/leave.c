@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/util.h"
 #include "cluster/cluster.h"
 #include "cluster/member.h"
@@ -306,6 +306,6 @@ void leave_close(struct cluster *c)
 	if (c->leaving && c->leaving->done)
 		leave_answer(c, err_set(&err, AVA_ECANCELED, "the daemon stops"), &err);
 	if (c->leaving && c->leaving->gone)
-		(void)unlinkat(c->root_fd, CLUSTER_FILE, 0);
+		(void)sys->unlinkat(c->root_fd, CLUSTER_FILE, 0);
 	leave_free(c);
 }

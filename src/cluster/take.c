@@ -170,7 +170,7 @@ static void take_aside(struct cluster *c, const char *id)
 {
 	char from[LOGBOOK_PATH], to[LOGBOOK_PATH];
 
-	(void)mkdirat(c->root_fd, "moved", 0700);
+	(void)sys->mkdirat(c->root_fd, "moved", 0700);
 	snprintf(to, sizeof(to), "moved/%s.%lld", id, (long long)c->epoch);
 	snprintf(from, sizeof(from), "runs/%s", id);
 	(void)sys->renameat(c->root_fd, from, c->root_fd, to);
