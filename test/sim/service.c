@@ -18,6 +18,7 @@
 #include "reply.h"
 
 struct service_temper service_temper;
+void (*service_heard)(const char *body, size_t len);
 
 static struct {
 	struct convos *convos;
@@ -328,6 +329,8 @@ int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *
 		return 0; /* it never left: the process is gone */
 	}
 	service.requests++;
+	if (service_heard != NULL)
+		service_heard(c->body.data, c->body.len);
 	if (!check(&a, c, &m->convo, &v)) {
 		answer_verdict(m, &a, &v);
 	} else if (sim_maybe(service_temper.refuse)) {

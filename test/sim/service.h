@@ -18,6 +18,9 @@ struct service_temper { /* thousandths, but `heavy` */
 };
 extern struct service_temper service_temper;
 
+/* Called with each request that leaves; or NULL. */
+extern void (*service_heard)(const char *body, size_t len);
+
 struct service_bill {
 	char request_id[40];
 	int64_t input, output, cost_microusd;

@@ -1,0 +1,751 @@
+/* One function a statement, a table of them at the end. They read the state that the statement
+ * found and change it at once, as no other one is under way. */
+#include "pgmap.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/util.h"
+#include "clockwork.h"
+#include "codec/jscan.h"
+
+struct pgmap pgmap;
+
+#define MEM_MAX ((size_t)1 << 30)
+
+void pgmap_begin(void)
+{
+	pgmap = (struct pgmap){.timeline = 1, .clock = sim_span(0, 1000000000)};
+	pgmap.now.generation = 1;
+	arena_init(&pgmap.mem, MEM_MAX);
+	pgmap.mem.chunk = 64u << 10;
+}
+
+void pgmap_end(void)
+{
+	free(pgmap.now.bodies);
+	free(pgmap.old.bodies);
+	arena_fini(&pgmap.mem);
+}
+
+int64_t pgmap_now_ms(void)
+{
+	return sim.now + pgmap.clock;
+}
+
+/* ---- a standby */
+
+void pgmap_lag(void)
+{
+	free(pgmap.old.bodies);
+	pgmap.old = pgmap.now;
+	pgmap.old.cap_bodies = pgmap.now.nbodies;
+	pgmap.old.bodies = malloc((pgmap.now.nbodies + 1) * sizeof(*pgmap.old.bodies));
+	assert(pgmap.old.bodies != NULL);
+	if (pgmap.now.nbodies > 0)
+		memcpy(pgmap.old.bodies, pgmap.now.bodies,
+		       pgmap.now.nbodies * sizeof(*pgmap.old.bodies));
+	pgmap.stale = true;
+}
+
+void pgmap_fail_over(void)
+{
+	pgmap.timeline++;
+	pgmap.clock += sim_span(-300, 300);
+	if (!pgmap.stale)
+		return;
+	free(pgmap.now.bodies);
+	pgmap.now = pgmap.old;
+	pgmap.old = (struct pgmap_state){0};
+	pgmap.stale = false;
+	pgmap.went_back++;
+}
+
+/* ---- rows */
+
+struct pgmap_node *pgmap_node(const char *id)
+{
+	for (unsigned i = 0; i < pgmap.now.nnodes; i++)
+		if (strcmp(pgmap.now.nodes[i].id, id) == 0)
+			return &pgmap.now.nodes[i];
+	return NULL;
+}
+
+struct pgmap_run *pgmap_run(const char *id)
+{
+	for (unsigned i = 0; i < pgmap.now.nruns; i++)
+		if (strcmp(pgmap.now.runs[i].id, id) == 0)
+			return &pgmap.now.runs[i];
+	return NULL;
+}
+
+static int by_head(const void *a, const void *b)
+{
+	const struct pgmap_body *const *x = a, *const *y = b;
+
+	return ((*x)->head > (*y)->head) - ((*x)->head < (*y)->head);
+}
+
+/* The chunks of a kind, in order; *n of them, the caller's. */
+static const struct pgmap_body **chunks_of(const char *run, int kind, size_t *n)
+{
+	const struct pgmap_body **list =
+		malloc((pgmap.now.nbodies + 1) * sizeof(struct pgmap_body *));
+
+	assert(list != NULL);
+	*n = 0;
+	for (size_t i = 0; i < pgmap.now.nbodies; i++)
+		if (pgmap.now.bodies[i].kind == kind && strcmp(pgmap.now.bodies[i].run, run) == 0)
+			list[(*n)++] = &pgmap.now.bodies[i];
+	qsort(list, *n, sizeof(struct pgmap_body *), by_head);
+	return list;
+}
+
+char *pgmap_bytes(const char *run, int kind, size_t *len)
+{
+	size_t n;
+	const struct pgmap_body **list = chunks_of(run, kind, &n);
+	char *bytes;
+
+	*len = 0;
+	for (size_t i = 0; i < n; i++)
+		*len += list[i]->len;
+	bytes = malloc(*len + 1);
+	assert(bytes != NULL);
+	*len = 0;
+	for (size_t i = 0; i < n; i++) {
+		memcpy(bytes + *len, list[i]->bytes, list[i]->len);
+		*len += list[i]->len;
+	}
+	free(list);
+	return bytes;
+}
+
+/* Adds a body, or sets that of the same key anew. */
+static void put_body(const struct pgmap_body *b)
+{
+	struct pgmap_state *s = &pgmap.now;
+	struct pgmap_body kept = *b;
+
+	kept.bytes = arena_copy(&pgmap.mem, b->bytes, b->len);
+	kept.path = b->path != NULL ? arena_copy(&pgmap.mem, b->path, strlen(b->path)) : NULL;
+	assert(kept.bytes != NULL);
+	for (size_t i = 0; i < s->nbodies; i++) {
+		struct pgmap_body *at = &s->bodies[i];
+
+		if (at->kind != b->kind || at->head != b->head || strcmp(at->run, b->run) != 0 ||
+		    (b->path != NULL && strcmp(at->path, b->path) != 0))
+			continue;
+		if (b->kind == 0 && pgmap.went_back == 0 &&
+		    (at->len != b->len || memcmp(at->bytes, b->bytes, b->len) != 0))
+			pgmap.wrong("%s: two bodies for head %lld", b->run, (long long)b->head);
+		*at = kept;
+		return;
+	}
+	if (s->nbodies == s->cap_bodies) {
+		s->cap_bodies = s->cap_bodies * 2 + 256;
+		s->bodies = realloc(s->bodies, s->cap_bodies * sizeof(*s->bodies));
+		assert(s->bodies != NULL);
+	}
+	s->bodies[s->nbodies++] = kept;
+}
+
+/* ---- what statements are made of */
+
+struct doing {
+	const char *sql;
+	const struct pgmap_value *p; /* of $1 on: p[0] is $1 */
+	size_t np;
+	struct pgmap_rows *out;
+	struct arena *mem;
+};
+
+/* A condition of a statement: it counts where its words are there. */
+static bool unless(const struct doing *d, const char *words, bool holds)
+{
+	return holds || strstr(d->sql, words) == NULL;
+}
+
+static const char *text_of(const struct doing *d, size_t i)
+{
+	assert(i >= 1 && i <= d->np && d->p[i - 1].s != NULL);
+	return d->p[i - 1].s;
+}
+
+static int64_t int_of(const struct doing *d, size_t i)
+{
+	assert(i >= 1 && i <= d->np);
+	return d->p[i - 1].n;
+}
+
+static const struct pgmap_value *list_of(const struct doing *d, size_t i, size_t n)
+{
+	assert(i >= 1 && i <= d->np && d->p[i - 1].nitems >= n);
+	return d->p[i - 1].items;
+}
+
+static struct pgmap_value *row_new(const struct doing *d, unsigned cols)
+{
+	struct pgmap_rows *r = d->out;
+	struct pgmap_value *cells =
+		arena_get(d->mem, (size_t)(r->n + 1) * cols * sizeof(*r->cells));
+
+	assert(cells != NULL && (r->n == 0 || r->cols == cols));
+	if (r->n > 0)
+		memcpy(cells, r->cells, (size_t)r->n * cols * sizeof(*cells));
+	r->cells = cells;
+	r->cols = cols;
+	return &cells[r->n++ * cols];
+}
+
+static struct pgmap_value of_bytes(const struct doing *d, const void *bytes, size_t len)
+{
+	return (struct pgmap_value){.s = arena_copy(d->mem, bytes, len), .len = len};
+}
+
+static struct pgmap_value of_text(const struct doing *d, const char *text)
+{
+	return of_bytes(d, text, strlen(text));
+}
+
+static struct pgmap_value of_int(int64_t n)
+{
+	return (struct pgmap_value){.n = n};
+}
+
+/* The row `me` of CLUSTER_ME_SQL. */
+static struct pgmap_node *me_of(const struct doing *d)
+{
+	struct pgmap_node *n = pgmap_node(text_of(d, 1));
+
+	if (n == NULL || !unless(d, "node = $1 and epoch = $2 and", n->epoch == int_of(d, 2)) ||
+	    !unless(d, "and generation = $3", n->generation == int_of(d, 3)) ||
+	    !unless(d, "and generation = (select generation from ava_cluster)",
+		    n->generation == pgmap.now.generation) ||
+	    !unless(d, "and lease_until > clock_timestamp()", n->lease_until > pgmap_now_ms()))
+		return NULL;
+	return n;
+}
+
+/* The machine's own row as it is to be when that is written. */
+static struct pgmap_node *own_row(const struct doing *d)
+{
+	struct pgmap_node *n = pgmap_node(text_of(d, 1));
+
+	return n != NULL && unless(d, "and epoch = $2", n->epoch == int_of(d, 2)) &&
+			       unless(d, "and generation = $3", n->generation == int_of(d, 3))
+		       ? n
+		       : NULL;
+}
+
+/* ---- cluster.c */
+
+static void do_who(const struct doing *d)
+{
+	struct pgmap_value *row = row_new(d, 3);
+
+	row[0] = of_text(d, "the-cluster");
+	row[1] = of_int(1);
+	row[2] = of_text(d, "on");
+}
+
+static void do_generation(const struct doing *d)
+{
+	if (int_of(d, 2) > 0 &&
+	    unless(d, "where generation = $1", pgmap.now.generation == int_of(d, 1)))
+		pgmap.now.generation++;
+}
+
+static void do_join(const struct doing *d)
+{
+	struct pgmap_node *n = pgmap_node(text_of(d, 1));
+	struct pgmap_value *row;
+
+	if (n == NULL) {
+		assert(pgmap.now.nnodes < PGMAP_NODES);
+		n = &pgmap.now.nodes[pgmap.now.nnodes++];
+		*n = (struct pgmap_node){.epoch = 1};
+		snprintf(n->id, sizeof(n->id), "%s", text_of(d, 1));
+	} else if ((strcmp(n->token, text_of(d, 7)) != 0 || strcmp(n->home, text_of(d, 9)) != 0) &&
+		   (unless(d, "or n.lease_until < clock_timestamp()", false) ||
+		    n->lease_until >= pgmap_now_ms())) {
+		return;
+	} else if (strstr(d->sql, "greatest(n.epoch, $8) + 1") != NULL) {
+		n->epoch = MAX(n->epoch, int_of(d, 8)) + 1;
+	} else {
+		n->epoch++;
+	}
+	n->generation = pgmap.now.generation;
+	n->lease_until = pgmap_now_ms() + int_of(d, 2);
+	n->draining = false;
+	snprintf(n->token, sizeof(n->token), "%s", text_of(d, 3));
+	snprintf(n->name, sizeof(n->name), "%s", text_of(d, 4));
+	snprintf(n->home, sizeof(n->home), "%s", text_of(d, 9));
+	row = row_new(d, 2);
+	row[0] = of_int(n->epoch);
+	row[1] = of_int(n->generation);
+}
+
+static void do_renew(const struct doing *d)
+{
+	struct pgmap_node *n = own_row(d);
+
+	if (n == NULL || !unless(d, "and generation = (select generation from ava_cluster)",
+				 n->generation == pgmap.now.generation))
+		return;
+	n->lease_until = pgmap_now_ms() + int_of(d, 4);
+	row_new(d, 1)[0] = of_int(1);
+	d->out->affected = 1;
+}
+
+static void do_epoch(const struct doing *d)
+{
+	const struct pgmap_node *n = pgmap_node(text_of(d, 1));
+
+	if (n != NULL)
+		row_new(d, 1)[0] = of_int(n->epoch);
+}
+
+static void do_timeline(const struct doing *d)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "7000000000000000001.%08X", pgmap.timeline);
+	row_new(d, 1)[0] = of_text(d, text);
+}
+
+static void do_give_back(const struct doing *d)
+{
+	struct pgmap_node *n = own_row(d);
+
+	if (n == NULL)
+		return;
+	n->lease_until = INT64_MIN;
+	n->draining = n->draining || strstr(d->sql, "draining = true") != NULL;
+	d->out->affected = 1;
+}
+
+/* ---- gate.c */
+
+static void do_fresh(const struct doing *d)
+{
+	const struct pgmap_node *me = me_of(d);
+	size_t n = d->p[3].nitems;
+	const struct pgmap_value *ids = list_of(d, 4, n), *places = list_of(d, 5, n),
+				 *lines = list_of(d, 6, n);
+
+	for (size_t i = 0; me != NULL && i < n; i++) {
+		struct pgmap_run *r;
+
+		if (pgmap_run(ids[i].s) != NULL)
+			continue;
+		assert(pgmap.now.nruns < PGMAP_RUNS);
+		r = &pgmap.now.runs[pgmap.now.nruns++];
+		*r = (struct pgmap_run){.epoch = int_of(d, 2),
+					.place = arena_copy(&pgmap.mem, places[i].s, places[i].len),
+					.line = arena_copy(&pgmap.mem, lines[i].s, lines[i].len),
+					.line_len = lines[i].len};
+		snprintf(r->id, sizeof(r->id), "%s", ids[i].s);
+		snprintf(r->node, sizeof(r->node), "%s", me->id);
+	}
+}
+
+/* The lines between two heads lead from the one hash to the other. */
+static void check_chain(const struct pgmap_run *r, const char *bytes, size_t len,
+			const struct pgmap_value *hash)
+{
+	unsigned char at[32] = {0};
+	size_t from = 0, n;
+	const char *line;
+
+	if (r->hash_len == sizeof(at))
+		memcpy(at, r->hash, sizeof(at));
+	while (jsonl_next(bytes, len, &from, &line, &n) == 1) {
+		struct hash_sha256 h;
+
+		hash_sha256_init(&h);
+		hash_sha256_add(&h, at, sizeof(at));
+		hash_sha256_add(&h, line, n + 1);
+		hash_sha256_end(&h, at);
+	}
+	if (from != len || (len > 0 && (hash->len != sizeof(at) || memcmp(hash->s, at, 32) != 0)))
+		pgmap.wrong("%s: the chain does not hold at head %lld", r->id, (long long)r->head);
+}
+
+static const struct pgmap_value *chunk_of(const struct doing *d, const char *run, int64_t head)
+{
+	size_t n = d->p[8].nitems;
+	const struct pgmap_value *ids = list_of(d, 9, n), *kinds = list_of(d, 10, n),
+				 *heads = list_of(d, 11, n);
+
+	for (size_t i = 0; i < n; i++)
+		if (kinds[i].n == 0 && heads[i].n == head && strcmp(ids[i].s, run) == 0)
+			return &list_of(d, 12, n)[i];
+	return NULL;
+}
+
+static bool move_head(const struct doing *d, size_t i)
+{
+	size_t n = d->p[3].nitems;
+	int64_t prev = list_of(d, 5, n)[i].n, head = list_of(d, 6, n)[i].n,
+		state = list_of(d, 8, n)[i].n;
+	const struct pgmap_value *hash = &list_of(d, 7, n)[i], *chunk;
+	struct pgmap_run *r = pgmap_run(list_of(d, 4, n)[i].s);
+
+	if (r == NULL || !unless(d, "r.node = $1", strcmp(r->node, text_of(d, 1)) == 0) ||
+	    !unless(d, "and r.epoch = $2", r->epoch == int_of(d, 2)) ||
+	    !unless(d, "and r.head = w.prev", r->head == prev))
+		return false;
+	chunk = chunk_of(d, r->id, head);
+	if (r->head != prev || head - prev != (int64_t)(chunk != NULL ? chunk->len : 0))
+		pgmap.wrong("%s: from head %lld (it said %lld) to %lld with %zu bytes", r->id,
+			    (long long)r->head, (long long)prev, (long long)head,
+			    chunk != NULL ? chunk->len : 0);
+	else if (chunk != NULL)
+		check_chain(r, chunk->s, chunk->len, hash);
+	if (r->state == 9 && (head != prev || state != 9))
+		pgmap.wrong("%s: it goes on behind its end", r->id);
+	r->head = head;
+	r->hash_len = MIN(hash->len, sizeof(r->hash));
+	memcpy(r->hash, hash->s, r->hash_len);
+	if (r->state != 8)
+		r->state = state;
+	return true;
+}
+
+static void do_flush(const struct doing *d)
+{
+	const struct pgmap_node *me = me_of(d);
+	size_t nruns = d->p[3].nitems, nchunks = d->p[8].nitems, nfiles = d->p[12].nitems;
+	const struct pgmap_value *runs = list_of(d, 4, nruns);
+	int64_t moved = 0;
+	struct pgmap_value *row;
+
+	for (size_t i = 0; me != NULL && i < nruns; i++) {
+		if (!move_head(d, i))
+			continue;
+		moved++;
+		for (size_t k = 0; k < nchunks; k++) {
+			struct pgmap_body b = {.kind = (int)list_of(d, 10, nchunks)[k].n,
+					       .head = list_of(d, 11, nchunks)[k].n,
+					       .bytes = list_of(d, 12, nchunks)[k].s,
+					       .len = list_of(d, 12, nchunks)[k].len};
+
+			snprintf(b.run, sizeof(b.run), "%s", runs[i].s);
+			if (strcmp(list_of(d, 9, nchunks)[k].s, b.run) == 0)
+				put_body(&b);
+		}
+	}
+	for (size_t i = 0; me != NULL && i < nfiles; i++) {
+		struct pgmap_body b = {.kind = 2,
+				       .path = list_of(d, 14, nfiles)[i].s,
+				       .bytes = list_of(d, 15, nfiles)[i].s,
+				       .len = list_of(d, 15, nfiles)[i].len};
+
+		snprintf(b.run, sizeof(b.run), "%s", list_of(d, 13, nfiles)[i].s);
+		put_body(&b);
+	}
+	pgmap.flushes += me != NULL;
+	row = row_new(d, 2);
+	row[0] = of_int(me != NULL);
+	row[1] = of_int(moved);
+}
+
+/* ---- take.c */
+
+static void do_claim(const struct doing *d)
+{
+	struct pgmap_run *r = pgmap_run(text_of(d, 4));
+
+	if (me_of(d) == NULL || r == NULL ||
+	    !unless(d, "and moves < $5", r->moves < int_of(d, 5)))
+		return;
+	snprintf(r->node, sizeof(r->node), "%s", text_of(d, 1));
+	r->epoch = int_of(d, 2);
+	r->moves = int_of(d, 5);
+}
+
+static void do_spec(const struct doing *d)
+{
+	const struct pgmap_run *r = pgmap_run(text_of(d, 1));
+
+	if (r != NULL)
+		row_new(d, 1)[0] = of_bytes(d, r->line, r->line_len);
+}
+
+static void do_chunks(const struct doing *d)
+{
+	for (int kind = 0; kind < 2; kind++) {
+		size_t n;
+		const struct pgmap_body **list = chunks_of(text_of(d, 1), kind, &n);
+
+		for (size_t i = 0; i < n; i++) {
+			struct pgmap_value *row = row_new(d, 2);
+
+			row[0] = of_int(kind);
+			row[1] = of_bytes(d, list[i]->bytes, list[i]->len);
+		}
+		free(list);
+	}
+}
+
+static bool is_in(const struct pgmap_value *list, const char *text)
+{
+	for (size_t i = 0; i < list->nitems; i++)
+		if (strcmp(list->items[i].s, text) == 0)
+			return true;
+	return false;
+}
+
+static void do_files(const struct doing *d)
+{
+	bool heads = strstr(d->sql, "path = any($1)") != NULL;
+
+	for (size_t i = 0; i < pgmap.now.nbodies; i++) {
+		const struct pgmap_body *b = &pgmap.now.bodies[i];
+		struct pgmap_value *row;
+
+		if (b->kind != 2 || (heads ? b->run[0] != '\0' || !is_in(&d->p[0], b->path)
+					   : strcmp(b->run, text_of(d, 1)) != 0))
+			continue;
+		row = row_new(d, 2);
+		row[0] = of_text(d, b->path);
+		row[1] = of_bytes(d, b->bytes, b->len);
+	}
+}
+
+static void do_own_runs(const struct doing *d)
+{
+	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
+		struct pgmap_run *r = &pgmap.now.runs[i];
+
+		if (strcmp(r->node, text_of(d, 1)) == 0 &&
+		    unless(d, "and epoch < $2", r->epoch < int_of(d, 2)) &&
+		    (r->state < 9 || is_in(&d->p[2], r->id)))
+			r->epoch = int_of(d, 2);
+	}
+}
+
+static int64_t messages_head(const char *run)
+{
+	int64_t head = 0;
+
+	for (size_t i = 0; i < pgmap.now.nbodies; i++)
+		if (pgmap.now.bodies[i].kind == 1 && strcmp(pgmap.now.bodies[i].run, run) == 0)
+			head = MAX(head, pgmap.now.bodies[i].head);
+	return head;
+}
+
+static void do_look(const struct doing *d)
+{
+	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
+		const struct pgmap_run *r = &pgmap.now.runs[i];
+		bool mine = strcmp(r->node, text_of(d, 1)) == 0;
+		struct pgmap_value *row;
+
+		if (!(mine && r->state < 9) && !is_in(&d->p[1], r->id))
+			continue;
+		row = row_new(d, 7);
+		row[0] = of_text(d, r->id);
+		row[1] = of_int(mine);
+		row[2] = of_int(r->head);
+		row[3] = of_bytes(d, r->hash, r->hash_len);
+		row[4] = of_int(r->state);
+		row[5] = of_int(messages_head(r->id));
+		row[6] = of_int(r->moves);
+	}
+}
+
+static void do_fence(const struct doing *d)
+{
+	for (unsigned i = 0; int_of(d, 3) > 0 && i < pgmap.now.nnodes; i++) {
+		struct pgmap_node *n = &pgmap.now.nodes[i];
+		struct pgmap_value *row;
+
+		if (!unless(d, "where lease_until < clock_timestamp() - $2",
+			    n->lease_until < pgmap_now_ms() - int_of(d, 2)) ||
+		    n->lease_until == INT64_MIN || strcmp(n->id, text_of(d, 1)) == 0)
+			continue;
+		n->epoch += strstr(d->sql, "epoch = epoch + 1") != NULL;
+		n->lease_until = INT64_MIN;
+		row = row_new(d, 2);
+		row[0] = of_text(d, n->id);
+		row[1] = of_text(d, n->name);
+	}
+}
+
+/* Its lease was ended, or it has left. */
+static bool is_gone(const struct doing *d, const char *node)
+{
+	const struct pgmap_node *n = pgmap_node(node);
+
+	return n != NULL ? n->lease_until == INT64_MIN
+			 : strstr(d->sql, "left join ava_node") != NULL;
+}
+
+static void do_poison(const struct doing *d)
+{
+	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
+		struct pgmap_run *r = &pgmap.now.runs[i];
+
+		if (r->state == 0 && r->takes >= int_of(d, 1) && is_gone(d, r->node))
+			r->state = 8;
+	}
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct pgmap_run *const *x = a, *const *y = b;
+
+	return strcmp((*x)->id, (*y)->id);
+}
+
+static void do_take(const struct doing *d)
+{
+	struct pgmap_run *some[PGMAP_RUNS];
+	size_t n = 0;
+
+	if (me_of(d) == NULL || int_of(d, 6) <= 0)
+		return;
+	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
+		struct pgmap_run *r = &pgmap.now.runs[i];
+
+		if (r->state == 0 && unless(d, "q.takes < $4", r->takes < int_of(d, 4)) &&
+		    unless(d, "'-infinity') = '-infinity'", is_gone(d, r->node)) &&
+		    strcmp(r->node, text_of(d, 1)) != 0 &&
+		    unless(d, "s.place = 'anywhere'", strcmp(r->place, "anywhere") == 0))
+			some[n++] = r;
+	}
+	qsort(some, n, sizeof(*some), by_id);
+	for (size_t i = 0; i < n && (int64_t)i < int_of(d, 5); i++) {
+		struct pgmap_run *r = some[i];
+		const struct pgmap_node *was = pgmap_node(r->node);
+		struct pgmap_value *row = row_new(d, 4);
+
+		r->takes += was != NULL && !was->draining;
+		r->moves++;
+		r->epoch = int_of(d, 2);
+		snprintf(r->node, sizeof(r->node), "%s", text_of(d, 1));
+		row[0] = of_text(d, r->id);
+		row[1] = of_int(r->head);
+		row[2] = of_bytes(d, r->hash, r->hash_len);
+		row[3] = of_int(r->moves);
+		pgmap.takes++;
+	}
+}
+
+/* ---- leave.c */
+
+static void do_drain(const struct doing *d)
+{
+	struct pgmap_node *n = own_row(d);
+
+	if (n == NULL)
+		return;
+	n->draining = true;
+	d->out->affected = 1;
+}
+
+static void do_bound(const struct doing *d)
+{
+	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
+		const struct pgmap_run *r = &pgmap.now.runs[i];
+
+		if (r->state == 0 && strcmp(r->node, text_of(d, 1)) == 0 &&
+		    strcmp(r->place, "anywhere") != 0 && d->out->n < int_of(d, 2))
+			row_new(d, 1)[0] = of_text(d, r->id);
+	}
+}
+
+static int64_t live_runs(const char *node)
+{
+	int64_t n = 0;
+
+	for (unsigned i = 0; i < pgmap.now.nruns; i++)
+		n += pgmap.now.runs[i].state == 0 && strcmp(pgmap.now.runs[i].node, node) == 0;
+	return n;
+}
+
+static void do_others(const struct doing *d)
+{
+	struct pgmap_value *row = row_new(d, 2);
+	int64_t others = 0;
+
+	for (unsigned i = 0; i < pgmap.now.nnodes; i++) {
+		const struct pgmap_node *n = &pgmap.now.nodes[i];
+
+		others += strcmp(n->id, text_of(d, 1)) != 0 && !n->draining &&
+			  n->lease_until > pgmap_now_ms();
+	}
+	row[0] = of_int(live_runs(text_of(d, 1)));
+	row[1] = of_int(others);
+}
+
+static void do_delete(const struct doing *d)
+{
+	struct pgmap_node *n = own_row(d);
+
+	if (n == NULL || !unless(d, "not exists (select 1 from ava_run where node = $1",
+				 live_runs(text_of(d, 1)) == 0))
+		return;
+	*n = pgmap.now.nodes[--pgmap.now.nnodes];
+	d->out->affected = 1;
+}
+
+/* ---- all of them */
+
+static const struct {
+	const char *begins;
+	void (*run)(const struct doing *d);
+	const char *has; /* two statements begin alike; or NULL */
+} known[] = {
+	{"select id, schema, current_setting('fsync') from ava_cluster", do_who, NULL},
+	{"update ava_cluster set generation = generation + 1", do_generation, NULL},
+	{"insert into ava_node as n (", do_join, NULL},
+	{"update ava_node set lease_until = clock_timestamp() + $4", do_renew, NULL},
+	{"select epoch from ava_node where node = $1", do_epoch, NULL},
+	{"select system_identifier::text", do_timeline, NULL},
+	{"update ava_node set lease_until = '-infinity'", do_give_back, NULL},
+	{"with me as (", do_fresh, " runs as (insert into ava_run"},
+	{"with me as (", do_flush, " moved as (update ava_run r set head"},
+	{"with me as (", do_claim, " update ava_run set node = $1, epoch = $2, moves = $5 from me"},
+	{"with me as (", do_take, " update ava_run r set node = $1, epoch = $2, moves = moves + 1"},
+	{"select convert_from(line, 'UTF8') from ava_spec where run = $1", do_spec, NULL},
+	{"select kind, body from ava_chunk where stream = $1", do_chunks, NULL},
+	{"select path, body from ava_file where run = ", do_files, NULL},
+	{"update ava_run set epoch = $2 where node = $1", do_own_runs, NULL},
+	{"select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash", do_look, NULL},
+	{"update ava_node set epoch = epoch + 1, lease_until", do_fence, NULL},
+	{"update ava_run set state = 8 where state = 0 and takes >= $1", do_poison, NULL},
+	{"update ava_node set draining = true where", do_drain, NULL},
+	{"select r.run from ava_run r join ava_spec s using (run)", do_bound, NULL},
+	{"select (select count(*) from ava_run where node = $1 and state = 0)", do_others, NULL},
+	{"delete from ava_node where node = $1", do_delete, NULL},
+};
+
+void pgmap_commit(const struct pgmap_statement *statements, size_t n, struct pgmap_rows *rows,
+		  struct arena *mem)
+{
+	pgmap.commits++;
+	for (size_t i = 0; i < n; i++) {
+		struct doing d = {.sql = statements[i].sql,
+				  .p = statements[i].params,
+				  .np = statements[i].nparams,
+				  .out = &rows[i],
+				  .mem = mem};
+		size_t k = 0;
+
+		while (k < ARRAY_LEN(known) &&
+		       (strncmp(d.sql, known[k].begins, strlen(known[k].begins)) != 0 ||
+			(known[k].has != NULL && strstr(d.sql, known[k].has) == NULL)))
+			k++;
+		if (k == ARRAY_LEN(known)) {
+			pgmap.wrong("test/sim/pgmap.c does not know the statement: %.120s", d.sql);
+			return;
+		}
+		known[k].run(&d);
+	}
+}

@@ -1,0 +1,96 @@
+/* The database of a cluster as a linearizable map: the tables that src/cluster/schema.c makes, and
+ * the statements that its rooms send, each known by its beginning. A batch happens whole, at one
+ * moment, by the database's clock. A condition counts where its words stand in the statement, so
+ * one that is left out there is left out here, too; a statement that is not known is a broken
+ * world. What may never be committed is looked at with each commit. */
+#ifndef SIM_PGMAP_H
+#define SIM_PGMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+#define PGMAP_NODES 64
+#define PGMAP_RUNS  64
+
+struct pgmap_value { /* a parameter, or a cell of a row */
+	char *s;     /* text or bytes; NULL: a number, a list or null */
+	size_t len;
+	int64_t n;
+	struct pgmap_value *items; /* of a list */
+	size_t nitems;
+};
+
+struct pgmap_statement {
+	char *sql;
+	struct pgmap_value *params;
+	size_t nparams, cap_params;
+};
+
+struct pgmap_rows {
+	struct pgmap_value *cells;
+	unsigned n, cols;
+	int64_t affected;
+};
+
+struct pgmap_node {
+	char id[40], token[40], home[100], name[65];
+	int64_t epoch, generation, lease_until; /* ms; INT64_MIN: -infinity */
+	bool draining;
+};
+
+struct pgmap_run {
+	char id[24], node[40];
+	int64_t epoch, head, takes, moves, state;
+	unsigned char hash[32];
+	size_t hash_len;
+	const char *place, *line; /* of ava_spec */
+	size_t line_len;
+};
+
+struct pgmap_body { /* a row of ava_chunk (kind 0 or 1) or of ava_file (kind 2, with a path) */
+	const char *path, *bytes;
+	size_t len;
+	int64_t head;
+	int kind;
+	char run[24];
+};
+
+struct pgmap_state {
+	int64_t generation;
+	struct pgmap_node nodes[PGMAP_NODES];
+	struct pgmap_run runs[PGMAP_RUNS];
+	struct pgmap_body *bodies; /* owned */
+	unsigned nnodes, nruns;
+	size_t nbodies, cap_bodies;
+};
+
+extern struct pgmap {
+	struct pgmap_state now, old; /* old: of a standby that stopped to follow */
+	bool stale;                  /* there is one */
+	int64_t clock;               /* what its clock shows more than the world's */
+	unsigned timeline, went_back;
+	uint64_t commits, flushes, takes;
+	struct arena mem;
+	void (*wrong)(const char *fmt, ...); /* something was committed that may not be */
+} pgmap;
+
+void pgmap_begin(void);
+void pgmap_end(void);
+int64_t pgmap_now_ms(void);
+/* A standby stops to follow; it takes over. */
+void pgmap_lag(void);
+void pgmap_fail_over(void);
+
+/* Commits a batch; rows from `mem`. */
+void pgmap_commit(const struct pgmap_statement *statements, size_t n, struct pgmap_rows *rows,
+		  struct arena *mem);
+
+struct pgmap_node *pgmap_node(const char *id); /* NULL: none */
+struct pgmap_run *pgmap_run(const char *id);
+/* The bytes of a kind, put together from their chunks in order; the caller's. */
+char *pgmap_bytes(const char *run, int kind, size_t *len);
+
+#endif
