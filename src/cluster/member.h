@@ -244,9 +244,9 @@ void take_poll(struct cluster *c, bool fence);
 	"  where o.grp = s.grp and o.grp <> '' and o.place <> 'anywhere'))"
 /* See cluster_hold. */
 int take_hold(struct cluster *c, const struct catalog_row *row);
-/* Lays down the run of a result's only row, which is this machine's from now on: its run, head,
- * hash, state, moves and group. `own`: no other machine had it since, so that its copy of the
- * project is the newest. */
+/* Lays down the run of a result's only row, with the columns of a look, which is this machine's
+ * from now on. `own`: no other machine had it since, so that its copy of the project is the newest.
+ */
 void take_one(struct cluster *c, const struct pg_result *r, bool own);
 /* Carries on a run from its files here. False: it cannot be, which was told. */
 bool take_go_on(struct cluster *c, const struct catalog_row *row);

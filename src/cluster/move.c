@@ -73,7 +73,8 @@ static void moving_claim(struct moving *m)
 		" where r.run = $4 and r.moves = $5 and r.epoch = $6 and (r.state = 8 or"
 		"  (r.state = 0 and not exists (select 1 from ava_node n where n.node = r.node"
 		"    and n.lease_until > '-infinity')))"
-		" returning r.run, r.head, r.head_hash, r.state::bigint, r.moves, ''";
+		" returning r.run, 1::bigint, r.head, r.head_hash, r.state::bigint, 0::bigint,"
+		"  r.moves, ''";
 	struct pg_batch *b = pg_batch_new();
 
 	cluster_add_me(b, m->c, sql);

@@ -106,6 +106,62 @@ static int64_t size_of(const struct cluster *c, const char *path)
 		       : 0;
 }
 
+/* What the database has of a run. */
+struct take_row {
+	const char *id, *hash, *group;
+	size_t hash_len;
+	int64_t mine, head, state, messages, moves;
+};
+
+/* Columns of a look, and of what names runs to take: run, mine, head, hash, state, bytes of
+ * messages, moves, group. */
+static struct take_row take_row_of(const struct pg_result *r, unsigned i)
+{
+	struct take_row row = {.id = pg_text(r, i, 0, NULL), .group = pg_text(r, i, 7, NULL)};
+
+	(void)pg_int(r, i, 1, &row.mine);
+	(void)pg_int(r, i, 2, &row.head);
+	row.hash = pg_text(r, i, 3, &row.hash_len);
+	(void)pg_int(r, i, 4, &row.state);
+	(void)pg_int(r, i, 5, &row.messages);
+	(void)pg_int(r, i, 6, &row.moves);
+	return row;
+}
+
+/* Is that the beginning of the log that is here? Behind a database that went back another machine
+ * may have gone on from fewer lines, and come to the same length. */
+static bool take_agrees(const struct cluster *c, const struct take_row *row)
+{
+	char path[LOGBOOK_PATH], *bytes = malloc((size_t)row->head + 1);
+	struct run_log log = {0};
+	const char *line;
+	size_t at = 0, n;
+	bool ok = false;
+	int fd;
+
+	logbook_run_path(row->id, path);
+	fd = sys->openat(c->root_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+	if (fd >= 0) {
+		ok = bytes && sys_read_all(fd, bytes, (size_t)row->head, 0) == 0;
+		sys->close(fd);
+	}
+	while (ok && jsonl_next(bytes, (size_t)row->head, &at, &line, &n) == 1)
+		run_log_add(&log, 0, line, n + 1);
+	free(bytes);
+	return row->head == 0 ||
+	       (ok && log.bytes == row->head && row->hash_len == sizeof(log.head) &&
+		memcmp(log.head, row->hash, sizeof(log.head)) == 0);
+}
+
+/* The same of a run that is at work here, of which the hash is mostly known. */
+static bool take_still(const struct cluster *c, const struct take_row *row,
+		       const struct cluster_run *run)
+{
+	if (!run->chained || row->head != run->at.bytes || row->hash_len != sizeof(run->at.head))
+		return take_agrees(c, row);
+	return memcmp(run->at.head, row->hash, sizeof(run->at.head)) == 0;
+}
+
 /* How much of the record is on this disk. */
 static void take_measure(const struct cluster *c, struct cluster_run *r)
 {
@@ -118,38 +174,33 @@ static void take_measure(const struct cluster *c, struct cluster_run *r)
 }
 
 /* A run that ended here, which the database did not learn: the rest is sent. */
-static bool take_unsent(struct cluster *c, const char *id, int64_t log, int64_t messages,
-			int64_t moves)
+static bool take_unsent(struct cluster *c, const struct take_row *row)
 {
 	char path[LOGBOOK_PATH];
 	struct cluster_run *r;
 
-	logbook_result_path(id, path);
-	if (size_of(c, path) == 0)
+	logbook_result_path(row->id, path);
+	if (size_of(c, path) == 0 || !take_agrees(c, row))
 		return false;
-	logbook_run_path(id, path);
-	if (size_of(c, path) < log)
-		return false;
-	r = gate_run(c, id);
+	r = gate_run(c, row->id);
 	if (!r) {
 		cluster_fence(c, "out of memory");
 		return true;
 	}
 	take_measure(c, r);
 	r->relist = true;
-	r->moves = moves;
-	gate_set(r, log, messages);
+	r->moves = row->moves;
+	gate_set(r, row->head, row->messages);
 	return true;
 }
 
-/* A run of this machine, whose record the database has up to `log` and `messages`. */
-static void take_ours(struct cluster *c, const struct cluster_held *h, int64_t log,
-		      int64_t messages, int64_t moves)
+/* A run of this machine. */
+static void take_ours(struct cluster *c, const struct cluster_held *h, const struct take_row *row)
 {
 	struct cluster_run *r = gate_run(c, h->id);
-	struct catalog_row row;
+	struct catalog_row catalog;
 
-	if (!r || catalog_parse(h->row, strlen(h->row), &row, NULL) != 0) {
+	if (!r || catalog_parse(h->row, strlen(h->row), &catalog, NULL) != 0) {
 		cluster_fence(c, "out of memory");
 		return;
 	}
@@ -157,11 +208,11 @@ static void take_ours(struct cluster *c, const struct cluster_held *h, int64_t l
 	r->relist = true; /* a crash may have come between a file and the database */
 	r->row = strdup(h->row);
 	r->fresh = !h->known;
-	r->moves = moves;
-	gate_set(r, log, messages);
-	if (!r->row || !take_go_on(c, &row))
+	r->moves = row->moves;
+	gate_set(r, row->head, row->messages);
+	if (!r->row || !take_go_on(c, &catalog))
 		cluster_fence(c, "a run of this machine could not be carried on");
-	catalog_row_fini(&row);
+	catalog_row_fini(&catalog);
 }
 
 /* Puts files aside that were written here and that others, who had the run since, know nothing of.
@@ -620,38 +671,28 @@ static void taking_next(struct cluster *c)
 		taking_failed(t, "the database is gone");
 }
 
-/* Columns of a result that names runs to take. */
-struct take_columns {
-	unsigned run, head, hash, state, moves, group;
-};
-static const struct take_columns taken_columns = {0, 1, 2, 3, 4, 5};
-
 /* The next run on the way here. */
-static void taking_add(struct cluster *c, const struct pg_result *r, unsigned i,
-		       const struct take_columns *at, bool own)
+static void taking_add(struct cluster *c, const struct take_row *row, bool own)
 {
-	const char *id = pg_text(r, i, at->run, NULL), *hash, *group;
 	struct taking *t;
-	size_t len = 0;
 
 	LIST_EACH (&c->takings, n, tmp)
-		if (strcmp(LIST_ENTRY(n, struct taking, node)->id, id) == 0)
+		if (strcmp(LIST_ENTRY(n, struct taking, node)->id, row->id) == 0)
 			return;
-	hash = pg_text(r, i, at->hash, &len);
-	if (!id_is_run(id) || len != sizeof(t->hash) || strmap_get(&c->by_id, id))
+	if (!id_is_run(row->id) || row->hash_len != sizeof(t->hash) ||
+	    strmap_get(&c->by_id, row->id))
 		return;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return; /* the next look finds the run again */
 	t->c = c;
 	t->own = own;
-	(void)pg_int(r, i, at->head, &t->head);
-	(void)pg_int(r, i, at->moves, &t->moves);
-	(void)pg_int(r, i, at->state, &t->state);
-	group = pg_text(r, i, at->group, NULL);
-	memcpy(t->hash, hash, len);
-	snprintf(t->id, sizeof(t->id), "%s", id);
-	snprintf(t->group, sizeof(t->group), "%s", group ? group : "");
+	t->head = row->head;
+	t->moves = row->moves;
+	t->state = row->state;
+	memcpy(t->hash, row->hash, row->hash_len);
+	snprintf(t->id, sizeof(t->id), "%s", row->id);
+	snprintf(t->group, sizeof(t->group), "%s", row->group ? row->group : "");
 	buf_init(&t->log, 256u << 20);
 	buf_init(&t->messages, 256u << 20);
 	list_init(&t->files);
@@ -660,7 +701,9 @@ static void taking_add(struct cluster *c, const struct pg_result *r, unsigned i,
 
 void take_one(struct cluster *c, const struct pg_result *r, bool own)
 {
-	taking_add(c, r, 0, &taken_columns, own);
+	const struct take_row row = take_row_of(r, 0);
+
+	taking_add(c, &row, own);
 	taking_next(c);
 }
 
@@ -668,7 +711,7 @@ void take_forgotten(const struct pg_answer *a, void *user) {}
 
 /* ---- whose is what */
 
-static struct cluster_held *taking_held(struct cluster *c, const char *id)
+static struct cluster_held *taking_held(const struct cluster *c, const char *id)
 {
 	LIST_EACH (&c->held, n, tmp)
 		if (strcmp(LIST_ENTRY(n, struct cluster_held, node)->id, id) == 0)
@@ -687,17 +730,20 @@ static void take_claimed(const struct pg_answer *a, void *user)
 	((struct cluster *)user)->look_due = true;
 }
 
-/* The database went back behind the taking of a run that this machine has: it is taken again. */
-static void take_claim(struct cluster *c, const struct cluster_run *run)
+/* The database went back behind the taking of a run that this machine has: it is taken again,
+ * unless the one that had it before writes first. */
+static void take_claim(struct cluster *c, const struct take_row *row, const struct cluster_run *run)
 {
 	struct pg_batch *b = pg_batch_new();
 
 	cluster_add_me(b, c,
 		       CLUSTER_ME_SQL
 		       " update ava_run set node = $1, epoch = $2, moves = $5 from me"
-		       " where run = $4 and moves < $5");
+		       " where run = $4 and moves < $5 and head = $6 and head_hash = $7");
 	pg_batch_text(b, run->id);
 	pg_batch_int(b, run->moves);
+	pg_batch_int(b, row->head);
+	pg_batch_bytes(b, row->hash, row->hash_len);
 	(void)pg_send(c->pg, b, take_claimed, c, NULL);
 }
 
@@ -707,75 +753,85 @@ static void take_again(struct cluster *c, struct cluster_run *r)
 	c->went_back = c->heads_stale = r->relist = true;
 }
 
-/* Of a look: run, mine, head, hash, state, bytes of messages, moves, group. */
-static const struct take_columns look_columns = {0, 2, 3, 4, 6, 7};
-
-static void look_at(struct cluster *c, const struct pg_result *r, unsigned i)
+/* A run that is at work here, or whose end is on its way. */
+static void look_at_work(struct cluster *c, const struct take_row *row, struct cluster_run *run)
 {
-	const char *id = pg_text(r, i, 0, NULL);
-	int64_t mine = 0, head = 0, state = 0, messages = 0, moves = 0;
-	struct cluster_held *h = taking_held(c, id);
-	struct cluster_run *run = strmap_get(&c->by_id, id);
+	if (run->given && !row->mine)
+		return; /* give.looked decides */
+	if ((!row->mine && row->moves >= run->moves) || !take_still(c, row, run)) {
+		cluster_fence(c, "a run of this machine is another one's now: starting again");
+		return;
+	}
+	if (!row->mine) {
+		take_claim(c, row, run);
+		return;
+	}
+	if (row->head < run->at.bytes)
+		take_again(c, run);
+	gate_set(run, row->head, row->messages);
+	run->moves = row->moves;
+	run->fresh = false;
+	if (row->state == CLUSTER_ENDED && run->log_seen == row->head && list_empty(&run->files))
+		gate_forget(c, run);
+}
+
+/* A run that a stop left here. */
+static void look_at_held(struct cluster *c, const struct take_row *row, struct cluster_held *h)
+{
 	char path[LOGBOOK_PATH];
 
-	(void)pg_int(r, i, 1, &mine);
-	(void)pg_int(r, i, 2, &head);
-	(void)pg_int(r, i, 4, &state);
-	(void)pg_int(r, i, 5, &messages);
-	(void)pg_int(r, i, 6, &moves);
-	logbook_run_path(id, path);
-	if (h && mine && state == CLUSTER_LIVE && size_of(c, path) >= head) {
+	logbook_run_path(row->id, path);
+	if (row->mine && row->state == CLUSTER_POISON)
+		take_problem(path,
+			     "the run is held, since it brought down machines: see CLUSTER.md", c);
+	/* Files of what is not ours stay as they are: they are what this machine wrote. */
+	if (row->mine && row->state == CLUSTER_LIVE && take_agrees(c, row)) {
 		h->known = true;
-		take_ours(c, h, head, messages, moves);
-		taking_held_free(h);
-	} else if (h) {
-		/* The files stay as they are: they are what this machine wrote. */
-		taking_held_free(h);
-		if (mine && state == CLUSTER_POISON)
-			take_problem(path,
-				     "the run is held, since it brought down machines: see "
-				     "CLUSTER.md",
-				     c);
-		if (mine && state == CLUSTER_LIVE)
-			taking_add(c, r, i, &look_columns, true);
-	} else if (run && run->given && !mine) {
-		/* give.looked decides */
-	} else if (run && !run->laying && !mine && moves < run->moves) {
-		take_claim(c, run);
-	} else if (run && !run->laying && !mine) {
-		cluster_fence(c, "a run of this machine is another one's now: starting again");
-	} else if (run && !run->laying) {
-		if (head < run->at.bytes)
-			take_again(c, run);
-		gate_set(run, head, messages);
-		run->moves = moves;
-		run->fresh = false;
-		if (state == CLUSTER_ENDED && run->log_seen == head && list_empty(&run->files))
-			gate_forget(c, run);
-	} else if (!run && mine && state == CLUSTER_LIVE &&
-		   !take_unsent(c, id, head, messages, moves)) {
+		take_ours(c, h, row);
+	} else if (row->mine && row->state == CLUSTER_LIVE) {
+		taking_add(c, row, true);
+	}
+	taking_held_free(h);
+}
+
+static void look_at(struct cluster *c, const struct take_row *row)
+{
+	struct cluster_held *h = taking_held(c, row->id);
+	struct cluster_run *run = strmap_get(&c->by_id, row->id);
+
+	if (h)
+		look_at_held(c, row, h);
+	else if (run && !run->laying)
+		look_at_work(c, row, run);
+	else if (!run && row->mine && row->state == CLUSTER_LIVE && !take_unsent(c, row)) {
 		/* The machine that had it last may claim it first. */
 		if (cluster_now_ms() - c->member_ms < c->lease_ms)
 			c->look_due = true;
 		else
-			taking_add(c, r, i, &look_columns, false);
+			taking_add(c, row, false);
 	}
 }
 
 /* Runs of a group that is on its way here, whose others have ended or are held. */
-static void look_at_group(struct cluster *c, const struct pg_result *r, unsigned i)
+static void look_at_group(struct cluster *c, const struct take_row *row)
 {
-	const char *group = pg_text(r, i, look_columns.group, NULL);
-	int64_t state = CLUSTER_LIVE;
-
-	(void)pg_int(r, i, look_columns.state, &state);
-	if (!group || !*group || state == CLUSTER_LIVE)
+	if (!row->group || !*row->group || row->state == CLUSTER_LIVE)
 		return;
 	LIST_EACH (&c->takings, n, tmp)
-		if (strcmp(LIST_ENTRY(n, struct taking, node)->group, group) == 0) {
-			taking_add(c, r, i, &look_columns, false);
+		if (strcmp(LIST_ENTRY(n, struct taking, node)->group, row->group) == 0) {
+			taking_add(c, row, false);
 			return;
 		}
+}
+
+static void look_over(struct cluster *c, const struct pg_result *r,
+		      void (*at)(struct cluster *c, const struct take_row *row))
+{
+	for (unsigned i = 0; i < pg_rows(r) && c->state == CLUSTER_MEMBER; i++) {
+		const struct take_row row = take_row_of(r, i);
+
+		at(c, &row);
+	}
 }
 
 static void looked(const struct pg_answer *a, void *user)
@@ -807,13 +863,12 @@ static void looked(const struct pg_answer *a, void *user)
 			}
 		}
 	}
-	for (unsigned i = 0; i < pg_rows(&a->results[1]) && c->state == CLUSTER_MEMBER; i++)
-		look_at(c, &a->results[1], i);
-	for (unsigned i = 0; i < pg_rows(&a->results[1]) && c->state == CLUSTER_MEMBER; i++)
-		look_at_group(c, &a->results[1], i);
+	look_over(c, &a->results[1], look_at);
+	look_over(c, &a->results[1], look_at_group);
 	LIST_EACH (&c->held, n, tmp) {
 		if (c->state == CLUSTER_MEMBER)
-			take_ours(c, LIST_ENTRY(n, struct cluster_held, node), 0, 0, 0);
+			take_ours(c, LIST_ENTRY(n, struct cluster_held, node),
+				  &(struct take_row){0});
 		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
 	}
 	if (c->state == CLUSTER_MEMBER)
@@ -907,7 +962,9 @@ static void take_polled(const struct pg_answer *a, void *user)
 	for (unsigned i = 0; i < pg_rows(&a->results[1]); i++)
 		take_tell_held(c, pg_text(&a->results[1], i, 0, NULL));
 	for (unsigned i = 0; i < pg_rows(&a->results[2]); i++) {
-		taking_add(c, &a->results[2], i, &taken_columns, false);
+		const struct take_row row = take_row_of(&a->results[2], i);
+
+		taking_add(c, &row, false);
 	}
 	taking_next(c);
 }
@@ -945,8 +1002,8 @@ void take_poll(struct cluster *c, bool fence)
 		"   where o.grp <> '')"
 		"  and r.node in (select node from ava_node"
 		"   where lease_until = '-infinity' and node <> $1) and $6 > 0"
-		" returning r.run, r.head, r.head_hash, r.state::bigint, r.moves,"
-		"  (select grp from ava_spec s where s.run = r.run)");
+		" returning r.run, 1::bigint, r.head, r.head_hash, r.state::bigint, 0::bigint,"
+		"  r.moves, (select grp from ava_spec s where s.run = r.run)");
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
 	pg_batch_int(b, fence);

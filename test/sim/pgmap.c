@@ -461,7 +461,10 @@ static void do_claim(const struct doing *d)
 	struct pgmap_run *r = pgmap_run(text_of(d, 4));
 
 	if (me_of(d) == NULL || r == NULL ||
-	    !unless(d, "and moves < $5", r->moves < int_of(d, 5)))
+	    !unless(d, "and moves < $5", r->moves < int_of(d, 5)) ||
+	    !unless(d, "and head = $6", r->head == int_of(d, 6)) ||
+	    !unless(d, "and head_hash = $7",
+		    d->p[6].len == r->hash_len && memcmp(d->p[6].s, r->hash, r->hash_len) == 0))
 		return;
 	snprintf(r->node, sizeof(r->node), "%s", text_of(d, 1));
 	r->epoch = int_of(d, 2);
