@@ -394,6 +394,7 @@ static void cluster_beat(void *user)
 		cluster_join(c);
 	else
 		cluster_renew(c);
+	c->look_due = c->look_due || c->look.holds;
 	LIST_EACH (&c->runs, n, tmp)
 		LIST_ENTRY(n, struct cluster_run, node)->unreadable = false;
 	if (cluster_has_lease(c) && !c->leaving) {

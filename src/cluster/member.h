@@ -160,6 +160,7 @@ struct cluster {
 		int64_t last_ms; /* when the database was last asked whose the runs are */
 		bool polling;    /* runs of others are asked for */
 		bool grouped;    /* groups of runs that a stop left are put together */
+		bool holds;      /* a run of this machine is held: it is looked at with each beat */
 	} look;
 
 	struct inbox *inbox; /* inbox.c */

@@ -799,6 +799,8 @@ static void look_at(struct cluster *c, const struct take_row *row)
 	struct cluster_held *h = taking_held(c, row->id);
 	struct cluster_run *run = strmap_get(&c->by_id, row->id);
 
+	/* A person may free it. */
+	c->look.holds = c->look.holds || (row->mine && row->state == CLUSTER_POISON);
 	if (h)
 		look_at_held(c, row, h);
 	else if (run && !run->laying)
@@ -863,6 +865,7 @@ static void looked(const struct pg_answer *a, void *user)
 			}
 		}
 	}
+	c->look.holds = false;
 	look_over(c, &a->results[1], look_at);
 	look_over(c, &a->results[1], look_at_group);
 	LIST_EACH (&c->held, n, tmp) {
@@ -993,15 +996,17 @@ void take_poll(struct cluster *c, bool fence)
 		b, c,
 		CLUSTER_ME_SQL
 		" update ava_run r set node = $1, epoch = $2, moves = moves + 1, takes = takes +"
-		"  (select 1 - n.draining::int from ava_node n where n.node = r.node) from me"
+		"  coalesce((select 1 - n.draining::int from ava_node n where n.node = r.node), 0)"
+		" from me"
 		" where r.run in (with pick as (select q.run, s.grp from ava_run q"
-		"   join ava_spec s using (run) join ava_node n on n.node = q.node"
-		"   where q.state = 0 and q.takes < $4 and n.lease_until = '-infinity'"
-		"    and n.node <> $1 and " TAKE_FREE_SQL "   order by q.run limit $5)"
+		"   join ava_spec s using (run) left join ava_node n on n.node = q.node"
+		"   where q.state = 0 and q.takes < $4 and q.node <> $1"
+		"    and coalesce(n.lease_until, '-infinity') = '-infinity' and " TAKE_FREE_SQL
+		"   order by q.run limit $5)"
 		"  select run from pick union select o.run from ava_spec o join pick using (grp)"
 		"   where o.grp <> '')"
-		"  and r.node in (select node from ava_node"
-		"   where lease_until = '-infinity' and node <> $1) and $6 > 0"
+		"  and r.node <> $1 and r.node not in (select node from ava_node"
+		"   where lease_until > '-infinity') and $6 > 0"
 		" returning r.run, 1::bigint, r.head, r.head_hash, r.state::bigint, 0::bigint,"
 		"  r.moves, (select grp from ava_spec s where s.run = r.run)");
 	pg_batch_int(b, CLUSTER_TAKES);
