@@ -397,6 +397,7 @@ static void cluster_beat(void *user)
 	c->look_due = c->look_due || c->look.holds;
 	LIST_EACH (&c->runs, n, tmp)
 		LIST_ENTRY(n, struct cluster_run, node)->unreadable = false;
+	gate_prune(c);
 	if (cluster_has_lease(c) && !c->leaving) {
 		take_poll(c, cluster_now_ms() - c->member_ms >= c->lease_ms);
 		porter_claim(c);
@@ -548,8 +549,10 @@ void cluster_write(const struct cluster *c, struct jw *w)
 {
 	static const char *const states[] = {"away", "joining", "member", "refused", "fenced"};
 	unsigned lacking;
-	int64_t bytes = cluster_lag(c, &lacking);
+	int64_t bytes = cluster_lag(c, &lacking), runs = 0;
 
+	LIST_EACH (&c->runs, n, tmp)
+		runs += !LIST_ENTRY(n, struct cluster_run, node)->done_ms;
 	jw_str(w, "id", c->who.id);
 	jw_str(w, "node", c->who.node);
 	jw_str(w, "name", c->who.name);
@@ -559,7 +562,7 @@ void cluster_write(const struct cluster *c, struct jw *w)
 	jw_int(w, "generation", c->generation);
 	jw_fixed(w, "lease_seconds", cluster_has_lease(c) ? c->lease_end_ms - cluster_now_ms() : 0,
 		 3);
-	jw_int(w, "runs", (int64_t)c->by_id.count);
+	jw_int(w, "runs", runs);
 	jw_int(w, "runs_taken", (int64_t)c->count.taken);
 	jw_int(w, "waiting_runs", lacking);
 	jw_int(w, "waiting_bytes", bytes);

@@ -23,6 +23,7 @@
 #define LATER_MS    500 /* until lines go that nobody waits for, if nothing takes them along */
 #define FLUSH_BYTES (8u << 20) /* of one flush; the rest goes with the next one */
 #define COLUMNS_MAX (64u << 20)
+#define KEPT_MS     600000      /* that a run is known here behind its end */
 #define FILE_BYTES  (32u << 20) /* of a file, and of what a run has at once: a batch has a bound */
 
 struct flush_file {
@@ -115,6 +116,20 @@ bool gate_has_more(const struct cluster_run *r)
 static bool gate_sends(const struct cluster_run *r)
 {
 	return gate_has_more(r) && !r->unreadable;
+}
+
+void gate_prune(struct cluster *c)
+{
+	int64_t now = cluster_now_ms();
+
+	if (c->flush)
+		return; /* it points to runs */
+	LIST_EACH (&c->runs, n, tmp) {
+		struct cluster_run *r = LIST_ENTRY(n, struct cluster_run, node);
+
+		if (r->done_ms && now - r->done_ms > KEPT_MS && !gate_has_more(r))
+			gate_forget(c, r);
+	}
 }
 
 /* The row of the run among the lines of a draft. */
@@ -666,9 +681,16 @@ static void flush_settle(struct flush *f)
 					  f->files[i].path + 6); /* no memory: sent again */
 		}
 	}
-	for (unsigned i = 0; i < f->nruns; i++)
-		if (f->runs[i].run->ended && !gate_has_more(f->runs[i].run))
-			gate_forget(c, f->runs[i].run);
+	for (unsigned i = 0; i < f->nruns; i++) {
+		struct cluster_run *r = f->runs[i].run;
+
+		if (!r->ended || gate_has_more(r))
+			continue;
+		if (r->row)
+			r->done_ms = cluster_now_ms();
+		else
+			gate_forget(c, r);
+	}
 	c->count.flushes++;
 	c->count.sent_bytes += f->bytes;
 	c->count.flush_us += clock_mono_us() - f->sent_us;

@@ -249,6 +249,8 @@ static void leave_rows(struct cluster *c)
 		const struct run *run = supervisor_find(c->sup, r->id);
 		struct catalog_row row;
 
+		if (r->done_ms)
+			continue;
 		ok = ok && r->row && catalog_parse(r->row, strlen(r->row), &row, NULL) == 0;
 		if (!ok)
 			break;

@@ -52,6 +52,8 @@ struct cluster_run {
 	uint64_t passed;                 /* the database has all of it up to this ticket */
 	bool laying;                     /* its files are being laid down */
 	bool given;                      /* its row may be another machine's already */
+	int64_t done_ms; /* when the database had its end and all before; 0: not yet */
+	bool named;      /* by the look under way */
 	char id[24];
 };
 
@@ -213,6 +215,8 @@ void gate_forget(struct cluster *c, struct cluster_run *r);
 bool gate_add_file(struct cluster_run *r, const char *path);
 /* Is something of the run not in the database yet? */
 bool gate_has_more(const struct cluster_run *r);
+/* Forgets runs that ended long ago: until then the database may lose them, and get them again. */
+void gate_prune(struct cluster *c);
 /* The database has so much of the run: what is behind it is sent. */
 void gate_set(struct cluster_run *r, int64_t log, int64_t messages);
 

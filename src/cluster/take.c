@@ -759,7 +759,11 @@ static void look_at_work(struct cluster *c, const struct take_row *row, struct c
 	if (run->given && !row->mine)
 		return; /* give.looked decides */
 	if ((!row->mine && row->moves >= run->moves) || !take_still(c, row, run)) {
-		cluster_fence(c, "a run of this machine is another one's now: starting again");
+		if (run->done_ms)
+			gate_forget(c, run); /* another machine goes on from fewer lines */
+		else
+			cluster_fence(c, "a run of this machine is another one's now: starting "
+					 "again");
 		return;
 	}
 	if (!row->mine) {
@@ -771,8 +775,11 @@ static void look_at_work(struct cluster *c, const struct take_row *row, struct c
 	gate_set(run, row->head, row->messages);
 	run->moves = row->moves;
 	run->fresh = false;
+	run->done_ms = 0;
 	if (row->state == CLUSTER_ENDED && run->log_seen == row->head && list_empty(&run->files))
-		gate_forget(c, run);
+		run->done_ms = cluster_now_ms();
+	else if (run->ended)
+		run->relist = true; /* its end is told with the last of its files */
 }
 
 /* A run that a stop left here. */
@@ -849,21 +856,29 @@ static void looked(const struct pg_answer *a, void *user)
 	}
 	if (pg_int(&a->results[2], 0, 0, &tick))
 		c->ticket = MAX(c->ticket, (uint64_t)tick % (1ull << CLUSTER_TICK_BITS) + 1);
+	LIST_EACH (&c->runs, n, tmp)
+		LIST_ENTRY(n, struct cluster_run, node)->named = false;
+	for (unsigned i = 0; i < pg_rows(&a->results[1]); i++) {
+		struct cluster_run *r = strmap_get(&c->by_id, pg_text(&a->results[1], i, 0, NULL));
+
+		if (r)
+			r->named = true;
+	}
 	/* Runs that the database does not name it has lost, or never got. */
 	LIST_EACH (&c->runs, n, tmp) {
 		struct cluster_run *r = LIST_ENTRY(n, struct cluster_run, node);
 
-		if (!r->laying && !r->fresh) {
-			bool named = false;
-
-			for (unsigned i = 0; !named && i < pg_rows(&a->results[1]); i++)
-				named = strcmp(pg_text(&a->results[1], i, 0, NULL), r->id) == 0;
-			r->fresh = !named;
-			if (!named) {
-				take_again(c, r);
-				gate_set(r, 0, 0);
-			}
+		if (r->laying || r->fresh || r->named)
+			continue;
+		if (!r->row) { /* that of a run of which the last lines alone were to be sent */
+			cluster_fence(
+				c, "the database has lost a run of this machine: starting again");
+			return;
 		}
+		r->fresh = true;
+		r->done_ms = 0;
+		take_again(c, r);
+		gate_set(r, 0, 0);
 	}
 	c->look.holds = false;
 	look_over(c, &a->results[1], look_at);
