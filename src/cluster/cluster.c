@@ -44,6 +44,7 @@ static int identity_read(struct cluster *c, struct ava_error *err)
 		rv = err_set(err, AVA_ECORRUPT,
 			     "%s names no node: remove it to join as a new machine", CLUSTER_FILE);
 	json_decref(o);
+	c->who.kept = rv == 0;
 	return rv;
 }
 
@@ -64,8 +65,13 @@ static void identity_home(struct cluster *c)
 
 static void identity_kept(int rv, void *user)
 {
+	struct cluster *c = user;
+
+	c->who.kept = rv == 0;
 	if (rv != 0)
-		cluster_say(user, "%s could not be written: %s", CLUSTER_FILE, ava_strerror(rv));
+		cluster_say(c, "%s could not be written: %s", CLUSTER_FILE, ava_strerror(rv));
+	else if (!c->closing)
+		gate_wake(c);
 }
 
 static void identity_write(struct cluster *c)
@@ -394,6 +400,8 @@ static void cluster_beat(void *user)
 		cluster_join(c);
 	else
 		cluster_renew(c);
+	if (!c->who.kept && c->state == CLUSTER_MEMBER)
+		identity_write(c);
 	c->look_due = c->look_due || c->look.holds;
 	LIST_EACH (&c->runs, n, tmp)
 		LIST_ENTRY(n, struct cluster_run, node)->unreadable = false;

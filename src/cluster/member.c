@@ -44,7 +44,7 @@ void cluster_fence(struct cluster *c, const char *why)
 
 bool cluster_has_lease(const struct cluster *c)
 {
-	return c->state == CLUSTER_MEMBER && cluster_now_ms() < c->lease_end_ms;
+	return c->state == CLUSTER_MEMBER && c->who.kept && cluster_now_ms() < c->lease_end_ms;
 }
 
 void cluster_tend(struct cluster *c)

@@ -97,6 +97,7 @@ struct cluster {
 		char home[100];    /* where the data root is, so that a copy of it is known */
 		char timeline[64]; /* of the database, when it was last connected to; "": not known
 				    */
+		bool kept; /* CLUSTER_FILE names the node: else its runs would be nobody's */
 	} who;
 	struct {
 		uint64_t flushes, sent_bytes, taken;
