@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "cluster/cluster.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
@@ -484,6 +485,11 @@ static int spawn_again(struct core *c, struct request *q, struct spawn_wait *w,
 	if (r && !r->durable)
 		return err_set(err, AVA_EBUSY, "proposal %s is being answered right now",
 			       q->proposal);
+	if (!cluster_has(c->service.cluster, q->run))
+		return err_set(err, AVA_EIO,
+			       "run %s is on this machine, and not in the database of the cluster "
+			       "yet: ask again",
+			       q->run);
 	if (r)
 		supervisor_status(r, &s);
 	tell_spawned(w, 0, &s, NULL);

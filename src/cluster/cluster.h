@@ -44,6 +44,9 @@ int cluster_open(struct cluster **c, const struct cluster_options *o, struct ava
 int cluster_hold(struct cluster *c, const struct catalog_row *row);
 /* Did no answer of the database come yet? Turn the loop until then, before anybody is served. */
 bool cluster_opening(const struct cluster *c);
+/* False: the database does not have the run yet, or was not asked since the start. Else true, as
+ * with `c` NULL. */
+bool cluster_has(const struct cluster *c, const char *run);
 /* May new work begin here? Both NULL and a member may; else AVA_EIO, why not. */
 int cluster_ready(const struct cluster *c, struct ava_error *err);
 /* Sends what waits, for a stop: false when all is in the database, or cannot get there now. */

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "cluster/cluster.h"
 #include "cluster/member.h"
 #include "cluster/row.h"
 #include "codec/jscan.h"
@@ -717,6 +718,13 @@ static struct cluster_held *taking_held(const struct cluster *c, const char *id)
 		if (strcmp(LIST_ENTRY(n, struct cluster_held, node)->id, id) == 0)
 			return LIST_ENTRY(n, struct cluster_held, node);
 	return NULL;
+}
+
+bool cluster_has(const struct cluster *c, const char *run)
+{
+	const struct cluster_run *r = c ? strmap_get(&c->by_id, run) : NULL;
+
+	return !c || (!taking_held(c, run) && (!r || !r->fresh));
 }
 
 static void taking_held_free(struct cluster_held *h)
