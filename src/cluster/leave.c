@@ -278,7 +278,7 @@ bool leave_finish(struct cluster *c)
 		return false;
 	while (cluster_now_ms() < end && cluster_has_lease(c) && runs > 0) {
 		gate_wake(c);
-		os_loop_step(c->loop, LOOK_MS);
+		leave_wait(c, LOOK_MS);
 		(void)cluster_lag(c, &runs);
 	}
 	end = cluster_now_ms() + GONE_MS;
