@@ -38,6 +38,7 @@ struct machine {
 	struct core *core;           /* NULL: it is down */
 	struct os_loop *loop;
 	unsigned index;
+	int64_t born_ms;
 	bool stop, leaves, fenced;
 	char url[24];
 };
@@ -300,6 +301,7 @@ static void machine_born(void *user)
 	sim.mono = sim_span(0, 1000000000);
 	sim.wall = INT64_C(1795219200000) + sim_span(-3600000, 3600000);
 	m->stop = m->leaves = m->fenced = false;
+	m->born_ms = sim.now;
 	world->births++;
 	ledger_go_on(m->disk);
 	m->loop = o.loop = os_loop_new(NULL);
@@ -362,8 +364,21 @@ static void machine_replaced(struct machine *m)
 	}
 }
 
+/* Has it met the database as it is now, and nothing to send? */
+static bool machine_is_through(const struct machine *m)
+{
+	const struct cluster *c = core_service(m->core)->cluster;
+	char timeline[12];
+	unsigned runs;
+
+	(void)cluster_lag(c, &runs);
+	snprintf(timeline, sizeof(timeline), ".%08X", pgmap.timeline);
+	return c->settled && runs == 0 && strstr(c->who.timeline, timeline) != NULL;
+}
+
 static void machine_down(struct machine *m)
 {
+	bool through = machine_is_through(m);
 	struct sim_process *was = sim_enter(&m->process);
 	bool killed, gone;
 	size_t len;
@@ -386,9 +401,13 @@ static void machine_down(struct machine *m)
 		memdisk_kill(m->disk);
 	}
 	memdisk_power_cut(m->disk, memdisk_all, NULL);
-	for (unsigned i = 0; i < world->nruns; i++)
-		if (world->runs[i].asked == m->index)
-			world->runs[i].waits = false;
+	for (unsigned i = 0; i < world->nruns; i++) {
+		struct machines_run *r = &world->runs[i];
+
+		r->waits = r->waits && r->asked != m->index;
+		r->excused = r->excused ||
+			     (r->lost_by == (int)m->index && !through && pgmap_run(r->id) == NULL);
+	}
 	world->kills += killed;
 	world->stops += !killed && !m->fenced;
 	world->fences += !killed && m->fenced;
@@ -534,11 +553,34 @@ static void database_lags(void *user)
 	machines_note("the standby stops to follow");
 }
 
+/* The end of a run is sent again, if the database loses all of the run, by the machine that wrote
+ * it, while that does not start anew. */
+static void ends_remember(struct machines_run *r)
+{
+	const struct pgmap_run *row = r->told ? pgmap_run(r->id) : NULL;
+
+	if (row == NULL || row->state != 9)
+		return;
+	r->lost_by = -1;
+	r->excused = true;
+	for (unsigned i = 0; i < world->nmachines; i++) {
+		const struct machine *m = &machines[i];
+
+		if (m->core == NULL || m->process.dead || m->born_ms > row->ended_ms ||
+		    strcmp(core_service(m->core)->cluster->who.node, row->node) != 0)
+			continue;
+		r->lost_by = (int)i;
+		r->excused = false;
+	}
+}
+
 static void database_fails_over(void *user)
 {
 	(void)user;
 	if (world->healed)
 		return;
+	for (unsigned i = 0; i < world->nruns; i++)
+		ends_remember(&world->runs[i]);
 	pgmap_fail_over();
 	machines_note("the standby takes over");
 	pgwire_away(sim.now + sim_span(0, 3000));
@@ -648,6 +690,7 @@ static void machines_draw(struct machines *w)
 		w->runs[i] = (struct machines_run){
 			.plan = (int)sim_span(0, (int64_t)ARRAY_LEN(machine_plans) - 1),
 			.here = sim_maybe(150),
+			.lost_by = -1,
 			.asked = (unsigned)sim_span(0, w->nmachines - 1)};
 }
 

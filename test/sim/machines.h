@@ -21,6 +21,8 @@ struct machines_run {
 	unsigned asked; /* machine that is asked for it */
 	bool waits;     /* for an answer */
 	bool told;      /* that it runs */
+	int lost_by;    /* machine that has what the database lost of its end; -1: none */
+	bool excused;   /* that machine started anew before it could send it again */
 	char id[32];
 };
 

@@ -152,12 +152,13 @@ static void judge_row(struct machines *w, const struct pgmap_run *row)
 
 void machines_judge(struct machines *w)
 {
-	/* A machine remembers for a while what ended on it, unless it starts anew meanwhile: what
-	 * the database loses then is on that machine only. */
-	for (unsigned i = 0; i < w->nruns; i++)
-		if (w->runs[i].told && pgmap_run(w->runs[i].id) == NULL && !w->lossy &&
-		    !(w->async && w->births > w->nmachines && machines_have_result(w->runs[i].id)))
-			machines_wrong("%s was accepted, and is lost", w->runs[i].id);
+	for (unsigned i = 0; i < w->nruns; i++) {
+		const struct machines_run *r = &w->runs[i];
+
+		if (pgmap_run(r->id) == NULL && !w->lossy &&
+		    !(r->excused && machines_have_result(r->id)))
+			machines_wrong("%s was accepted, and is lost", r->id);
+	}
 	for (unsigned i = 0; i < pgmap.now.nruns && w->broken[0] == '\0'; i++)
 		if (pgmap.now.runs[i].state == 9)
 			judge_row(w, &pgmap.now.runs[i]);

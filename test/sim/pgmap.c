@@ -411,6 +411,8 @@ static bool move_head(const struct doing *d, size_t i)
 	r->head = head;
 	r->hash_len = MIN(hash->len, sizeof(r->hash));
 	memcpy(r->hash, hash->s, r->hash_len);
+	if (r->state != 9 && state == 9)
+		r->ended_ms = sim.now;
 	if (r->state != 8)
 		r->state = state;
 	return true;
@@ -617,7 +619,7 @@ static void do_take(const struct doing *d)
 		struct pgmap_run *r = &pgmap.now.runs[i];
 
 		if (r->state == 0 && unless(d, "q.takes < $4", r->takes < int_of(d, 4)) &&
-		    unless(d, "'-infinity') = '-infinity'", is_gone(d, r->node)) &&
+		    unless(d, "n.lease_until", is_gone(d, r->node)) &&
 		    strcmp(r->node, text_of(d, 1)) != 0 &&
 		    unless(d, "s.place = 'anywhere'", strcmp(r->place, "anywhere") == 0))
 			some[n++] = r;
