@@ -15,7 +15,6 @@
 #include "ava/job.h"
 #include "ava/memories.h"
 #include "ava/otel.h"
-#include "ava/others.h"
 #include "ava/prune.h"
 #include "ava/state.h"
 #include "base/clock.h"

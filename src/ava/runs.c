@@ -923,22 +923,12 @@ static void cancel_next_ended(struct run_wait *wait, struct run *next)
 
 static void cancel_ended(struct run_wait *wait, struct run *r)
 {
-	struct cancel_wait *w = CONTAINER_OF(wait, struct cancel_wait, wait);
-	struct op_status s;
-
 	wait->ended = cancel_next_ended;
-	if (r->end.done && run_wait_next(r, wait))
-		return;
-	if (r->end.done) {
-		supervisor_status(r, &s);
-		w->done(0, &s, NULL, w->user);
-	} else {
-		cancel_stops(w);
-	}
-	free(w);
+	if (!r->end.done || !run_wait_next(r, wait))
+		cancel_next_ended(wait, r);
 }
 
-/* A run whose machine is gone has come here, or has ended meanwhile. */
+/* A run is at work here, or has ended meanwhile. */
 static void cancel_came(int rv, const struct ava_error *err, void *user)
 {
 	struct cancel_wait *w = user;
@@ -949,10 +939,10 @@ static void cancel_came(int rv, const struct ava_error *err, void *user)
 		supervisor_cancel(r, w->by, w->origin);
 		return;
 	}
-	if (rv == 0 || rv == AVA_EEXIST)
-		ops_look(w->core, w->run, w->done, w->user);
-	else
+	if (rv != 0 && rv != AVA_EEXIST)
 		w->done(rv, NULL, err, w->user);
+	else
+		ops_look(w->core, w->run, w->done, w->user);
 	free(w);
 }
 
@@ -967,10 +957,9 @@ static void cancel_looked(int rv, const struct op_status *s, const struct ava_er
 		others_fetch_to_end(w->core, w->run, cancel_came, w);
 		return;
 	}
-	if (rv == 0 && others_refuse(s, &other) != 0)
-		w->done(other.code, NULL, &other, w->user);
-	else
-		w->done(rv, s, err, w->user);
+	if (rv == 0 && (rv = others_refuse(s, &other)) != 0)
+		err = &other;
+	w->done(rv, rv == 0 ? s : NULL, err, w->user);
 	free(w);
 }
 
@@ -980,14 +969,13 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	struct run *r = supervisor_find(&c->sup, run);
 	struct cancel_wait *w = NULL;
 	struct ava_error err = {0};
-	int rv = 0;
 
 	if (r && r->end.abandoned)
-		rv = err_set(&err, AVA_ENOMEM, "run %s " OPS_ABANDONED, run);
+		err_set(&err, AVA_ENOMEM, "run %s " OPS_ABANDONED, run);
 	else if (!(w = calloc(1, sizeof(*w))))
-		rv = err_set(&err, AVA_ENOMEM, "out of memory");
-	if (rv != 0) {
-		done(rv, NULL, &err, user);
+		err_set(&err, AVA_ENOMEM, "out of memory");
+	if (err.code != 0) {
+		done(err.code, NULL, &err, user);
 		return;
 	}
 	w->wait.ended = cancel_ended;
@@ -997,10 +985,8 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	snprintf(w->origin, sizeof(w->origin), "%s", origin ? origin : "");
 	w->done = done;
 	w->user = user;
-	if (!r) {
+	if (r)
+		cancel_came(0, NULL, w);
+	else
 		ops_look(c, run, cancel_looked, w);
-		return;
-	}
-	run_wait(r, &w->wait);
-	supervisor_cancel(r, w->by, origin);
 }

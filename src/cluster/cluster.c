@@ -299,7 +299,7 @@ static void cluster_renew(struct cluster *c)
 	struct lease_ask *ask = c->beat.under_way ? NULL : lease_ask_new(c);
 	struct pg_batch *b;
 
-	c->renew_due = false;
+	c->beat.renew_due = false;
 	if (!ask)
 		return;
 	b = pg_batch_new();
@@ -369,7 +369,7 @@ static void cluster_tended(struct os_task *t)
 		return;
 	if (c->went_back)
 		cluster_join(c);
-	else if (c->renew_due)
+	else if (c->beat.renew_due)
 		cluster_renew(c);
 	/* A look that changed nothing is not repeated at once. */
 	if (c->look_due && cluster_now_ms() - c->look.last_ms >= 500)
@@ -548,6 +548,7 @@ void cluster_close(struct cluster *c)
 	move_close(c);
 	give_close(c);
 	take_close(c);
+	lay_close(c);
 	inbox_free(c);
 	gate_close(c);
 	free(c);

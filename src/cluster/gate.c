@@ -712,7 +712,7 @@ static void flush_answered(const struct pg_answer *a, void *user)
 	if (a->rv != 0 && a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED) {
 		cluster_say(c, "the database took nothing: %s", a->err->text);
 	} else if (a->rv == 0 && lease == 0) {
-		c->renew_due = true; /* the answer says whether somebody ended the lease */
+		c->beat.renew_due = true; /* the answer says whether somebody ended the lease */
 		cluster_tend(c);
 	} else if (a->rv == 0 && moved != sent) {
 		c->settled = false; /* a head or an owner is another one */

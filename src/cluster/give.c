@@ -79,7 +79,7 @@ static void giving_back(struct giving *g, const char *why)
 		/* The line of a run that was taken has the numbers of its first machine. */
 		row.lsn = g->row;
 		r->given = false;
-		if (!take_go_on(c, &row))
+		if (!lay_go_on(c, &row))
 			cluster_fence(c, "a run of this machine could not be carried on: starting "
 					 "again");
 		catalog_row_fini(&row);

@@ -133,7 +133,7 @@ static void lend_answered(const struct pg_answer *a, void *user)
 	if (a->rv != 0 && a->rv != AVA_EUNKNOWN && a->rv != AVA_ECANCELED && a->rv != AVA_EBUSY) {
 		cluster_say(c, "the day's budget could not be asked for: %s", a->err->text);
 	} else if (a->rv == 0 && pg_rows(&a->results[1]) == 0) {
-		c->renew_due = true; /* as in flush_answered */
+		c->beat.renew_due = true; /* as in flush_answered */
 		cluster_tend(c);
 	} else if (a->rv == 0 && !lend_is_scope(c, ask->told.scope)) {
 		os_defer(c->loop, &c->lend.task); /* another day has begun */

@@ -108,11 +108,11 @@ struct cluster {
 	struct cluster_beat {
 		struct os_timer *timer;
 		bool under_way; /* a join or a renewal */
+		bool renew_due;
 	} beat;
 	int64_t member_ms; /* when it became a member, again */
-	/* The lease is to be renewed; the database is to be asked whose the runs are. */
-	bool renew_due, look_due;
-	bool went_back; /* the database has lost commits: its generation is to be raised */
+	bool look_due;     /* the database is to be asked whose the runs are */
+	bool went_back;    /* the database has lost commits: its generation is to be raised */
 	struct os_task tend;
 	bool closing;
 	char why[400]; /* the newest problem; "" */
@@ -191,7 +191,7 @@ void cluster_say(struct cluster *c, const char *fmt, ...) __attribute__((format(
 /* Gives up: others have the runs. */
 void cluster_fence(struct cluster *c, const char *why);
 bool cluster_has_lease(const struct cluster *c);
-/* Has `renew_due` and `look_due` looked at behind this turn of the loop. */
+/* Has `beat.renew_due` and `look_due` looked at behind this turn of the loop. */
 void cluster_tend(struct cluster *c);
 /* Bytes of runs, and how many runs have some, that are on this disk and not in the database. */
 int64_t cluster_lag(const struct cluster *c, unsigned *runs);
@@ -239,7 +239,28 @@ void lend_flushed(struct cluster *c, const struct lend_told *told, uint64_t tick
 	" update ava_budget b set lent = b.lent - s.rest from (select scope, sum(rest)::bigint as" \
 	"  rest from gone group by scope) s where b.scope = s.scope"
 
+/* ---- lay.c */
+/* What the database has of a run. */
+struct take_row {
+	const char *id, *hash, *group;
+	size_t hash_len;
+	int64_t mine, head, state, messages, moves;
+};
+/* The next run on the way here. `own`: no other machine had it since, so that its copy of the
+ * project is the newest. */
+void lay_add(struct cluster *c, const struct take_row *row, bool own);
+void lay_next(struct cluster *c); /* begins with what was added */
+bool lay_has_group(const struct cluster *c, const char *group);
+/* Carries on a run from its files here. False: it cannot be, which was told. */
+bool lay_go_on(struct cluster *c, const struct catalog_row *row);
+void lay_problem(const char *path, const char *sentence, void *cluster);
+int64_t lay_size(const struct cluster *c, const char *path); /* 0: no such file */
+void lay_close(struct cluster *c);
+
 /* ---- take.c */
+/* Columns of a look, and of what names runs to take: run, mine, head, hash, state, bytes of
+ * messages, moves, group. */
+struct take_row take_row_of(const struct pg_result *r, unsigned i);
 /* After a join or a connection that is new: compares what the database has with what is here. */
 void take_look(struct cluster *c);
 /* Takes runs of machines that are gone; `fence`: ends leases that ran out, too. */
@@ -250,12 +271,6 @@ void take_poll(struct cluster *c, bool fence);
 	"  where o.grp = s.grp and o.grp <> '' and o.place <> 'anywhere'))"
 /* See cluster_hold. */
 int take_hold(struct cluster *c, const struct catalog_row *row);
-/* Lays down the run of a result's only row, with the columns of a look, which is this machine's
- * from now on. `own`: no other machine had it since, so that its copy of the project is the newest.
- */
-void take_one(struct cluster *c, const struct pg_result *r, bool own);
-/* Carries on a run from its files here. False: it cannot be, which was told. */
-bool take_go_on(struct cluster *c, const struct catalog_row *row);
 /* For statements whose answer does not matter. */
 void take_forgotten(const struct pg_answer *a, void *user);
 void take_close(struct cluster *c);

@@ -58,10 +58,14 @@ static void moving_claimed(const struct pg_answer *a, void *user)
 {
 	struct moving *m = user;
 	struct cluster *c = m->c;
+	struct take_row row;
 
 	m->asking = false;
-	if (a->rv == 0 && pg_rows(&a->results[0]) > 0 && !c->closing)
-		take_one(c, &a->results[0], m->own); /* else the next look tells why not */
+	if (a->rv != 0 || pg_rows(&a->results[0]) == 0 || c->closing)
+		return; /* the next look tells why */
+	row = take_row_of(&a->results[0], 0);
+	lay_add(c, &row, m->own);
+	lay_next(c);
 }
 
 static void moving_claim(struct moving *m)
