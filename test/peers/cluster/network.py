@@ -162,6 +162,7 @@ class Wire(Relays):
         super().__init__(server.port)
         self.hub, self.server, self.host, self.tls = hub, server, server.host, server.tls
         self.resets, self.rng = 0, random.Random()
+        self.bad = False  # until the world is made
         self.port = self.add(hub, port, "", server.host)
 
     async def connect(self, source):
@@ -171,8 +172,8 @@ class Wire(Relays):
     async def pour(self, reader, writer):
         try:
             while data := await reader.read(65536):
-                await asyncio.sleep(self.DELAY + (self.rng.uniform(0, 3) if self.rng.random() < self.STALL else 0))
-                if self.rng.random() < self.RESET:
+                await asyncio.sleep(self.DELAY + (self.rng.uniform(0, 3) if self.bad and self.rng.random() < self.STALL else 0))
+                if self.bad and self.rng.random() < self.RESET:
                     self.resets += 1
                     writer.write(data[:self.rng.randrange(len(data))])
                     raise OSError("reset")

@@ -249,6 +249,8 @@ class World:
             machine.start()
             if self.member:
                 self.learn_node(machine)
+        if self.wire:
+            self.wire.bad = True
 
     def make_database(self):
         hub = network.enter(self.net.hub) if self.net.hub else []
