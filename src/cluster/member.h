@@ -14,7 +14,7 @@
 #include "subagent/supervisor.h"
 
 #define CLUSTER_TICK_BITS 40
-#define CLUSTER_TAKES     3 /* a run that brings down so many machines is held */
+#define CLUSTER_TAKES     3 /* a run that brings down so many takers is held */
 #define CLUSTER_CALM      3 /* replies on one machine, after which none of those counts any more */
 
 enum cluster_state {

@@ -370,8 +370,8 @@ static void take_tell_held(struct cluster *c, const char *line)
 	if (!line || catalog_parse(line, strlen(line), &row, NULL) != 0)
 		return;
 	snprintf(sentence, sizeof(sentence),
-		 "%.24s brought down %d machines and is held: `ava move %.24s` runs it here, "
-		 "`ava cancel %.24s` ends it",
+		 "%.24s was taken %d times and brought down each machine, so it is held: `ava "
+		 "move %.24s` runs it here, `ava cancel %.24s` ends it",
 		 row.id, CLUSTER_TAKES, row.id, row.id);
 	if (c->tell.log)
 		c->tell.log(sentence, c->tell.user);
