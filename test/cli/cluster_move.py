@@ -188,7 +188,7 @@ def refused(w, a, b):
     w.model.stands()
     run = at_work(w, a, "Wanted.")
     w.server.sql(f"insert into ava_wish (run, node, without_copy) values ('{run}', 'nobody', false)")
-    check("the wish of a machine that is gone is no wish", until(lambda: w.server.sql("select count(*) from ava_wish")
+    check("the wish of a machine that is gone is no wish", until(lambda: w.server.sql(f"select count(*) from ava_wish where run = '{run}'")
                                                                  == "0") and "machine" not in a.status(run))
     w.server.stop()
     status, answer = b.api("POST", f"/api/v1/runs/{run}/move", {})
