@@ -218,8 +218,8 @@ static void reader_note(struct reader_run *run, const struct pg_result *rows, un
 	run->held = state == CLUSTER_POISON;
 	run->silent = alive == 0;
 	if (run->held)
-		snprintf(run->waits, sizeof(run->waits), "is held: taken %d times, it brought down each machine",
-			 CLUSTER_TAKES);
+		snprintf(run->waits, sizeof(run->waits),
+			 "is held: %d machines that took it went down", CLUSTER_TAKES);
 	else if (place && strcmp(place, "here") == 0)
 		snprintf(run->waits, sizeof(run->waits), "waits for machine %s", run->machine);
 	else
