@@ -513,6 +513,7 @@ void cluster_quiesce(struct cluster *c)
 	while ((!supervisor_written(c->sup) || cluster_waits(c)) && cluster_now_ms() < end) {
 		(void)journal_sync(c->book->journal);
 		gate_wake(c);
+		os_loop_step(c->loop, 0); /* a step with a task in it does not wait */
 		os_loop_step(c->loop, 20);
 	}
 	c->closing = true;
