@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "clockwork.h"
 #include "codec/jscan.h"
+#include "pgmap_doing.h"
 
 struct pgmap pgmap;
 
@@ -130,9 +131,8 @@ static void put_body(const struct pgmap_body *b)
 	struct pgmap_state *s = &pgmap.now;
 	struct pgmap_body kept = *b;
 
-	kept.bytes = arena_copy(&pgmap.mem, b->bytes, b->len);
-	kept.path = b->path != NULL ? arena_copy(&pgmap.mem, b->path, strlen(b->path)) : NULL;
-	assert(kept.bytes != NULL);
+	kept.bytes = pgmap_keep(b->bytes, b->len);
+	kept.path = b->path != NULL ? pgmap_keep(b->path, strlen(b->path)) : NULL;
 	for (size_t i = 0; i < s->nbodies; i++) {
 		struct pgmap_body *at = &s->bodies[i];
 
@@ -155,39 +155,45 @@ static void put_body(const struct pgmap_body *b)
 
 /* ---- what statements are made of */
 
-struct doing {
-	const char *sql;
-	const struct pgmap_value *p; /* of $1 on: p[0] is $1 */
-	size_t np;
-	struct pgmap_rows *out;
-	struct arena *mem;
-};
+const struct pgmap_value pgmap_null = {.null = true};
 
-/* A condition of a statement: it counts where its words are there. */
-static bool unless(const struct doing *d, const char *words, bool holds)
+bool pgmap_says(const struct pgmap_doing *d, const char *words)
 {
-	return holds || strstr(d->sql, words) == NULL;
+	return strstr(d->sql, words) != NULL;
 }
 
-static const char *text_of(const struct doing *d, size_t i)
+bool pgmap_unless(const struct pgmap_doing *d, const char *words, bool holds)
+{
+	return holds || !pgmap_says(d, words);
+}
+
+const char *pgmap_text(const struct pgmap_doing *d, size_t i)
 {
 	assert(i >= 1 && i <= d->np && d->p[i - 1].s != NULL);
 	return d->p[i - 1].s;
 }
 
-static int64_t int_of(const struct doing *d, size_t i)
+int64_t pgmap_int(const struct pgmap_doing *d, size_t i)
 {
 	assert(i >= 1 && i <= d->np);
 	return d->p[i - 1].n;
 }
 
-static const struct pgmap_value *list_of(const struct doing *d, size_t i, size_t n)
+const struct pgmap_value *pgmap_list(const struct pgmap_doing *d, size_t i, size_t n)
 {
 	assert(i >= 1 && i <= d->np && d->p[i - 1].nitems >= n);
 	return d->p[i - 1].items;
 }
 
-static struct pgmap_value *row_new(const struct doing *d, unsigned cols)
+bool pgmap_is_in(const struct pgmap_value *list, const char *text)
+{
+	for (size_t i = 0; i < list->nitems; i++)
+		if (strcmp(list->items[i].s, text) == 0)
+			return true;
+	return false;
+}
+
+struct pgmap_value *pgmap_row(const struct pgmap_doing *d, unsigned cols)
 {
 	struct pgmap_rows *r = d->out;
 	struct pgmap_value *cells =
@@ -201,123 +207,156 @@ static struct pgmap_value *row_new(const struct doing *d, unsigned cols)
 	return &cells[r->n++ * cols];
 }
 
-static struct pgmap_value of_bytes(const struct doing *d, const void *bytes, size_t len)
+struct pgmap_value pgmap_of_bytes(const struct pgmap_doing *d, const void *bytes, size_t len)
 {
 	return (struct pgmap_value){.s = arena_copy(d->mem, bytes, len), .len = len};
 }
 
-static struct pgmap_value of_text(const struct doing *d, const char *text)
+struct pgmap_value pgmap_of_text(const struct pgmap_doing *d, const char *text)
 {
-	return of_bytes(d, text, strlen(text));
+	return text != NULL ? pgmap_of_bytes(d, text, strlen(text)) : pgmap_null;
 }
 
-static struct pgmap_value of_int(int64_t n)
+struct pgmap_value pgmap_of_int(int64_t n)
 {
 	return (struct pgmap_value){.n = n};
 }
 
-/* The row `me` of CLUSTER_ME_SQL. */
-static struct pgmap_node *me_of(const struct doing *d)
+void pgmap_row_of_run(const struct pgmap_doing *d, const struct pgmap_run *r, bool mine,
+		      int64_t messages, const char *group)
 {
-	struct pgmap_node *n = pgmap_node(text_of(d, 1));
+	struct pgmap_value *row = pgmap_row(d, 8);
 
-	if (n == NULL || !unless(d, "node = $1 and epoch = $2 and", n->epoch == int_of(d, 2)) ||
-	    !unless(d, "and generation = $3", n->generation == int_of(d, 3)) ||
-	    !unless(d, "and generation = (select generation from ava_cluster)",
-		    n->generation == pgmap.now.generation) ||
-	    !unless(d, "and lease_until > clock_timestamp()", n->lease_until > pgmap_now_ms()))
+	row[0] = pgmap_of_text(d, r->id);
+	row[1] = pgmap_of_int(mine);
+	row[2] = pgmap_of_int(r->head);
+	row[3] = pgmap_of_bytes(d, r->hash, r->hash_len);
+	row[4] = pgmap_of_int(r->state);
+	row[5] = pgmap_of_int(messages);
+	row[6] = pgmap_of_int(r->moves);
+	row[7] = pgmap_of_text(d, group);
+}
+
+const char *pgmap_keep(const void *bytes, size_t len)
+{
+	const char *kept = arena_copy(&pgmap.mem, bytes, len);
+
+	assert(kept != NULL);
+	return kept;
+}
+
+bool pgmap_alive(const char *node)
+{
+	const struct pgmap_node *n = pgmap_node(node);
+
+	return n != NULL && n->lease_until > pgmap_now_ms();
+}
+
+struct pgmap_node *pgmap_me(const struct pgmap_doing *d)
+{
+	struct pgmap_node *n = pgmap_node(pgmap_text(d, 1));
+
+	if (n == NULL ||
+	    !pgmap_unless(d, "node = $1 and epoch = $2 and", n->epoch == pgmap_int(d, 2)) ||
+	    !pgmap_unless(d, "and generation = $3", n->generation == pgmap_int(d, 3)) ||
+	    !pgmap_unless(d, "and generation = (select generation from ava_cluster)",
+			  n->generation == pgmap.now.generation) ||
+	    !pgmap_unless(d, "and lease_until > clock_timestamp()",
+			  n->lease_until > pgmap_now_ms()))
 		return NULL;
 	return n;
 }
 
 /* The machine's own row as it is to be when that is written. */
-static struct pgmap_node *own_row(const struct doing *d)
+static struct pgmap_node *own_row(const struct pgmap_doing *d)
 {
-	struct pgmap_node *n = pgmap_node(text_of(d, 1));
+	struct pgmap_node *n = pgmap_node(pgmap_text(d, 1));
 
-	return n != NULL && unless(d, "and epoch = $2", n->epoch == int_of(d, 2)) &&
-			       unless(d, "and generation = $3", n->generation == int_of(d, 3))
+	return n != NULL && pgmap_unless(d, "and epoch = $2", n->epoch == pgmap_int(d, 2)) &&
+			       pgmap_unless(d, "and generation = $3",
+					    n->generation == pgmap_int(d, 3))
 		       ? n
 		       : NULL;
 }
 
 /* ---- cluster.c */
 
-static void do_who(const struct doing *d)
+static void do_who(const struct pgmap_doing *d)
 {
-	struct pgmap_value *row = row_new(d, 3);
+	struct pgmap_value *row = pgmap_row(d, 3);
 
-	row[0] = of_text(d, "the-cluster");
-	row[1] = of_int(1);
-	row[2] = of_text(d, "on");
+	row[0] = pgmap_of_text(d, "the-cluster");
+	row[1] = pgmap_of_int(1);
+	row[2] = pgmap_of_text(d, "on");
 }
 
-static void do_generation(const struct doing *d)
+static void do_generation(const struct pgmap_doing *d)
 {
-	if (int_of(d, 2) > 0 &&
-	    unless(d, "where generation = $1", pgmap.now.generation == int_of(d, 1)))
+	if (pgmap_int(d, 2) > 0 &&
+	    pgmap_unless(d, "where generation = $1", pgmap.now.generation == pgmap_int(d, 1)))
 		pgmap.now.generation++;
 }
 
-static void do_join(const struct doing *d)
+static void do_join(const struct pgmap_doing *d)
 {
-	struct pgmap_node *n = pgmap_node(text_of(d, 1));
+	struct pgmap_node *n = pgmap_node(pgmap_text(d, 1));
 	struct pgmap_value *row;
 
 	if (n == NULL) {
 		assert(pgmap.now.nnodes < PGMAP_NODES);
 		n = &pgmap.now.nodes[pgmap.now.nnodes++];
 		*n = (struct pgmap_node){.epoch = 1};
-		snprintf(n->id, sizeof(n->id), "%s", text_of(d, 1));
-	} else if ((strcmp(n->token, text_of(d, 7)) != 0 || strcmp(n->home, text_of(d, 9)) != 0) &&
-		   (unless(d, "or n.lease_until < clock_timestamp()", false) ||
+		snprintf(n->id, sizeof(n->id), "%s", pgmap_text(d, 1));
+	} else if ((strcmp(n->token, pgmap_text(d, 7)) != 0 ||
+		    strcmp(n->home, pgmap_text(d, 9)) != 0) &&
+		   (pgmap_unless(d, "or n.lease_until < clock_timestamp()", false) ||
 		    n->lease_until >= pgmap_now_ms())) {
 		return;
 	} else if (strstr(d->sql, "greatest(n.epoch, $8) + 1") != NULL) {
-		n->epoch = MAX(n->epoch, int_of(d, 8)) + 1;
+		n->epoch = MAX(n->epoch, pgmap_int(d, 8)) + 1;
 	} else {
 		n->epoch++;
 	}
 	n->generation = pgmap.now.generation;
-	n->lease_until = pgmap_now_ms() + int_of(d, 2);
+	n->lease_until = pgmap_now_ms() + pgmap_int(d, 2);
 	n->draining = false;
-	snprintf(n->token, sizeof(n->token), "%s", text_of(d, 3));
-	snprintf(n->name, sizeof(n->name), "%s", text_of(d, 4));
-	snprintf(n->home, sizeof(n->home), "%s", text_of(d, 9));
-	row = row_new(d, 2);
-	row[0] = of_int(n->epoch);
-	row[1] = of_int(n->generation);
+	snprintf(n->token, sizeof(n->token), "%s", pgmap_text(d, 3));
+	snprintf(n->name, sizeof(n->name), "%s", pgmap_text(d, 4));
+	snprintf(n->home, sizeof(n->home), "%s", pgmap_text(d, 9));
+	row = pgmap_row(d, 2);
+	row[0] = pgmap_of_int(n->epoch);
+	row[1] = pgmap_of_int(n->generation);
 }
 
-static void do_renew(const struct doing *d)
+static void do_renew(const struct pgmap_doing *d)
 {
 	struct pgmap_node *n = own_row(d);
 
-	if (n == NULL || !unless(d, "and generation = (select generation from ava_cluster)",
-				 n->generation == pgmap.now.generation))
+	if (n == NULL || !pgmap_unless(d, "and generation = (select generation from ava_cluster)",
+				       n->generation == pgmap.now.generation))
 		return;
-	n->lease_until = pgmap_now_ms() + int_of(d, 4);
-	row_new(d, 1)[0] = of_int(1);
+	n->lease_until = pgmap_now_ms() + pgmap_int(d, 4);
+	pgmap_row(d, 1)[0] = pgmap_of_int(1);
 	d->out->affected = 1;
 }
 
-static void do_epoch(const struct doing *d)
+static void do_epoch(const struct pgmap_doing *d)
 {
-	const struct pgmap_node *n = pgmap_node(text_of(d, 1));
+	const struct pgmap_node *n = pgmap_node(pgmap_text(d, 1));
 
 	if (n != NULL)
-		row_new(d, 1)[0] = of_int(n->epoch);
+		pgmap_row(d, 1)[0] = pgmap_of_int(n->epoch);
 }
 
-static void do_timeline(const struct doing *d)
+static void do_timeline(const struct pgmap_doing *d)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "7000000000000000001.%08X", pgmap.timeline);
-	row_new(d, 1)[0] = of_text(d, text);
+	pgmap_row(d, 1)[0] = pgmap_of_text(d, text);
 }
 
-static void do_give_back(const struct doing *d)
+static void do_give_back(const struct pgmap_doing *d)
 {
 	struct pgmap_node *n = own_row(d);
 
@@ -330,12 +369,12 @@ static void do_give_back(const struct doing *d)
 
 /* ---- gate.c */
 
-static void do_fresh(const struct doing *d)
+static void do_fresh(const struct pgmap_doing *d)
 {
-	const struct pgmap_node *me = me_of(d);
+	const struct pgmap_node *me = pgmap_me(d);
 	size_t n = d->p[3].nitems;
-	const struct pgmap_value *ids = list_of(d, 4, n), *places = list_of(d, 5, n),
-				 *lines = list_of(d, 6, n);
+	const struct pgmap_value *ids = pgmap_list(d, 4, n), *groups = pgmap_list(d, 5, n),
+				 *places = pgmap_list(d, 6, n), *lines = pgmap_list(d, 7, n);
 
 	for (size_t i = 0; me != NULL && i < n; i++) {
 		struct pgmap_run *r;
@@ -344,11 +383,12 @@ static void do_fresh(const struct doing *d)
 			continue;
 		assert(pgmap.now.nruns < PGMAP_RUNS);
 		r = &pgmap.now.runs[pgmap.now.nruns++];
-		*r = (struct pgmap_run){.epoch = int_of(d, 2),
-					.place = arena_copy(&pgmap.mem, places[i].s, places[i].len),
-					.line = arena_copy(&pgmap.mem, lines[i].s, lines[i].len),
+		*r = (struct pgmap_run){.epoch = pgmap_int(d, 2),
+					.place = pgmap_keep(places[i].s, places[i].len),
+					.line = pgmap_keep(lines[i].s, lines[i].len),
 					.line_len = lines[i].len};
 		snprintf(r->id, sizeof(r->id), "%s", ids[i].s);
+		snprintf(r->group, sizeof(r->group), "%s", groups[i].s);
 		snprintf(r->node, sizeof(r->node), "%s", me->id);
 	}
 }
@@ -375,29 +415,31 @@ static void check_chain(const struct pgmap_run *r, const char *bytes, size_t len
 		pgmap.wrong("%s: the chain does not hold at head %lld", r->id, (long long)r->head);
 }
 
-static const struct pgmap_value *chunk_of(const struct doing *d, const char *run, int64_t head)
+static const struct pgmap_value *chunk_of(const struct pgmap_doing *d, const char *run,
+					  int64_t head)
 {
-	size_t n = d->p[8].nitems;
-	const struct pgmap_value *ids = list_of(d, 9, n), *kinds = list_of(d, 10, n),
-				 *heads = list_of(d, 11, n);
+	size_t n = d->p[9].nitems;
+	const struct pgmap_value *ids = pgmap_list(d, 10, n), *kinds = pgmap_list(d, 11, n),
+				 *heads = pgmap_list(d, 12, n);
 
 	for (size_t i = 0; i < n; i++)
 		if (kinds[i].n == 0 && heads[i].n == head && strcmp(ids[i].s, run) == 0)
-			return &list_of(d, 12, n)[i];
+			return &pgmap_list(d, 13, n)[i];
 	return NULL;
 }
 
-static bool move_head(const struct doing *d, size_t i)
+static bool move_head(const struct pgmap_doing *d, size_t i)
 {
 	size_t n = d->p[3].nitems;
-	int64_t prev = list_of(d, 5, n)[i].n, head = list_of(d, 6, n)[i].n,
-		state = list_of(d, 8, n)[i].n;
-	const struct pgmap_value *hash = &list_of(d, 7, n)[i], *chunk;
-	struct pgmap_run *r = pgmap_run(list_of(d, 4, n)[i].s);
+	int64_t prev = pgmap_list(d, 5, n)[i].n, head = pgmap_list(d, 6, n)[i].n,
+		state = pgmap_list(d, 8, n)[i].n;
+	const struct pgmap_value *hash = &pgmap_list(d, 7, n)[i], *chunk;
+	struct pgmap_run *r = pgmap_run(pgmap_list(d, 4, n)[i].s);
 
-	if (r == NULL || !unless(d, "r.node = $1", strcmp(r->node, text_of(d, 1)) == 0) ||
-	    !unless(d, "and r.epoch = $2", r->epoch == int_of(d, 2)) ||
-	    !unless(d, "and r.head = w.prev", r->head == prev))
+	if (r == NULL ||
+	    !pgmap_unless(d, "when r.node = $1", strcmp(r->node, pgmap_text(d, 1)) == 0) ||
+	    !pgmap_unless(d, "and r.epoch = $2", r->epoch == pgmap_int(d, 2)) ||
+	    !pgmap_unless(d, "and r.head = w.prev", r->head == prev))
 		return false;
 	chunk = chunk_of(d, r->id, head);
 	if (r->head != prev || head - prev != (int64_t)(chunk != NULL ? chunk->len : 0))
@@ -413,16 +455,18 @@ static bool move_head(const struct doing *d, size_t i)
 	memcpy(r->hash, hash->s, r->hash_len);
 	if (r->state != 9 && state == 9)
 		r->ended_ms = sim.now;
-	if (r->state != 8)
+	if (r->state != 8 || !pgmap_says(d, "case when r.state = 8 then 8"))
 		r->state = state;
+	if (pgmap_list(d, 9, n)[i].n > 0 && pgmap_says(d, "case when w.calm > 0 then 0"))
+		r->takes = 0;
 	return true;
 }
 
-static void do_flush(const struct doing *d)
+static void do_flush(const struct pgmap_doing *d)
 {
-	const struct pgmap_node *me = me_of(d);
-	size_t nruns = d->p[3].nitems, nchunks = d->p[8].nitems, nfiles = d->p[12].nitems;
-	const struct pgmap_value *runs = list_of(d, 4, nruns);
+	const struct pgmap_node *me = pgmap_me(d);
+	size_t nruns = d->p[3].nitems, nchunks = d->p[9].nitems, nfiles = d->p[13].nitems;
+	const struct pgmap_value *runs = pgmap_list(d, 4, nruns);
 	int64_t moved = 0;
 	struct pgmap_value *row;
 
@@ -431,81 +475,76 @@ static void do_flush(const struct doing *d)
 			continue;
 		moved++;
 		for (size_t k = 0; k < nchunks; k++) {
-			struct pgmap_body b = {.kind = (int)list_of(d, 10, nchunks)[k].n,
-					       .head = list_of(d, 11, nchunks)[k].n,
-					       .bytes = list_of(d, 12, nchunks)[k].s,
-					       .len = list_of(d, 12, nchunks)[k].len};
+			struct pgmap_body b = {.kind = (int)pgmap_list(d, 11, nchunks)[k].n,
+					       .head = pgmap_list(d, 12, nchunks)[k].n,
+					       .bytes = pgmap_list(d, 13, nchunks)[k].s,
+					       .len = pgmap_list(d, 13, nchunks)[k].len,
+					       .tick = pgmap_int(d, 17)};
 
 			snprintf(b.run, sizeof(b.run), "%s", runs[i].s);
-			if (strcmp(list_of(d, 9, nchunks)[k].s, b.run) == 0)
+			snprintf(b.node, sizeof(b.node), "%s", me->id);
+			if (strcmp(pgmap_list(d, 10, nchunks)[k].s, b.run) == 0)
 				put_body(&b);
 		}
 	}
 	for (size_t i = 0; me != NULL && i < nfiles; i++) {
 		struct pgmap_body b = {.kind = 2,
-				       .path = list_of(d, 14, nfiles)[i].s,
-				       .bytes = list_of(d, 15, nfiles)[i].s,
-				       .len = list_of(d, 15, nfiles)[i].len};
+				       .path = pgmap_list(d, 15, nfiles)[i].s,
+				       .bytes = pgmap_list(d, 16, nfiles)[i].s,
+				       .len = pgmap_list(d, 16, nfiles)[i].len};
 
-		snprintf(b.run, sizeof(b.run), "%s", list_of(d, 13, nfiles)[i].s);
+		snprintf(b.run, sizeof(b.run), "%s", pgmap_list(d, 14, nfiles)[i].s);
 		put_body(&b);
 	}
 	pgmap.flushes += me != NULL;
-	row = row_new(d, 2);
-	row[0] = of_int(me != NULL);
-	row[1] = of_int(moved);
+	row = pgmap_row(d, 2);
+	row[0] = pgmap_of_int(me != NULL);
+	row[1] = pgmap_of_int(moved);
 }
 
 /* ---- take.c */
 
-static void do_claim(const struct doing *d)
+static void do_claim(const struct pgmap_doing *d)
 {
-	struct pgmap_run *r = pgmap_run(text_of(d, 4));
+	struct pgmap_run *r = pgmap_run(pgmap_text(d, 4));
 
-	if (me_of(d) == NULL || r == NULL ||
-	    !unless(d, "and moves < $5", r->moves < int_of(d, 5)) ||
-	    !unless(d, "and head = $6", r->head == int_of(d, 6)) ||
-	    !unless(d, "and head_hash = $7",
-		    d->p[6].len == r->hash_len && memcmp(d->p[6].s, r->hash, r->hash_len) == 0))
+	if (pgmap_me(d) == NULL || r == NULL ||
+	    !pgmap_unless(d, "and moves < $5", r->moves < pgmap_int(d, 5)) ||
+	    !pgmap_unless(d, "and head = $6", r->head == pgmap_int(d, 6)) ||
+	    !pgmap_unless(d, "and head_hash = $7",
+			  d->p[6].len == r->hash_len &&
+				  memcmp(d->p[6].s, r->hash, r->hash_len) == 0))
 		return;
-	snprintf(r->node, sizeof(r->node), "%s", text_of(d, 1));
-	r->epoch = int_of(d, 2);
-	r->moves = int_of(d, 5);
+	snprintf(r->node, sizeof(r->node), "%s", pgmap_text(d, 1));
+	r->epoch = pgmap_int(d, 2);
+	r->moves = pgmap_int(d, 5);
 }
 
-static void do_spec(const struct doing *d)
+static void do_spec(const struct pgmap_doing *d)
 {
-	const struct pgmap_run *r = pgmap_run(text_of(d, 1));
+	const struct pgmap_run *r = pgmap_run(pgmap_text(d, 1));
 
 	if (r != NULL)
-		row_new(d, 1)[0] = of_bytes(d, r->line, r->line_len);
+		pgmap_row(d, 1)[0] = pgmap_of_bytes(d, r->line, r->line_len);
 }
 
-static void do_chunks(const struct doing *d)
+static void do_chunks(const struct pgmap_doing *d)
 {
 	for (int kind = 0; kind < 2; kind++) {
 		size_t n;
-		const struct pgmap_body **list = chunks_of(text_of(d, 1), kind, &n);
+		const struct pgmap_body **list = chunks_of(pgmap_text(d, 1), kind, &n);
 
 		for (size_t i = 0; i < n; i++) {
-			struct pgmap_value *row = row_new(d, 2);
+			struct pgmap_value *row = pgmap_row(d, 2);
 
-			row[0] = of_int(kind);
-			row[1] = of_bytes(d, list[i]->bytes, list[i]->len);
+			row[0] = pgmap_of_int(kind);
+			row[1] = pgmap_of_bytes(d, list[i]->bytes, list[i]->len);
 		}
 		free(list);
 	}
 }
 
-static bool is_in(const struct pgmap_value *list, const char *text)
-{
-	for (size_t i = 0; i < list->nitems; i++)
-		if (strcmp(list->items[i].s, text) == 0)
-			return true;
-	return false;
-}
-
-static void do_files(const struct doing *d)
+static void do_files(const struct pgmap_doing *d)
 {
 	bool heads = strstr(d->sql, "path = any($1)") != NULL;
 
@@ -513,24 +552,24 @@ static void do_files(const struct doing *d)
 		const struct pgmap_body *b = &pgmap.now.bodies[i];
 		struct pgmap_value *row;
 
-		if (b->kind != 2 || (heads ? b->run[0] != '\0' || !is_in(&d->p[0], b->path)
-					   : strcmp(b->run, text_of(d, 1)) != 0))
+		if (b->kind != 2 || (heads ? b->run[0] != '\0' || !pgmap_is_in(&d->p[0], b->path)
+					   : strcmp(b->run, pgmap_text(d, 1)) != 0))
 			continue;
-		row = row_new(d, 2);
-		row[0] = of_text(d, b->path);
-		row[1] = of_bytes(d, b->bytes, b->len);
+		row = pgmap_row(d, 2);
+		row[0] = pgmap_of_text(d, b->path);
+		row[1] = pgmap_of_bytes(d, b->bytes, b->len);
 	}
 }
 
-static void do_own_runs(const struct doing *d)
+static void do_own_runs(const struct pgmap_doing *d)
 {
 	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
 		struct pgmap_run *r = &pgmap.now.runs[i];
 
-		if (strcmp(r->node, text_of(d, 1)) == 0 &&
-		    unless(d, "and epoch < $2", r->epoch < int_of(d, 2)) &&
-		    (r->state < 9 || is_in(&d->p[2], r->id)))
-			r->epoch = int_of(d, 2);
+		if (strcmp(r->node, pgmap_text(d, 1)) == 0 &&
+		    pgmap_unless(d, "and epoch < $2", r->epoch < pgmap_int(d, 2)) &&
+		    (r->state < 9 || pgmap_is_in(&d->p[2], r->id)))
+			r->epoch = pgmap_int(d, 2);
 	}
 }
 
@@ -544,61 +583,97 @@ static int64_t messages_head(const char *run)
 	return head;
 }
 
-static void do_look(const struct doing *d)
+/* Is it a run of a group of which this machine has one that goes on? */
+static bool is_with(const struct pgmap_run *r, const char *node)
 {
+	for (unsigned i = 0; r->group[0] != '\0' && i < pgmap.now.nruns; i++) {
+		const struct pgmap_run *o = &pgmap.now.runs[i];
+
+		if (o->state < 9 && strcmp(o->node, node) == 0 && strcmp(o->group, r->group) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void do_look(const struct pgmap_doing *d)
+{
+	const char *node = pgmap_text(d, 1);
+
 	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
 		const struct pgmap_run *r = &pgmap.now.runs[i];
-		bool mine = strcmp(r->node, text_of(d, 1)) == 0;
-		struct pgmap_value *row;
+		bool mine = strcmp(r->node, node) == 0;
 
-		if (!(mine && r->state < 9) && !is_in(&d->p[1], r->id))
-			continue;
-		row = row_new(d, 7);
-		row[0] = of_text(d, r->id);
-		row[1] = of_int(mine);
-		row[2] = of_int(r->head);
-		row[3] = of_bytes(d, r->hash, r->hash_len);
-		row[4] = of_int(r->state);
-		row[5] = of_int(messages_head(r->id));
-		row[6] = of_int(r->moves);
+		if ((mine && r->state < 9) || pgmap_is_in(&d->p[1], r->id) ||
+		    (pgmap_says(d, "o.grp = s.grp and o.grp <> ''") && is_with(r, node)))
+			pgmap_row_of_run(d, r, mine, messages_head(r->id), r->group);
 	}
 }
 
-static void do_fence(const struct doing *d)
+static void do_tick(const struct pgmap_doing *d)
 {
-	for (unsigned i = 0; int_of(d, 3) > 0 && i < pgmap.now.nnodes; i++) {
+	struct pgmap_value *cell = pgmap_row(d, 1);
+
+	*cell = pgmap_null;
+	for (size_t i = 0; i < pgmap.now.nbodies; i++) {
+		const struct pgmap_body *b = &pgmap.now.bodies[i];
+
+		if (b->kind == 0 && strcmp(b->node, pgmap_text(d, 1)) == 0 &&
+		    (cell->null || b->tick > cell->n))
+			*cell = pgmap_of_int(b->tick);
+	}
+}
+
+static void do_fence(const struct pgmap_doing *d)
+{
+	for (unsigned i = 0; pgmap_int(d, 3) > 0 && i < pgmap.now.nnodes; i++) {
 		struct pgmap_node *n = &pgmap.now.nodes[i];
 		struct pgmap_value *row;
 
-		if (!unless(d, "where lease_until < clock_timestamp() - $2",
-			    n->lease_until < pgmap_now_ms() - int_of(d, 2)) ||
-		    n->lease_until == INT64_MIN || strcmp(n->id, text_of(d, 1)) == 0)
+		if (!pgmap_unless(d, "where lease_until < clock_timestamp() - $2",
+				  n->lease_until < pgmap_now_ms() - pgmap_int(d, 2)) ||
+		    n->lease_until == INT64_MIN || strcmp(n->id, pgmap_text(d, 1)) == 0)
 			continue;
 		n->epoch += strstr(d->sql, "epoch = epoch + 1") != NULL;
 		n->lease_until = INT64_MIN;
-		row = row_new(d, 2);
-		row[0] = of_text(d, n->id);
-		row[1] = of_text(d, n->name);
+		row = pgmap_row(d, 2);
+		row[0] = pgmap_of_text(d, n->id);
+		row[1] = pgmap_of_text(d, n->name);
 	}
 }
 
 /* Its lease was ended, or it has left. */
-static bool is_gone(const struct doing *d, const char *node)
+static bool is_gone(const struct pgmap_doing *d, const char *node)
 {
 	const struct pgmap_node *n = pgmap_node(node);
 
-	return n != NULL ? n->lease_until == INT64_MIN
-			 : strstr(d->sql, "left join ava_node") != NULL;
+	return n != NULL ? n->lease_until == INT64_MIN : pgmap_says(d, "left join ava_node");
 }
 
-static void do_poison(const struct doing *d)
+static void do_poison(const struct pgmap_doing *d)
 {
 	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
 		struct pgmap_run *r = &pgmap.now.runs[i];
 
-		if (r->state == 0 && r->takes >= int_of(d, 1) && is_gone(d, r->node))
-			r->state = 8;
+		if (r->state != 0 || r->takes < pgmap_int(d, 1) || !is_gone(d, r->node))
+			continue;
+		r->state = 8;
+		pgmap_row(d, 1)[0] = pgmap_of_bytes(d, r->line, r->line_len);
 	}
+}
+
+/* TAKE_FREE_SQL */
+static bool is_free(const struct pgmap_doing *d, const struct pgmap_run *r)
+{
+	bool free = pgmap_unless(d, "s.place = 'anywhere'", strcmp(r->place, "anywhere") == 0);
+
+	for (unsigned i = 0; r->group[0] != '\0' && i < pgmap.now.nruns; i++) {
+		const struct pgmap_run *o = &pgmap.now.runs[i];
+
+		if (strcmp(o->group, r->group) == 0)
+			free = free && pgmap_unless(d, "o.place <> 'anywhere'",
+						    strcmp(o->place, "anywhere") == 0);
+	}
+	return free;
 }
 
 static int by_id(const void *a, const void *b)
@@ -608,43 +683,67 @@ static int by_id(const void *a, const void *b)
 	return strcmp((*x)->id, (*y)->id);
 }
 
-static void do_take(const struct doing *d)
+/* The runs of `pick`, and those of their groups. */
+static size_t take_pick(const struct pgmap_doing *d, struct pgmap_run *some[PGMAP_RUNS])
 {
-	struct pgmap_run *some[PGMAP_RUNS];
-	size_t n = 0;
+	size_t n = 0, picked;
 
-	if (me_of(d) == NULL || int_of(d, 6) <= 0)
-		return;
 	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
 		struct pgmap_run *r = &pgmap.now.runs[i];
 
-		if (r->state == 0 && unless(d, "q.takes < $4", r->takes < int_of(d, 4)) &&
-		    unless(d, "n.lease_until", is_gone(d, r->node)) &&
-		    strcmp(r->node, text_of(d, 1)) != 0 &&
-		    unless(d, "s.place = 'anywhere'", strcmp(r->place, "anywhere") == 0))
+		if (r->state == 0 && pgmap_unless(d, "q.takes < $4", r->takes < pgmap_int(d, 4)) &&
+		    pgmap_unless(d, "q.node <> $1", strcmp(r->node, pgmap_text(d, 1)) != 0) &&
+		    pgmap_unless(d, "coalesce(n.lease_until, '-infinity') = '-infinity'",
+				 is_gone(d, r->node)) &&
+		    is_free(d, r))
 			some[n++] = r;
 	}
 	qsort(some, n, sizeof(*some), by_id);
-	for (size_t i = 0; i < n && (int64_t)i < int_of(d, 5); i++) {
+	picked = MIN(n, (size_t)pgmap_int(d, 5));
+	n = picked;
+	for (unsigned i = 0; pgmap_says(d, "join pick using (grp)") && i < pgmap.now.nruns; i++) {
+		struct pgmap_run *r = &pgmap.now.runs[i];
+		bool with = false;
+
+		for (size_t k = 0; k < picked; k++)
+			with = with || (some[k] != r && r->group[0] != '\0' &&
+					strcmp(some[k]->group, r->group) == 0);
+		for (size_t k = 0; k < n; k++)
+			with = with && some[k] != r;
+		if (with)
+			some[n++] = r;
+	}
+	return n;
+}
+
+static void do_take(const struct pgmap_doing *d)
+{
+	struct pgmap_run *some[PGMAP_RUNS];
+	size_t n;
+
+	if (pgmap_me(d) == NULL || !pgmap_unless(d, "and $6 > 0", pgmap_int(d, 6) > 0))
+		return;
+	n = take_pick(d, some);
+	for (size_t i = 0; i < n; i++) {
 		struct pgmap_run *r = some[i];
 		const struct pgmap_node *was = pgmap_node(r->node);
-		struct pgmap_value *row = row_new(d, 4);
 
+		if (!pgmap_unless(d, "r.node <> $1", strcmp(r->node, pgmap_text(d, 1)) != 0) ||
+		    !pgmap_unless(d, "r.node not in (select node from ava_node",
+				  was == NULL || was->lease_until == INT64_MIN))
+			continue;
 		r->takes += was != NULL && !was->draining;
 		r->moves++;
-		r->epoch = int_of(d, 2);
-		snprintf(r->node, sizeof(r->node), "%s", text_of(d, 1));
-		row[0] = of_text(d, r->id);
-		row[1] = of_int(r->head);
-		row[2] = of_bytes(d, r->hash, r->hash_len);
-		row[3] = of_int(r->moves);
+		r->epoch = pgmap_int(d, 2);
+		snprintf(r->node, sizeof(r->node), "%s", pgmap_text(d, 1));
+		pgmap_row_of_run(d, r, true, 0, r->group);
 		pgmap.takes++;
 	}
 }
 
 /* ---- leave.c */
 
-static void do_drain(const struct doing *d)
+static void do_drain(const struct pgmap_doing *d)
 {
 	struct pgmap_node *n = own_row(d);
 
@@ -654,14 +753,14 @@ static void do_drain(const struct doing *d)
 	d->out->affected = 1;
 }
 
-static void do_bound(const struct doing *d)
+static void do_bound(const struct pgmap_doing *d)
 {
 	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
 		const struct pgmap_run *r = &pgmap.now.runs[i];
 
-		if (r->state == 0 && strcmp(r->node, text_of(d, 1)) == 0 &&
-		    strcmp(r->place, "anywhere") != 0 && d->out->n < int_of(d, 2))
-			row_new(d, 1)[0] = of_text(d, r->id);
+		if (r->state == 0 && strcmp(r->node, pgmap_text(d, 1)) == 0 && !is_free(d, r) &&
+		    d->out->n < pgmap_int(d, 2))
+			pgmap_row(d, 1)[0] = pgmap_of_text(d, r->id);
 	}
 }
 
@@ -674,27 +773,27 @@ static int64_t live_runs(const char *node)
 	return n;
 }
 
-static void do_others(const struct doing *d)
+static void do_others(const struct pgmap_doing *d)
 {
-	struct pgmap_value *row = row_new(d, 2);
+	struct pgmap_value *row = pgmap_row(d, 2);
 	int64_t others = 0;
 
 	for (unsigned i = 0; i < pgmap.now.nnodes; i++) {
 		const struct pgmap_node *n = &pgmap.now.nodes[i];
 
-		others += strcmp(n->id, text_of(d, 1)) != 0 && !n->draining &&
+		others += strcmp(n->id, pgmap_text(d, 1)) != 0 && !n->draining &&
 			  n->lease_until > pgmap_now_ms();
 	}
-	row[0] = of_int(live_runs(text_of(d, 1)));
-	row[1] = of_int(others);
+	row[0] = pgmap_of_int(live_runs(pgmap_text(d, 1)));
+	row[1] = pgmap_of_int(others);
 }
 
-static void do_delete(const struct doing *d)
+static void do_delete(const struct pgmap_doing *d)
 {
 	struct pgmap_node *n = own_row(d);
 
-	if (n == NULL || !unless(d, "not exists (select 1 from ava_run where node = $1",
-				 live_runs(text_of(d, 1)) == 0))
+	if (n == NULL || !pgmap_unless(d, "not exists (select 1 from ava_run where node = $1",
+				       live_runs(pgmap_text(d, 1)) == 0))
 		return;
 	*n = pgmap.now.nodes[--pgmap.now.nnodes];
 	d->out->affected = 1;
@@ -702,11 +801,7 @@ static void do_delete(const struct doing *d)
 
 /* ---- all of them */
 
-static const struct {
-	const char *begins;
-	void (*run)(const struct doing *d);
-	const char *has; /* two statements begin alike; or NULL */
-} known[] = {
+static const struct pgmap_known pgmap_known[] = {
 	{"select id, schema, current_setting('fsync') from ava_cluster", do_who, NULL},
 	{"update ava_cluster set generation = generation + 1", do_generation, NULL},
 	{"insert into ava_node as n (", do_join, NULL},
@@ -723,6 +818,7 @@ static const struct {
 	{"select path, body from ava_file where run = ", do_files, NULL},
 	{"update ava_run set epoch = $2 where node = $1", do_own_runs, NULL},
 	{"select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash", do_look, NULL},
+	{"select max(tick) from ava_chunk where node = $1 and kind = 0", do_tick, NULL},
 	{"update ava_node set epoch = epoch + 1, lease_until", do_fence, NULL},
 	{"update ava_run set state = 8 where state = 0 and takes >= $1", do_poison, NULL},
 	{"update ava_node set draining = true where", do_drain, NULL},
@@ -731,26 +827,35 @@ static const struct {
 	{"delete from ava_node where node = $1", do_delete, NULL},
 };
 
+static const struct pgmap_known *find_known(const char *sql, const struct pgmap_known *list,
+					    size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(sql, list[i].begins, strlen(list[i].begins)) == 0 &&
+		    (list[i].has == NULL || strstr(sql, list[i].has) != NULL))
+			return &list[i];
+	return NULL;
+}
+
 void pgmap_commit(const struct pgmap_statement *statements, size_t n, struct pgmap_rows *rows,
 		  struct arena *mem)
 {
 	pgmap.commits++;
 	for (size_t i = 0; i < n; i++) {
-		struct doing d = {.sql = statements[i].sql,
-				  .p = statements[i].params,
-				  .np = statements[i].nparams,
-				  .out = &rows[i],
-				  .mem = mem};
-		size_t k = 0;
+		struct pgmap_doing d = {.sql = statements[i].sql,
+					.p = statements[i].params,
+					.np = statements[i].nparams,
+					.out = &rows[i],
+					.mem = mem};
+		const struct pgmap_known *k =
+			find_known(d.sql, pgmap_known, ARRAY_LEN(pgmap_known));
 
-		while (k < ARRAY_LEN(known) &&
-		       (strncmp(d.sql, known[k].begins, strlen(known[k].begins)) != 0 ||
-			(known[k].has != NULL && strstr(d.sql, known[k].has) == NULL)))
-			k++;
-		if (k == ARRAY_LEN(known)) {
-			pgmap.wrong("test/sim/pgmap.c does not know the statement: %.120s", d.sql);
+		if (k == NULL)
+			k = find_known(d.sql, pgmap_share_known, pgmap_nshare_known);
+		if (k == NULL) {
+			pgmap.wrong("test/sim does not know the statement: %.120s", d.sql);
 			return;
 		}
-		known[k].run(&d);
+		k->run(&d);
 	}
 }

@@ -12,13 +12,15 @@
 
 #include "base/arena.h"
 
-#define PGMAP_NODES 64
-#define PGMAP_RUNS  64
+#define PGMAP_NODES  64
+#define PGMAP_RUNS   64
+#define PGMAP_SHARED 128 /* rows of each of the other tables */
 
 struct pgmap_value { /* a parameter, or a cell of a row */
 	char *s;     /* text or bytes; NULL: a number, a list or null */
 	size_t len;
 	int64_t n;
+	bool null;                 /* a cell */
 	struct pgmap_value *items; /* of a list */
 	size_t nitems;
 };
@@ -47,16 +49,71 @@ struct pgmap_run {
 	int64_t ended_ms; /* of the world */
 	unsigned char hash[32];
 	size_t hash_len;
-	const char *place, *line; /* of ava_spec */
+	char group[24]; /* of ava_spec, as the next two */
+	const char *place, *line;
 	size_t line_len;
 };
 
 struct pgmap_body { /* a row of ava_chunk (kind 0 or 1) or of ava_file (kind 2, with a path) */
 	const char *path, *bytes;
 	size_t len;
-	int64_t head;
+	int64_t head, tick;
 	int kind;
-	char run[24];
+	char run[24], node[40]; /* node: that wrote a chunk of a log */
+};
+
+struct pgmap_budget {
+	char scope[24];
+	int64_t cap, lent;
+};
+
+struct pgmap_loan {
+	char scope[24], node[40];
+	int64_t cap, micro, used, held;
+};
+
+struct pgmap_wish {
+	char run[24], node[40];
+	bool without_copy;
+	const char *why;
+};
+
+struct pgmap_request { /* a row of ava_inbox */
+	const char *id, *run, *name, *verb, *body, *answer;
+	size_t body_len, answer_len;
+	char node[40], door[40];
+	int64_t at, status, code; /* status 0: null, as the next two */
+};
+
+struct pgmap_ask {
+	const char *id, *run, *session, *body; /* body NULL: null */
+	size_t body_len;
+	char node[40];
+	int64_t at;
+};
+
+struct pgmap_claim { /* a row of ava_request */
+	const char *id;
+	char node[40];
+	int64_t at;
+};
+
+struct pgmap_door {
+	const char *name, *given;
+	char node[40];
+	int64_t epoch;
+};
+
+/* Tables of one budget, verbs, Asks, doors and wishes (pgmap_share.c). */
+struct pgmap_shared {
+	struct pgmap_budget budgets[PGMAP_SHARED];
+	struct pgmap_loan loans[PGMAP_SHARED];
+	struct pgmap_wish wishes[PGMAP_SHARED];
+	struct pgmap_request inbox[PGMAP_SHARED];
+	struct pgmap_ask asks[PGMAP_SHARED];
+	struct pgmap_claim claims[PGMAP_SHARED];
+	struct pgmap_door doors[PGMAP_SHARED];
+	unsigned nbudgets, nloans, nwishes, ninbox, nasks, nclaims, ndoors;
 };
 
 struct pgmap_state {
@@ -66,6 +123,7 @@ struct pgmap_state {
 	struct pgmap_body *bodies; /* owned */
 	unsigned nnodes, nruns;
 	size_t nbodies, cap_bodies;
+	struct pgmap_shared shared;
 };
 
 extern struct pgmap {
@@ -73,7 +131,7 @@ extern struct pgmap {
 	bool stale;                  /* there is one */
 	int64_t clock;               /* what its clock shows more than the world's */
 	unsigned timeline, went_back;
-	uint64_t commits, flushes, takes;
+	uint64_t commits, flushes, takes, given, fetched, verbs;
 	struct arena mem;
 	void (*wrong)(const char *fmt, ...); /* something was committed that may not be */
 } pgmap;

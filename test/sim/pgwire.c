@@ -216,7 +216,7 @@ bool pg_int(const struct pg_result *r, unsigned row, unsigned col, int64_t *n)
 {
 	const struct pgmap_value *v = cell_of(r, row, col);
 
-	if (v == NULL || v->s != NULL)
+	if (v == NULL || v->s != NULL || v->null)
 		return false;
 	*n = v->n;
 	return true;
