@@ -553,21 +553,31 @@ static void database_lags(void *user)
 	machines_note("the standby stops to follow");
 }
 
+/* Does the machine know the end of the run, and go on? Of an end that the database never had, it
+ * says so itself. */
+static bool machine_remembers(const struct machine *m, const struct pgmap_run *row)
+{
+	const struct cluster *c = m->core != NULL ? core_service(m->core)->cluster : NULL;
+
+	if (c == NULL || m->process.dead || m->stop)
+		return false;
+	if (row->state != 9)
+		return strmap_get(&c->by_id, row->id) != NULL;
+	return m->born_ms <= row->ended_ms && strcmp(c->who.node, row->node) == 0;
+}
+
 /* The end of a run is sent again, if the database loses all of the run, by the machine that wrote
  * it, while that does not start anew. */
 static void ends_remember(struct machines_run *r)
 {
 	const struct pgmap_run *row = r->told ? pgmap_run(r->id) : NULL;
 
-	if (row == NULL || row->state != 9)
+	if (row == NULL || (row->state != 9 && !machines_have_result(r->id)))
 		return;
 	r->lost_by = -1;
 	r->excused = true;
 	for (unsigned i = 0; i < world->nmachines; i++) {
-		const struct machine *m = &machines[i];
-
-		if (m->core == NULL || m->process.dead || m->born_ms > row->ended_ms ||
-		    strcmp(core_service(m->core)->cluster->who.node, row->node) != 0)
+		if (!machine_remembers(&machines[i], row))
 			continue;
 		r->lost_by = (int)i;
 		r->excused = false;
