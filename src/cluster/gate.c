@@ -281,6 +281,13 @@ static void gate_draft(struct draft *d, void *user)
 		gate_wake(c);
 }
 
+static bool gate_may(void *user)
+{
+	const struct cluster *c = user;
+
+	return c->settled && cluster_has_lease(c);
+}
+
 /* ---- on a pool thread: the bytes */
 
 /* Appends whole lines [from, to) of a view. */
@@ -906,6 +913,7 @@ int gate_open(struct cluster *c)
 	os_task_init(&c->pump, gate_pump);
 	c->ticket = 1;
 	c->book->gate = gate_draft;
+	c->book->may = gate_may;
 	c->book->gate_user = c;
 	c->later.timer = os_timer_new(c->loop, gate_later, c);
 	return c->later.timer ? 0 : AVA_ENOMEM;
@@ -914,6 +922,7 @@ int gate_open(struct cluster *c)
 void gate_close(struct cluster *c)
 {
 	c->book->gate = NULL;
+	c->book->may = NULL;
 	os_defer_cancel(c->loop, &c->pump);
 	os_timer_free(c->later.timer);
 	LIST_EACH (&c->gated, n, tmp)

@@ -38,6 +38,7 @@
 #include "subagent/wire.h"
 
 #define MESSAGES_MAX (256u << 20)
+#define BUILT_MS     100 /* between two looks whether a request may leave */
 
 struct infer_job {
 	struct os_work work;
@@ -715,6 +716,20 @@ static void infer_built(struct infer_job *j)
 	}
 }
 
+/* A thread had the call, or the process stood still, for so long that another machine may have the
+ * run: then this one is fenced soon, or may send it after all. */
+static void infer_may_send(struct infer_job *j)
+{
+	const struct logbook *lb = j->run->rec.outbox.lb;
+
+	if (!lb->may || lb->may(lb->gate_user)) {
+		infer_built(j);
+		return;
+	}
+	j->run->call.state = CALL_BUILT;
+	os_timer_set(j->run->call.timer, BUILT_MS);
+}
+
 static void infer_worked(struct os_work *w)
 {
 	struct infer_job *j = w->priv;
@@ -722,7 +737,7 @@ static void infer_worked(struct os_work *w)
 	if (j->dropped)
 		infer_drop(j);
 	else
-		infer_built(j);
+		infer_may_send(j);
 }
 
 static void infer_work_start(struct infer_job *j)
@@ -851,6 +866,9 @@ static void infer_due(void *user)
 		break;
 	case CALL_HELD:
 		infer_fail_code(j, infer_ask_money(j));
+		break;
+	case CALL_BUILT:
+		infer_may_send(j);
 		break;
 	case CALL_DELAY:
 		infer_deliver(j);

@@ -177,6 +177,9 @@ struct logbook {
 	/* Called with a draft that is on this disk, in order. The callee lets it count by
 	 * draft_pass, or frees it; NULL: it counts at once. */
 	void (*gate)(struct draft *d, void *user);
+	/* May what has counted still begin here? NULL: always. Asked before what leaves this
+	 * machine does so later than in the turn in which it counted. */
+	bool (*may)(void *gate_user);
 	void *gate_user;
 	/* Called when the file `path` got lines; or NULL. */
 	void (*touched)(const char *path, void *user);

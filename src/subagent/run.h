@@ -69,6 +69,7 @@ struct run_record {
 };
 
 /*   MONEY ─► GATE ─► SAVE ─► WORK ─► WIRE ─► (reply)
+ *                    │       ├────► BUILT ─► WIRE    others may have the run
  *                    │       ├────► AGAIN ─► (asked again: a new job)
  *                    │       └────► DELAY ─► (reply)     a local model
  *   HELD ─► MONEY    after a restart
@@ -79,6 +80,7 @@ enum call_state {
 	CALL_GATE,   /* waits behind others for the line to the service */
 	CALL_SAVE,   /* InferStart is on the way to the disk */
 	CALL_WORK,   /* a pool thread builds the request, or answers it */
+	CALL_BUILT,  /* the request is built, and this machine may not send it now */
 	CALL_WIRE,   /* the service has the request */
 	CALL_DELAY,  /* a local model's answer is here, and due later */
 	CALL_HELD,   /* waits out the retry delay of an earlier process */
