@@ -201,6 +201,7 @@ static void model_heard(const char *body, size_t len)
 
 	if (at == NULL || m == NULL || m->core == NULL)
 		return;
+	world->budget.held = 0;
 	snprintf(task, sizeof(task), "%.17s", at);
 	LIST_EACH (&m->core->sup.live, n, tmp) {
 		const struct run *r = LIST_ENTRY(n, struct run, node);
@@ -209,7 +210,35 @@ static void model_heard(const char *body, size_t len)
 			continue;
 		machines_note("%s: a model is called", r->id.text);
 		check_effect(m, r->id.text, "a model was called");
+		world->budget.held = r->call.hold.held;
 	}
+}
+
+/* A day costs no more than its budget, and that by which estimates were wrong. A reservation of the
+ * day before is counted on the day that it is settled on. */
+static void model_billed(struct service_bill *b)
+{
+	int64_t days = MAX(pgmap.now.shared.nbudgets, 1u),
+		cap = world->budget.cents * 10000 * days;
+
+	b->kept = MIN(b->cost_microusd, world->budget.held);
+	world->budget.spent += b->kept;
+	machines_note("which costs %lld, held %lld, spent %lld", (long long)b->cost_microusd,
+		      (long long)world->budget.held, (long long)world->budget.spent);
+	if (cap > 0 && world->budget.spent > cap && pgmap.went_back == 0)
+		machines_wrong("%lld were spent of %lld", (long long)world->budget.spent,
+			       (long long)cap);
+}
+
+/* An estimate is counted for it, but by a machine that lost its lease: then what was held is. */
+static void model_broken(struct service_bill *b)
+{
+	const struct machine *m = machine_at_work();
+
+	if (m != NULL && m->fenced)
+		return;
+	world->budget.spent -= b->kept;
+	b->kept = 0;
 }
 
 /* ---- a machine */
@@ -295,6 +324,7 @@ static void machine_born(void *user)
 	s.disk_ballast_mb = 0;
 	s.runs_max = 1 + (int64_t)((world->seed + m->index) % 4);
 	s.seals_every_s = 3600;
+	s.budget_day_cents = world->budget.cents;
 	sim.dead = false;
 	sim.left = !world->healed && sim_maybe(250) ? sim_span(0, 300) : -1;
 	sim.touches = 0;
@@ -671,6 +701,7 @@ static void heal(void *user)
 	machines_note("everything heals");
 	world->healed = true;
 	pgwire_heal();
+	service_temper.refuse = service_temper.cut = 0;
 	for (unsigned i = 0; i < world->nmachines; i++) {
 		machines[i].process.frozen_until = 0;
 		machines[i].process.left = -1;
@@ -702,6 +733,10 @@ static void machines_draw(struct machines *w)
 			.here = sim_maybe(150),
 			.lost_by = -1,
 			.asked = (unsigned)sim_span(0, w->nmachines - 1)};
+	if (w->seed % 2 == 0) { /* other seeds are the worlds that they were without budgets */
+		w->budget.cents = sim_maybe(500) ? sim_span(1, 20) : sim_span(20, 200);
+		service_temper.heavy = 20000;
+	}
 }
 
 /* One that is bound to a machine that left before the database went back waits for ever. */
@@ -746,6 +781,8 @@ static void machines_begin(struct machines *w, uint64_t seed)
 	pgwire_begin();
 	service_begin();
 	service_heard = model_heard;
+	service_billed = model_billed;
+	service_broken = model_broken;
 	machines_draw(w);
 	for (unsigned i = 0; i < w->nmachines; i++) {
 		struct machine *m = &machines[i];
@@ -799,6 +836,8 @@ void machines_play(struct machines *w, uint64_t seed)
 	if (w->broken[0] == '\0')
 		machines_judge(w);
 	service_heard = NULL;
+	service_billed = NULL;
+	service_broken = NULL;
 }
 
 void machines_end(struct machines *w)

@@ -19,6 +19,8 @@
 
 struct service_temper service_temper;
 void (*service_heard)(const char *body, size_t len);
+void (*service_billed)(struct service_bill *b);
+void (*service_broken)(struct service_bill *b);
 
 static struct {
 	struct convos *convos;
@@ -174,6 +176,8 @@ static void answer(struct http_call_impl *m, struct ask *a)
 	m->convo->odd = false;
 	content_fini(&content);
 	b = bill(a, say.tokens, m->reply.output_tokens);
+	if (service_billed != NULL)
+		service_billed(b);
 	m->status = 200;
 	memcpy(m->request_id, b->request_id, sizeof(m->request_id));
 	snprintf(m->type, sizeof(m->type), "text/event-stream; charset=utf-8");
@@ -210,6 +214,14 @@ static void refuse(struct http_call_impl *m, struct ask *a)
 
 /* ---- the reply */
 
+static void broken(const struct http_call_impl *m)
+{
+	struct service_bill *b = service_find(m->request_id);
+
+	if (b != NULL && service_broken != NULL && !sim.dead)
+		service_broken(b);
+}
+
 static void impl_free(struct http_call_impl *m)
 {
 	if (m->convo != NULL)
@@ -228,6 +240,8 @@ static void over(struct http_call_impl *m)
 		b->whole = true;
 		m->convo->answered = true;
 	}
+	if (m->code != 0)
+		broken(m);
 	if (m->convo != NULL)
 		m->convo->active--;
 	m->convo = NULL;
@@ -360,6 +374,7 @@ void http_call_stop(struct http_call *c)
 		return;
 	m->call = NULL;
 	c->impl = NULL;
+	broken(m);
 	if (m->busy)
 		return;
 	sim_cancel(m->due);

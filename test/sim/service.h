@@ -26,7 +26,13 @@ struct service_bill {
 	int64_t input, output, cost_microusd;
 	bool whole;    /* the reply, to its end */
 	bool recorded; /* the judge's */
+	int64_t kept;  /* the driver's */
 };
+
+/* Called with a reply when its request leaves; and when it does not come to its end in a process
+ * that lives, which then has an estimate. Or NULL. */
+extern void (*service_billed)(struct service_bill *b);
+extern void (*service_broken)(struct service_bill *b);
 
 void service_begin(void);
 void service_end(void);
