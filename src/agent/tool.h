@@ -153,8 +153,9 @@ struct tool_call {
 
 /* All tools (src/tool/table.c): the program's own, and those added since. A row stays as long as
  * the process, since runs point to it; a TOOL_MCP row until it is removed: runs have copies.
- * Loop thread only. */
+ * Loop thread only; the program's own are for any thread. */
 extern const struct tool *const tool_table[];   /* the program's own tools, NULL-terminated */
+const struct tool *tool_own(const char *name);  /* of the program's own; NULL: not one of them */
 const struct tool *tool_find(const char *name); /* NULL: no such tool */
 int tool_add(const struct tool *t);             /* AVA_EEXIST, AVA_EBUSY (too many) */
 void tool_remove(const struct tool *t);         /* no new run gets it */

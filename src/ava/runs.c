@@ -42,7 +42,8 @@
  * or a line longer than a row can be, ends that part: the listing is short, and the start has told
  * why. */
 
-/* Keeps the tool of a ToolCall line, unless it ends the run. */
+/* Keeps the tool of a ToolCall line, unless it ends the run: only tools of the program's own do, and
+ * a thread of the pool may look at no others. */
 static void note_tool(struct ended *out, const char *line, size_t len)
 {
 	struct event_view v;
@@ -54,7 +55,7 @@ static void note_tool(struct ended *out, const char *line, size_t len)
 		return;
 	content = json_parse(v.content.s, v.content.len, NULL);
 	name = json_get_str(content, "name");
-	tool = name ? tool_find(name) : NULL;
+	tool = name ? tool_own(name) : NULL;
 	if (name && !(tool && (tool->flags & TOOL_ENDS))) {
 		snprintf(out->last_tool, sizeof(out->last_tool), "%.*s",
 			 (int)utf8_prefix(name, strlen(name), sizeof(out->last_tool) / 4), name);

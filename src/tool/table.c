@@ -100,17 +100,24 @@ static unsigned nadded;
 #define ROW(name) &tool_##name,
 const struct tool *const tool_table[] = {TOOLS(ROW) NULL};
 
-const struct tool *tool_find(const char *name)
+const struct tool *tool_own(const char *name)
 {
 	for (const struct tool *const *t = tool_table; *t != NULL; t++) {
 		if (strcmp((*t)->name, name) == 0)
 			return *t;
 	}
-	for (unsigned i = 0; i < nadded; i++) {
-		if (strcmp(added[i]->name, name) == 0)
-			return added[i];
-	}
 	return NULL;
+}
+
+const struct tool *tool_find(const char *name)
+{
+	const struct tool *t = tool_own(name);
+
+	for (unsigned i = 0; t == NULL && i < nadded; i++) {
+		if (strcmp(added[i]->name, name) == 0)
+			t = added[i];
+	}
+	return t;
 }
 
 int tool_add(const struct tool *t)
