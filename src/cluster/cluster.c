@@ -439,6 +439,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	c->tell.held = o->held;
 	c->tell.held_user = o->held_user;
 	list_init(&c->held);
+	list_init(&c->look.away);
 	list_init(&c->takings);
 	list_init(&c->give.runs);
 	list_init(&c->move.wanted);
@@ -474,7 +475,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 
 int cluster_hold(struct cluster *c, const struct catalog_row *row)
 {
-	return take_hold(c, row);
+	return take_hold(&c->held, row);
 }
 
 bool cluster_opening(const struct cluster *c)

@@ -91,8 +91,16 @@ static void giving_done(struct giving *g)
 {
 	struct cluster *c = g->c;
 	struct cluster_run *r = strmap_get(&c->by_id, g->run);
+	struct catalog_row row;
 	char line[100];
 
+	/* Its end here, once this machine leaves. */
+	if (r && r->row && catalog_parse(r->row, strlen(r->row), &row, NULL) == 0) {
+		row.lsn = g->row;
+		if (take_hold(&c->look.away, &row) != 0)
+			cluster_fence(c, "out of memory");
+		catalog_row_fini(&row);
+	}
 	if (r)
 		gate_forget(c, r);
 	if (!g->without_copy)

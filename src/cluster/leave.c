@@ -238,6 +238,28 @@ static void leave_row_written(int rv, void *user)
 			    ava_strerror(rv));
 }
 
+/* `line`: of the catalog, that the run began with; `lsn`: its place in this one, if that of the
+ * line is another machine's. */
+static bool leave_row(const struct cluster *c, struct draft *d, const char *line,
+		      const uint64_t *lsn)
+{
+	struct catalog_row row;
+	char path[LOGBOOK_PATH];
+	bool ok = line && catalog_parse(line, strlen(line), &row, NULL) == 0;
+
+	if (!ok)
+		return false;
+	logbook_run_path(row.id, path);
+	row.kind = CATALOG_END;
+	row.status = AVA_ERROR; /* as who reads its log, which has no end, tells */
+	row.ended_ms = clock_wall_ms();
+	row.spawn_lsn = lsn ? *lsn : row.lsn;
+	row.bytes = (uint64_t)lay_size(c, path);
+	ok = draft_catalog(d, &row, NULL) == 0;
+	catalog_row_fini(&row);
+	return ok;
+}
+
 /* Ends the runs that others have, in this catalog. */
 static void leave_rows(struct cluster *c)
 {
@@ -247,22 +269,14 @@ static void leave_rows(struct cluster *c)
 	LIST_EACH (&c->runs, n, tmp) {
 		const struct cluster_run *r = LIST_ENTRY(n, struct cluster_run, node);
 		const struct run *run = supervisor_find(c->sup, r->id);
-		struct catalog_row row;
 
-		if (r->done_ms)
-			continue;
-		ok = ok && r->row && catalog_parse(r->row, strlen(r->row), &row, NULL) == 0;
-		if (!ok)
-			break;
-		row.kind = CATALOG_END;
-		row.status = AVA_ERROR; /* as who reads its log, which has no end, tells */
-		row.ended_ms = clock_wall_ms();
-		/* The line of a run that was taken has the numbers of its first machine. */
-		row.spawn_lsn = run ? run->rec.log.row : 0;
-		row.bytes = (uint64_t)r->log_seen;
-		ok = draft_catalog(d, &row, NULL) == 0;
-		catalog_row_fini(&row);
+		const uint64_t lsn = run ? run->rec.log.row : 0;
+
+		if (!r->done_ms)
+			ok = ok && leave_row(c, d, r->row, &lsn);
 	}
+	LIST_EACH (&c->look.away, n, tmp)
+		ok = ok && leave_row(c, d, LIST_ENTRY(n, struct cluster_held, node)->row, NULL);
 	if (ok && d->nparts > 0)
 		(void)draft_commit(d, JOURNAL_NOW, leave_row_written, c, NULL);
 	else

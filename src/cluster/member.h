@@ -57,7 +57,7 @@ struct cluster_run {
 	char id[24];
 };
 
-/* A run that did not end, before the database said whose it is. */
+/* A run that did not end here, before the database said whose it is, or which others have. */
 struct cluster_held {
 	struct list node;
 	bool known; /* the database has it */
@@ -164,6 +164,7 @@ struct cluster {
 		bool polling;    /* runs of others are asked for */
 		bool grouped;    /* groups of runs that a stop left are put together */
 		bool holds;      /* a run of this machine is held: it is looked at with each beat */
+		struct list away; /* struct cluster_held: without an end here, others have them */
 	} look;
 
 	struct inbox *inbox; /* inbox.c */
@@ -269,8 +270,9 @@ void take_poll(struct cluster *c, bool fence);
 #define TAKE_FREE_SQL                                                                              \
 	"(s.place = 'anywhere' and not exists (select 1 from ava_spec o"                           \
 	"  where o.grp = s.grp and o.grp <> '' and o.place <> 'anywhere'))"
-/* See cluster_hold. */
-int take_hold(struct cluster *c, const struct catalog_row *row);
+/* Adds a row of the catalog here to `to`, one of c->held and c->look.away. */
+int take_hold(struct list *to, const struct catalog_row *row);
+void take_came_back(struct cluster *c, const char *run); /* from c->look.away */
 /* For statements whose answer does not matter. */
 void take_forgotten(const struct pg_answer *a, void *user);
 void take_close(struct cluster *c);

@@ -219,7 +219,12 @@ static void look_at_held(struct cluster *c, const struct take_row *row, struct c
 	} else if (row->mine && row->state == CLUSTER_LIVE) {
 		lay_add(c, row, true);
 	}
-	taking_held_free(h);
+	if (h->known || (row->mine && row->state == CLUSTER_ENDED)) {
+		taking_held_free(h);
+	} else {
+		list_del(&h->node);
+		list_add(&c->look.away, &h->node);
+	}
 }
 
 static void look_at(struct cluster *c, const struct take_row *row)
@@ -451,7 +456,14 @@ void take_poll(struct cluster *c, bool fence)
 	c->look.polling = pg_send(c->pg, b, take_polled, c, NULL) == 0;
 }
 
-int take_hold(struct cluster *c, const struct catalog_row *row)
+void take_came_back(struct cluster *c, const char *run)
+{
+	LIST_EACH (&c->look.away, n, tmp)
+		if (strcmp(LIST_ENTRY(n, struct cluster_held, node)->id, run) == 0)
+			taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
+}
+
+int take_hold(struct list *to, const struct catalog_row *row)
 {
 	struct cluster_held *h;
 	struct buf line;
@@ -463,7 +475,7 @@ int take_hold(struct cluster *c, const struct catalog_row *row)
 	if (h) {
 		memcpy(h->row, line.data, line.len - 1); /* without its end of line */
 		snprintf(h->id, sizeof(h->id), "%s", row->id);
-		list_add(&c->held, &h->node);
+		list_add(to, &h->node);
 	}
 	buf_fini(&line);
 	return h ? 0 : AVA_ENOMEM;
@@ -471,6 +483,7 @@ int take_hold(struct cluster *c, const struct catalog_row *row)
 
 void take_close(struct cluster *c)
 {
+	list_splice(&c->held, &c->look.away);
 	LIST_EACH (&c->held, n, tmp)
 		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
 }

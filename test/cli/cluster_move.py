@@ -211,6 +211,27 @@ def calm(w, a):
           column(w, run, "takes"))
 
 
+def left(w, a, b):
+    """Runs that others have do not go on in the data root of a machine that leaves."""
+    w.model.stands()
+    run, taken = at_work(w, a, "Was given."), at_work(w, a, "Was taken.")
+    check("a run is given away", b.ava("move", run).returncode == 0, b.said())
+    a.kill()
+    check("and one taken", until(lambda: b.status(taken)["status"] == "running" and "machine" not in b.status(taken)), b.status(taken))
+    a.start()
+    name_a(w)
+    out = a.ava("cluster", "leave")
+    check("the machine that had them leaves", out.returncode == 0, out)
+    a.process.wait()
+    for name in ("AVA_CLUSTER_URL", "AVA_CLUSTER_LEASE"):
+        del a.env[name]
+    a.start()
+    check("and does not go on with them", [a.status(r)["status"] for r in (run, taken)] == ["error"] * 2 and
+          a.api("GET", "/api/v1/health")[1]["runs"]["running"] == 0, a.status(run), a.status(taken))
+    w.model.goes()
+    check("who has them does", b.ends(run) and b.ends(taken), b.status(run), b.status(taken))
+
+
 def main():
     with World() as w:
         a, b = w.machines
@@ -220,6 +241,7 @@ def main():
         given(w, a, b)
         copied(w, a, b)
         refused(w, a, b)
+        left(w, a, b)
     print(f"# {done[0]} checks, {done[1]} failed")
     return 1 if done[1] else 0
 
