@@ -51,7 +51,9 @@ class Missing(Exception):
 
 
 def binaries():
-    """The folder of the newest server that is installed."""
+    """The folder of AVA_POSTGRES_BIN, else of the newest server that is installed."""
+    if own := os.environ.get("AVA_POSTGRES_BIN"):
+        return own
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=lambda p: int(p.split("/")[4]))
     if not found or not shutil.which("psql"):
         raise Missing("the server of PostgreSQL is not installed (Debian: postgresql)")
