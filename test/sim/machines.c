@@ -218,8 +218,7 @@ static void model_heard(const char *body, size_t len)
  * day before is counted on the day that it is settled on. */
 static void model_billed(struct service_bill *b)
 {
-	int64_t days = MAX(pgmap.now.shared.nbudgets, 1u),
-		cap = world->budget.cents * 10000 * days;
+	int64_t days = MAX(pgmap.now.shared.nbudgets, 1u), cap = world->budget.cents * 10000 * days;
 
 	b->kept = MIN(b->cost_microusd, world->budget.held);
 	world->budget.spent += b->kept;

@@ -41,8 +41,8 @@ struct machines {
 	bool async; /* the database may go back */
 	bool lossy; /* and a machine left with what it had */
 	bool healed, over;
-	int64_t heals_at; /* ms */
-	struct {          /* of a day, on all machines; cents 0: no limit */
+	int64_t heals_at;            /* ms */
+	struct {                     /* of a day, on all machines; cents 0: no limit */
 		int64_t cents, held; /* held: for the call that leaves */
 		int64_t spent;       /* on calls, as far as it was held for them */
 	} budget;
