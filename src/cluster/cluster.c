@@ -475,7 +475,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 
 int cluster_hold(struct cluster *c, const struct catalog_row *row)
 {
-	return take_hold(&c->held, row);
+	return held_add(&c->held, row);
 }
 
 bool cluster_opening(const struct cluster *c)

@@ -97,7 +97,7 @@ static void giving_done(struct giving *g)
 	/* Its end here, once this machine leaves. */
 	if (r && r->row && catalog_parse(r->row, strlen(r->row), &row, NULL) == 0) {
 		row.lsn = g->row;
-		if (take_hold(&c->look.away, &row) != 0)
+		if (held_add(&c->look.away, &row) != 0)
 			cluster_fence(c, "out of memory");
 		catalog_row_fini(&row);
 	}

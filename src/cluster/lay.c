@@ -161,7 +161,7 @@ static void taking_over(struct taking *t)
 	struct cluster_run *r = t->run;
 
 	r->laying = false;
-	take_came_back(c, t->id);
+	held_back(c, t->id);
 	r->log_seen = (int64_t)t->log.len;
 	r->messages_seen = (int64_t)t->messages.len;
 	gate_set(r, r->log_seen, r->messages_seen);

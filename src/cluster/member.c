@@ -5,9 +5,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/util.h"
 
 int64_t cluster_now_ms(void)
@@ -75,4 +77,37 @@ void cluster_add_me(struct pg_batch *b, const struct cluster *c, const char *sql
 	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->epoch);
 	pg_batch_int(b, c->generation);
+}
+
+/* ---- rows of runs that are not at work here */
+
+void held_drop(struct cluster_held *h)
+{
+	list_del(&h->node);
+	free(h);
+}
+
+void held_back(struct cluster *c, const char *run)
+{
+	LIST_EACH (&c->look.away, n, tmp)
+		if (strcmp(LIST_ENTRY(n, struct cluster_held, node)->id, run) == 0)
+			held_drop(LIST_ENTRY(n, struct cluster_held, node));
+}
+
+int held_add(struct list *to, const struct catalog_row *row)
+{
+	struct cluster_held *h;
+	struct buf line;
+
+	buf_init(&line, 1u << 20);
+	if (catalog_encode(&line, row) != 0)
+		return AVA_ENOMEM;
+	h = calloc(1, sizeof(*h) + line.len);
+	if (h) {
+		memcpy(h->row, line.data, line.len - 1); /* without its end of line */
+		snprintf(h->id, sizeof(h->id), "%s", row->id);
+		list_add(to, &h->node);
+	}
+	buf_fini(&line);
+	return h ? 0 : AVA_ENOMEM;
 }

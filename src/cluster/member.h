@@ -270,9 +270,10 @@ void take_poll(struct cluster *c, bool fence);
 #define TAKE_FREE_SQL                                                                              \
 	"(s.place = 'anywhere' and not exists (select 1 from ava_spec o"                           \
 	"  where o.grp = s.grp and o.grp <> '' and o.place <> 'anywhere'))"
-/* Adds a row of the catalog here to `to`, one of c->held and c->look.away. */
-int take_hold(struct list *to, const struct catalog_row *row);
-void take_came_back(struct cluster *c, const char *run); /* from c->look.away */
+/* Adds a row of the catalog here to `to`, one of c->held and c->look.away. AVA_ENOMEM. */
+int held_add(struct list *to, const struct catalog_row *row);
+void held_back(struct cluster *c, const char *run); /* from c->look.away */
+void held_drop(struct cluster_held *h);
 /* For statements whose answer does not matter. */
 void take_forgotten(const struct pg_answer *a, void *user);
 void take_close(struct cluster *c);

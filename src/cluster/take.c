@@ -140,12 +140,6 @@ bool cluster_has(const struct cluster *c, const char *run)
 	return !c || (!taking_held(c, run) && (!r || !r->fresh));
 }
 
-static void taking_held_free(struct cluster_held *h)
-{
-	list_del(&h->node);
-	free(h);
-}
-
 static void take_claimed(const struct pg_answer *a, void *user)
 {
 	((struct cluster *)user)->look_due = true;
@@ -220,7 +214,7 @@ static void look_at_held(struct cluster *c, const struct take_row *row, struct c
 		lay_add(c, row, true);
 	}
 	if (h->known || (row->mine && row->state == CLUSTER_ENDED)) {
-		taking_held_free(h);
+		held_drop(h);
 	} else {
 		list_del(&h->node);
 		list_add(&c->look.away, &h->node);
@@ -310,7 +304,7 @@ static void looked(const struct pg_answer *a, void *user)
 		if (c->state == CLUSTER_MEMBER)
 			take_ours(c, LIST_ENTRY(n, struct cluster_held, node),
 				  &(struct take_row){0});
-		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
+		held_drop(LIST_ENTRY(n, struct cluster_held, node));
 	}
 	if (c->state == CLUSTER_MEMBER)
 		c->give.looked(c, &a->results[1]);
@@ -456,34 +450,9 @@ void take_poll(struct cluster *c, bool fence)
 	c->look.polling = pg_send(c->pg, b, take_polled, c, NULL) == 0;
 }
 
-void take_came_back(struct cluster *c, const char *run)
-{
-	LIST_EACH (&c->look.away, n, tmp)
-		if (strcmp(LIST_ENTRY(n, struct cluster_held, node)->id, run) == 0)
-			taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
-}
-
-int take_hold(struct list *to, const struct catalog_row *row)
-{
-	struct cluster_held *h;
-	struct buf line;
-
-	buf_init(&line, 1u << 20);
-	if (catalog_encode(&line, row) != 0)
-		return AVA_ENOMEM;
-	h = calloc(1, sizeof(*h) + line.len);
-	if (h) {
-		memcpy(h->row, line.data, line.len - 1); /* without its end of line */
-		snprintf(h->id, sizeof(h->id), "%s", row->id);
-		list_add(to, &h->node);
-	}
-	buf_fini(&line);
-	return h ? 0 : AVA_ENOMEM;
-}
-
 void take_close(struct cluster *c)
 {
 	list_splice(&c->held, &c->look.away);
 	LIST_EACH (&c->held, n, tmp)
-		taking_held_free(LIST_ENTRY(n, struct cluster_held, node));
+		held_drop(LIST_ENTRY(n, struct cluster_held, node));
 }
