@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ava/others.h"
 #include "ava/patches.h"
-#include "ava/verbs.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
@@ -65,7 +65,7 @@ static int read_artifact(int run_fd, const char *path, struct buf *out, struct a
 static int artifact_work(struct verb_work *work, struct ava_error *err)
 {
 	const char *path = json_str(work->args, "path");
-	int root_fd = work->job.core->root_fd, run_fd, rv;
+	int root_fd = others_root(work, NULL), run_fd, rv;
 	char folder[LOGBOOK_PATH], *text = NULL;
 	size_t len, n = (size_t)snprintf(folder, sizeof(folder), "runs/%s/", work->id);
 	json_t *result;
@@ -97,7 +97,7 @@ static void verb_artifact(struct verb_call *v)
 	if (!verb_args(v, &path))
 		return;
 	buf_init(&w.answer.b, ARTIFACT_MAX + 131072);
-	verb_work(v, &w, 0, false);
+	others_work(v, v->id, &w, 0);
 }
 
 /* ---- GET /runs/{id}/patch, on a pool thread */
@@ -107,7 +107,7 @@ static int patch_work(struct verb_work *work, struct ava_error *err)
 	struct jw *w = &work->answer.w;
 	struct patch_file_text t;
 	struct buf about;
-	int rv = patch_text_read(work->job.core->root_fd, work->id, &t, err);
+	int rv = patch_text_read(others_root(work, NULL), work->id, &t, err);
 
 	if (rv == 0) {
 		jw_object(w, NULL);
@@ -139,7 +139,7 @@ static void verb_patch(struct verb_call *v)
 			  &err);
 		return;
 	}
-	verb_work(v, &(struct verb_work){.work = patch_work}, 0, false);
+	others_work(v, v->id, &(struct verb_work){.work = patch_work}, 0);
 }
 
 /* ---- POST /runs/{id}/applied */

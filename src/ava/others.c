@@ -3,12 +3,12 @@
  * former for commands that read files themselves. */
 #include "ava/others.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ava/state.h"
-#include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
@@ -17,8 +17,6 @@
 #include "codec/json.h"
 #include "event/event.h"
 #include "journal/read_root.h"
-
-#define LOG_BYTES ((size_t)256 << 20)
 
 bool others_may(struct core *c, const char *run)
 {
@@ -35,7 +33,9 @@ void others_status(const struct reader_run *run, struct op_status *s)
 	s->status = run->held ? AVA_PARKED : run->silent ? AVA_QUEUED : AVA_RUNNING;
 	s->left = run->held || run->silent;
 	s->activity = s->left ? run->waits : "";
-	s->cost_microusd = -1; /* unless others_sum looks */
+	s->iteration = (int)MIN(run->turn, INT_MAX);
+	s->tokens = run->tokens;
+	s->cost_microusd = run->micro;
 	s->ended_ms = 0;
 	s->elapsed_ms = MAX(clock_wall_ms() - s->started_ms, 0);
 }
@@ -47,34 +47,77 @@ int others_refuse(const struct op_status *s, struct ava_error *err)
 		       : 0;
 }
 
-void others_sum(int root_fd, const char *run, struct op_status *s)
+/* ---- work about the files of a run */
+
+/* A question whose copy is brought up to date. */
+struct others_asked {
+	struct core *core;
+	struct verb_reply *reply;
+	json_t *args;
+	char id[64];
+	struct verb_work like;
+	size_t own_size;
+	char own[];
+};
+
+int others_root(const struct verb_work *w, struct buf *path)
 {
-	char path[LOGBOOK_PATH], *data = NULL;
-	const char *line;
-	size_t len = 0, at = 0, n;
-	struct event_view v;
+	struct core *c = w->job.core;
 
-	logbook_run_path(run, path);
-	if (sys_read_file(root_fd, path, LOG_BYTES, &data, &len, NULL) != 0)
-		return;
-	s->tokens = s->cost_microusd = 0;
-	while (jsonl_next(data, len, &at, &line, &n) == 1) {
-		json_t *meta;
+	if (path)
+		buf_addf(path, "%s%s", c->root, w->foreign ? "/" READER_ROOT : "");
+	return w->foreign ? reader_root(c->service.reader) : c->root_fd;
+}
 
-		if (event_view(line, n, &v) != 0 ||
-		    (v.kind != EVENT_InferStart && v.kind != EVENT_InferEnd))
-			continue;
-		meta = json_parse(v.metadata.s, v.metadata.len, NULL);
-		s->iteration = (int)MAX((int64_t)s->iteration, json_get_int(meta, "iteration", 0));
-		if (v.kind == EVENT_InferEnd) {
-			s->tokens += json_get_int(meta, "inputTokens", 0) +
-				     json_get_int(meta, "outputTokens", 0);
-			s->cost_microusd = sum_to_max(s->cost_microusd,
-						      json_get_fixed(meta, "costCents", 4, 0));
-		}
-		json_decref(meta);
+static void others_asked_fetched(int rv, const struct reader_run *run, const struct ava_error *why,
+				 void *user)
+{
+	struct others_asked *a = user;
+	struct verb_call v = {.core = a->core, .id = a->id, .args = a->args, .reply = a->reply};
+	struct ava_error err = why ? *why : (struct ava_error){0};
+
+	a->like.foreign = rv == 0 && run;
+	a->like.own = a->own;
+	if (rv == AVA_ENOENT)
+		rv = core_known(a->core, a->id, &err);
+	if (rv == 0) {
+		verb_work(&v, &a->like, a->own_size, false);
+	} else {
+		if (a->like.fini)
+			a->like.fini(&a->like);
+		if (a->like.answer.reply)
+			buf_fini(&a->like.answer.b);
+		verb_fail(a->reply, rv, &err);
 	}
-	free(data);
+	json_decref(a->args);
+	free(a);
+}
+
+void others_work(struct verb_call *v, const char *run, const struct verb_work *like,
+		 size_t own_size)
+{
+	struct others_asked *a;
+
+	if (!others_may(v->core, run)) {
+		verb_work(v, like, own_size, false);
+		return;
+	}
+	a = malloc(sizeof(*a) + own_size);
+	if (!a) {
+		if (like->fini)
+			like->fini((struct verb_work *)like);
+		if (like->answer.reply)
+			buf_fini((struct buf *)&like->answer.b);
+		verb_fail(v->reply, AVA_ENOMEM, NULL);
+		return;
+	}
+	*a = (struct others_asked){.core = v->core, .reply = v->reply, .like = *like};
+	a->args = json_incref((json_t *)v->args);
+	a->own_size = own_size;
+	if (own_size > 0)
+		memcpy(a->own, like->own, own_size);
+	snprintf(a->id, sizeof(a->id), "%s", run);
+	reader_fetch(v->core->service.reader, run, others_asked_fetched, a);
 }
 
 /* ---- POST /runs/{id}/fetch */

@@ -42,8 +42,8 @@
  * or a line longer than a row can be, ends that part: the listing is short, and the start has told
  * why. */
 
-/* Keeps the tool of a ToolCall line, unless it ends the run: only tools of the program's own do, and
- * a thread of the pool may look at no others. */
+/* Keeps the tool of a ToolCall line, unless it ends the run: only the program's own tools do, and a
+ * thread of the pool may look at no others. */
 static void note_tool(struct ended *out, const char *line, size_t len)
 {
 	struct event_view v;
@@ -580,8 +580,6 @@ static void runs_look(struct job *j)
 	l->rv = ended_read(root_fd, l->run, &l->ended, &l->err);
 	if (l->rv == 0 && other)
 		others_status(&l->other, &l->ended.status);
-	if (l->rv == 0 && other && !l->other.ended)
-		others_sum(root_fd, l->run, &l->ended.status);
 }
 
 static void runs_looked(struct job *j)

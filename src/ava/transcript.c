@@ -38,12 +38,11 @@ struct transcript_ask {
 	int64_t turn;  /* only messages of this call; -1: of all */
 	int64_t after; /* only lines behind this one */
 	int64_t limit; /* messages, at the most */
-	int root_fd;   /* with the files */
 };
 
 struct transcript {
 	struct transcript_ask ask;
-	int root_fd;
+	int root_fd;                  /* with the files */
 	const struct redact *secrets; /* *borrowed*; NULL: none are known */
 	struct jw *w;                 /* inside of the array that gets the messages */
 
@@ -350,7 +349,7 @@ static int transcript_work(struct verb_work *w, struct ava_error *err)
 	const struct transcript_ask *ask = w->own;
 	struct jw *out = &w->answer.w;
 	struct transcript t = {.ask = *ask,
-			       .root_fd = ask->root_fd,
+			       .root_fd = others_root(w, NULL),
 			       .secrets = w->job.core->redact,
 			       .w = out,
 			       .last = ask->after};
@@ -366,7 +365,7 @@ static int transcript_work(struct verb_work *w, struct ava_error *err)
 		const char *line;
 		size_t len;
 
-		fd = files_open(ask->root_fd, files_part_name(path, part, name), O_RDONLY);
+		fd = files_open(t.root_fd, files_part_name(path, part, name), O_RDONLY);
 		if (fd < 0 && (errno != ENOENT || part == 1))
 			rv = errno != ENOENT ? err_sys(err, "%s", name)
 					     : err_set(err, AVA_ENOENT, PRUNED, w->id);
@@ -392,62 +391,18 @@ static int transcript_work(struct verb_work *w, struct ava_error *err)
 	return MIN(rv, 0);
 }
 
-/* A question about the run of another machine, while its copy is brought up to date. */
-struct transcript_waits {
-	struct core *core;
-	struct verb_reply *reply;
-	struct transcript_ask ask;
-	char run[64];
-};
-
-static void transcript_begin(struct transcript_waits *t)
-{
-	struct verb_call v = {.core = t->core, .id = t->run, .reply = t->reply};
-	struct ava_error err = {0};
-
-	if (t->ask.root_fd != t->core->root_fd || core_known(t->core, t->run, &err) == 0)
-		verb_work(&v, &(struct verb_work){.work = transcript_work, .own = &t->ask},
-			  sizeof(t->ask), false);
-	else
-		verb_fail(t->reply, err.code, &err);
-}
-
-static void transcript_fetched(int rv, const struct reader_run *run, const struct ava_error *err,
-			       void *user)
-{
-	struct transcript_waits *t = user;
-
-	if (rv == 0)
-		t->ask.root_fd = reader_root(t->core->service.reader);
-	if (rv == 0 || rv == AVA_ENOENT)
-		transcript_begin(t);
-	else
-		verb_fail(t->reply, rv, err);
-	free(t);
-}
-
 static void verb_transcript(struct verb_call *v)
 {
-	struct transcript_waits t = {.core = v->core,
-				     .reply = v->reply,
-				     .ask = {.turn = -1, .limit = 100}},
-				*waits;
+	struct transcript_ask ask = {.turn = -1, .limit = 100};
+	struct ava_error err = {0};
 
-	t.ask.root_fd = v->core->root_fd;
-	if (!verb_args(v, &t.ask))
+	if (!verb_args(v, &ask))
 		return;
-	snprintf(t.run, sizeof(t.run), "%s", v->id);
-	if (!others_may(v->core, v->id)) {
-		transcript_begin(&t);
-		return;
-	}
-	waits = malloc(sizeof(*waits));
-	if (!waits) {
-		verb_fail(v->reply, AVA_ENOMEM, NULL);
-		return;
-	}
-	*waits = t;
-	reader_fetch(v->core->service.reader, v->id, transcript_fetched, waits);
+	if (!others_may(v->core, v->id) && core_known(v->core, v->id, &err) != 0)
+		verb_fail(v->reply, err.code, &err);
+	else
+		others_work(v, v->id, &(struct verb_work){.work = transcript_work, .own = &ask},
+			    sizeof(ask));
 }
 
 const struct verb verbs_about_messages[] = {

@@ -192,7 +192,8 @@ struct verb_work {
 	int rv;
 	struct ava_error err;
 	char id[64];
-	void *own; /* a copy of the verb's data */
+	void *own;    /* a copy of the verb's data */
+	bool foreign; /* the run is of another machine: its files are those of the copy */
 };
 /* Begins the work. `like`: `work`, `fini` and `own` of `own_size` bytes are the verb's. If it
  * cannot begin, answers and calls `fini`. `brief`: takes milliseconds, and is not limited in

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "ava/otel.h"
+#include "ava/others.h"
 #include "ava/prune.h"
 #include "ava/state.h"
 #include "base/clock.h"
@@ -537,7 +538,6 @@ static int ask_logs(struct verb_work *work, struct ava_error *err)
 	const struct log_question *asked = work->own;
 	const struct question_args *q = &asked->args;
 	struct ava_log_query query = {
-		.root = work->job.core->root,
 		.run = q->run,
 		.everything = q->run == NULL && !asked->items, /* Ava's log has all of a person */
 		.types = q->type,
@@ -552,14 +552,20 @@ static int ask_logs(struct verb_work *work, struct ava_error *err)
 		.last = q->after < 0 ? (size_t)q->limit : 0,
 	};
 	struct jw *w = &work->answer.w;
+	struct buf root;
 	struct log_page p = {.q = asked,
 			     .secrets = work->job.core->redact,
 			     .w = w,
 			     .broken = json_array(),
 			     .last = query.after};
 	struct ava_log *log = NULL;
-	int rv = ava_log_open(&log, &query, err);
+	int rv;
 
+	buf_init(&root, 8192);
+	(void)others_root(work, &root);
+	query.root = root.data;
+	rv = buf_check(&root) ? buf_check(&root) : ava_log_open(&log, &query, err);
+	buf_fini(&root);
 	if (rv == AVA_ENOENT && q->run == NULL) /* nothing has been logged yet */
 		rv = 0;
 	jw_object(w, NULL);
@@ -596,8 +602,9 @@ static void logs_asked(struct verb_call *v, struct log_question *q)
 		return;
 	}
 	++*q->asked;
-	verb_work(v, &(struct verb_work){.work = ask_logs, .fini = question_end, .own = q},
-		  sizeof(*q), false);
+	others_work(v, q->args.run ? q->args.run : "",
+		    &(struct verb_work){.work = ask_logs, .fini = question_end, .own = q},
+		    sizeof(*q));
 }
 
 static void verb_logs(struct verb_call *v)

@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "cluster/member.h"
 #include "codec/jscan.h"
+#include "codec/json.h"
 #include "event/event.h"
 
 #define LATER_MS    500 /* until lines go that nobody waits for, if nothing takes them along */
@@ -48,7 +49,9 @@ struct flush_run {
 	size_t files_from, files_to; /* its own in flush.files */
 	bool sent;                   /* all of it goes */
 	int turns;                   /* replies of the model in it */
-	int rv;                      /* its record cannot be read: it is left out */
+	/* Number of its newest call; what its replies have used. */
+	int64_t turn, tokens, micro;
+	int rv; /* its record cannot be read: it is left out */
 };
 
 struct flush {
@@ -308,6 +311,24 @@ static int flush_read(const struct flush *f, const char *path, int64_t from, int
 	return rv;
 }
 
+/* Adds what a line behind `log_from` says about calls of the model. */
+static void flush_figures(struct flush_run *r, const struct event_view *v)
+{
+	json_t *meta;
+
+	if (v->kind != EVENT_InferStart && v->kind != EVENT_InferEnd)
+		return;
+	meta = json_parse(v->metadata.s, v->metadata.len, NULL);
+	r->turn = MAX(r->turn, json_get_int(meta, "iteration", 0));
+	if (v->kind == EVENT_InferEnd) {
+		r->turns++;
+		r->tokens += json_get_int(meta, "inputTokens", 0) +
+			     json_get_int(meta, "outputTokens", 0);
+		r->micro = sum_to_max(r->micro, json_get_fixed(meta, "costCents", 4, 0));
+	}
+	json_decref(meta);
+}
+
 /* Hashes the lines of a log, and keeps the bytes behind `log_from` alone. */
 static int flush_chain(struct flush *f, struct flush_run *r)
 {
@@ -330,7 +351,8 @@ static int flush_chain(struct flush *f, struct flush_run *r)
 			return AVA_ECORRUPT;
 		run_log_add(&r->log, v.seq, line, n + 1);
 		r->ended = r->ended || v.kind == EVENT_SubagentComplete;
-		r->turns += v.kind == EVENT_InferEnd && r->log.bytes > r->log_from;
+		if (r->log.bytes > r->log_from)
+			flush_figures(r, &v);
 	}
 	skip = (size_t)(r->log_from - begin);
 	if (r->log.bytes != r->log_to || skip > r->log_len)
@@ -452,9 +474,12 @@ static const char flush_sql[] = CLUSTER_ME_SQL
 	","
 	" moved as (update ava_run r set head = w.head, head_hash = w.hash,"
 	"   state = case when r.state = 8 then 8 else w.state end,"
-	"   takes = case when w.calm > 0 then 0 else r.takes end"
+	"   takes = case when w.calm > 0 then 0 else r.takes end,"
+	"   turn = greatest(r.turn, w.turn), tokens = r.tokens + w.tokens,"
+	"   micro = r.micro + w.micro"
 	"  from unnest($4::text[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bigint[],"
-	"   $9::bigint[]) w(run, prev, head, hash, state, calm), me"
+	"   $9::bigint[], $18::bigint[], $19::bigint[], $20::bigint[])"
+	"   w(run, prev, head, hash, state, calm, turn, tokens, micro), me"
 	"  where r.run = any($4) and r.run = w.run"
 	"   and case when r.node = $1 and r.epoch = $2 and r.head = w.prev then true end"
 	"  returning r.run),"
@@ -542,6 +567,30 @@ static bool add_runs(struct pg_batch *b, struct flush *f)
 	pg_batch_byteses(b, hashes, n);
 	pg_batch_ints(b, states, n);
 	pg_batch_ints(b, calms, n);
+	return true;
+}
+
+/* What each of the runs has used since its row was written. */
+static bool add_figures(struct pg_batch *b, struct flush *f)
+{
+	int64_t *of = arena_get(&f->columns, 3 * (size_t)f->nruns * sizeof(*of));
+	int64_t *tokens = of + f->nruns, *micros = tokens + f->nruns;
+	size_t n = 0;
+
+	for (unsigned i = 0; of && i < f->nruns; i++) {
+		const struct flush_run *r = &f->runs[i];
+
+		if (r->rv != 0)
+			continue;
+		of[n] = r->turn;
+		tokens[n] = r->tokens;
+		micros[n++] = r->micro;
+	}
+	if (!of)
+		return false;
+	pg_batch_ints(b, of, n);
+	pg_batch_ints(b, tokens, n);
+	pg_batch_ints(b, micros, n);
 	return true;
 }
 
@@ -756,12 +805,13 @@ static void flush_read_done(struct os_work *w)
 		lend_add_used(b, c, &f->told);
 		cluster_add_me(b, c, flush_sql);
 		f->sent_us = clock_mono_us();
-		if (f->rv == 0 && add_runs(b, f) && add_chunks(b, f) && add_files(b, f)) {
-			pg_batch_int(b, c->generation << CLUSTER_TICK_BITS | (int64_t)f->ticket);
+		if (f->rv == 0 && !(add_runs(b, f) && add_chunks(b, f) && add_files(b, f)))
+			f->rv = AVA_ENOMEM;
+		pg_batch_int(b, c->generation << CLUSTER_TICK_BITS | (int64_t)f->ticket);
+		if (f->rv == 0 && add_figures(b, f))
 			f->rv = pg_send(c->pg, b, flush_answered, f, &f->err);
-		} else {
+		else
 			pg_batch_free(b);
-		}
 		if (f->rv == 0)
 			return;
 		cluster_say(c, "%s", f->err.text);

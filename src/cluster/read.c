@@ -204,7 +204,8 @@ static void listing_ask_edges(struct reader_listing *l)
 		listing_end(l, rv, &err);
 }
 
-/* Columns from `at` on: name of its machine, state, whether that one is alive, place. */
+/* Columns from `at` on: name of its machine, state, whether that one is alive, place, turn, tokens,
+ * micro. */
 static void reader_note(struct reader_run *run, const struct pg_result *rows, unsigned i,
 			unsigned at)
 {
@@ -213,6 +214,9 @@ static void reader_note(struct reader_run *run, const struct pg_result *rows, un
 
 	(void)pg_int(rows, i, at + 1, &state);
 	(void)pg_int(rows, i, at + 2, &alive);
+	(void)pg_int(rows, i, at + 4, &run->turn);
+	(void)pg_int(rows, i, at + 5, &run->tokens);
+	(void)pg_int(rows, i, at + 6, &run->micro);
 	snprintf(run->machine, sizeof(run->machine), "%s", machine ? machine : "");
 	run->ended = state == CLUSTER_ENDED;
 	run->held = state == CLUSTER_POISON;
@@ -227,7 +231,7 @@ static void reader_note(struct reader_run *run, const struct pg_result *rows, un
 			 "waits for its machine, which is silent, or another one");
 }
 
-/* One row: run, machine, state, alive, place. */
+/* One row: run, then as reader_note has it. */
 static void listed_note(struct reader *r, const struct pg_result *rows, unsigned i, uint64_t stamp)
 {
 	const char *id = pg_text(rows, i, 0, NULL);
@@ -285,7 +289,8 @@ static void listing_send(struct reader_listing *l)
 {
 	static const char sql[] =
 		"select r.run, coalesce(n.name, 'gone'), r.state::bigint,"
-		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0), s.place"
+		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0), s.place,"
+		" r.turn, r.tokens, r.micro"
 		" from ava_spec s join ava_run r using (run) left join ava_node n using (node)"
 		" where r.node <> $1 order by s.created desc limit $2";
 	struct pg_batch *b = pg_batch_new();
@@ -672,12 +677,12 @@ static int copy_take_chunks(struct reader_copy *c, const struct pg_result *rows)
 	for (unsigned i = 0; i < pg_rows(rows); i++) {
 		int64_t kind = 0, head = 0;
 		size_t len = 0;
-		const char *body = pg_text(rows, i, 9, &len);
+		const char *body = pg_text(rows, i, 12, &len);
 		struct buf *to;
 
-		if (!pg_int(rows, i, 7, &kind) || !body)
+		if (!pg_int(rows, i, 10, &kind) || !body)
 			continue; /* nothing is new */
-		(void)pg_int(rows, i, 8, &head);
+		(void)pg_int(rows, i, 11, &head);
 		to = kind == 0 ? &c->log : &c->messages;
 		if (buf_add(to, body, len) != 0)
 			return err_set(&c->err, buf_check(to), "the record of run %s is too much",
@@ -688,7 +693,7 @@ static int copy_take_chunks(struct reader_copy *c, const struct pg_result *rows)
 	return 0;
 }
 
-/* Columns: mine, machine, state, alive, place, head, hash, kind, head of the chunk, body. */
+/* Columns: mine, those of reader_note, head, hash, kind, head of the chunk, body. */
 static int copy_took(struct reader_copy *c, const struct pg_answer *a)
 {
 	const struct pg_result *rows = &a->results[0];
@@ -702,8 +707,8 @@ static int copy_took(struct reader_copy *c, const struct pg_answer *a)
 			       "there is no run %s on another machine (ava ps -a lists them)",
 			       c->id);
 	reader_note(&c->run, rows, 0, 1);
-	(void)pg_int(rows, 0, 5, &c->head);
-	hash = pg_text(rows, 0, 6, &len);
+	(void)pg_int(rows, 0, 8, &c->head);
+	hash = pg_text(rows, 0, 9, &len);
 	if (pg_int(&a->results[1], 0, 0, &big) && big > COPY_BYTES)
 		return err_set(&c->err, AVA_ETOOBIG, "the record of run %s has %lld bytes: ask %s",
 			       c->id, (long long)big, c->run.machine);
@@ -734,7 +739,8 @@ static void copy_ask(struct reader_copy *c)
 	static const char sql[] =
 		"select (r.node = $2)::int::bigint, coalesce(n.name, 'gone'), r.state::bigint,"
 		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0),"
-		" (select s.place from ava_spec s where s.run = r.run), r.head, r.head_hash,"
+		" (select s.place from ava_spec s where s.run = r.run), r.turn, r.tokens, r.micro,"
+		" r.head, r.head_hash,"
 		" k.kind::bigint, k.head, k.body"
 		" from ava_run r left join ava_node n using (node) left join ava_chunk k"
 		"  on k.stream = r.run and ((k.kind = 0 and k.head > $3)"

@@ -43,10 +43,12 @@ struct reader_run { /* borrowed until the callback returns */
 	char machine[65];         /* the name of the one that has it */
 	bool ended, held, silent; /* held: it brought down machines; silent: its machine is */
 	char waits[96];           /* held or silent: what it waits for */
-	bool seen_live;           /* in a list before it ended */
-	int64_t bytes;            /* of a copy: length of the log */
-	struct catalog_row row;   /* of a list: all that is shown of an ended run */
-	uint64_t stamp;           /* of a list: that of the ask which found the end */
+	/* Number of its newest call of the model; what those before have used. */
+	int64_t turn, tokens, micro;
+	bool seen_live;         /* in a list before it ended */
+	int64_t bytes;          /* of a copy: length of the log */
+	struct catalog_row row; /* of a list: all that is shown of an ended run */
+	uint64_t stamp;         /* of a list: that of the ask which found the end */
 };
 
 /* Lists what other machines have; rv not 0: it could not be asked for in time, and what was known

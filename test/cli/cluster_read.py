@@ -249,6 +249,14 @@ def at_work(w, a, b):
             "limits", "rights")
     check("and looked at, with its figures so far", all(mine[k] == other[k] for k in same) and
           other["machine"] == "machine-a" and other["tokens_used"] > 0 and "machine" not in mine, mine, other)
+    figures = ("tokens_used", "cost_cents", "iteration")
+    check("and in the list, too", all(mine[k] == rows[0][k] for k in figures), mine, rows)
+    for what in ("logs?after=0&limit=1000&", "items?"):
+        check(f"so are its {what.partition('?')[0]}", b.api("GET", f"/api/v1/{what}run={run}") ==
+              a.api("GET", f"/api/v1/{what}run={run}") and run in str(b.api("GET", f"/api/v1/{what}run={run}")),
+              b.api("GET", f"/api/v1/{what}run={run}"))
+    status, answer = b.api("GET", f"/api/v1/runs/{run}/patch")
+    check("its changes are not", status == 404, status, answer)
     status, answer = b.api("GET", f"/api/v1/runs/{run}/result")
     check("its result is not there yet", status == 202 and answer["machine"] == "machine-a", status, answer)
     check("what its model was asked is", b.api("GET", f"/api/v1/runs/{run}/messages") ==

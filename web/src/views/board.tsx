@@ -39,7 +39,7 @@ export function RunCard({ run, asked }: { run: Run; asked?: boolean }) {
   const acts = runActs(run), on = useActs(acts);
   const keys = [...on.keys, { key: "Enter", does: "open the run", run: () => go("run", id) }];
   const first = Math.min(mainActs(acts), working ? 2 : 1), row = <ActRow acts={acts} on={on} first={first} />;
-  const facts = [roleName(run.role), run.status === "running" ? run.current_activity || run.progress : "", `${about(run)}${tokens(run.tokens_used)} tokens`, costOf(run)].filter(Boolean).join(" · ");
+  const facts = [roleName(run.role), run.machine && `on ${run.machine}`, run.status === "running" || run.machine ? run.current_activity || run.progress : "", `${about(run)}${tokens(run.tokens_used)} tokens`, costOf(run)].filter(Boolean).join(" · ");
   return (
     <div data-run={id}>
       <Card name={id} label={`${cut(run.task, 120)}, ${statusWords[run.status]}`} keys={keys} class="panel">

@@ -56,6 +56,7 @@ function Facts({ run: r, rights }: { run: Run; rights: Run["rights"] }) {
       <span class="number">turn {r.iteration}{l.max_iterations ? ` of ${l.max_iterations}` : ""}</span>
       <span class="number">{costOf(r)}{l.max_cost_cents ? ` of ${money(l.max_cost_cents)}` : ""} <Meter name="Money" used={r.cost_cents ?? 0} most={l.max_cost_cents} /></span>
       <span class="number">{about(r)}{tokens(r.tokens_used)}{l.max_tokens ? ` of ${tokens(l.max_tokens)}` : ""} tokens <Meter name="Tokens" used={r.tokens_used} most={l.max_tokens} /></span>
+      {r.machine ? <span title="Its machine">on {r.machine}</span> : null}
       <span title={r.model}>{modelName(r.model)}</span>
       <span title={r.cwd} class="ellipsis folder">{r.cwd ? r.cwd.replace(/^.*(?=\/[^/]+\/[^/]+$)/, "…") : "no folder"}</span>
       {rights ? <span>{rightsWords(rights)}</span> : null}

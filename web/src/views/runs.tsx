@@ -146,7 +146,9 @@ function Cells({ row }: { row: Row }) {
         {some ? <button class="plain" tabIndex={-1} aria-expanded={open} aria-label={open ? "Close the group" : "Open the group"} onClick={() => toggle(opened, row.id)}>{open ? "▾" : "▸"}</button> : null}
         <StatusTag status={some ? worst.status : r.status} word={false} />
         <a tabIndex={-1} class="ellipsis" href={some ? address("group", row.id) : address("run", r.subagent_id)} title={cut(r.task, 500)}>{r.task}</a>
-        {some ? <small>{of.length} runs</small> : r.tags?.map((t) => <span key={t} class="tag">{t}</span>)}
+        {some ? <small>{of.length} runs</small> : null}
+        {!some && r.machine ? <small class="machine">on {r.machine}</small> : null}
+        {some ? null : r.tags?.map((t) => <span key={t} class="tag">{t}</span>)}
       </span>
       <span role="gridcell" class="ellipsis">{some ? "group" : roleName(r.role)}</span>
       <span role="gridcell" class="number" title={r.progress}>{some ? `${of.filter((x) => !live(x)).length}/${of.length}` : r.iteration}</span>

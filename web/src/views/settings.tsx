@@ -1,12 +1,12 @@
 // Settings of the page in this browser, its session with the daemon, and the daemon's own connections.
 import type { ComponentChildren } from "preact";
 import { Sure } from "../acts";
-import { signOut, type Messenger } from "../api";
+import { signOut, type ClusterAnswer, type Messenger } from "../api";
 import { canNotify, notifies, setNotifies } from "../attention";
 import { looks, setLook } from "../kept";
 import { lettersAct, setLettersAct } from "../keys";
 import { health } from "../store";
-import { attempt, undoing } from "../ui";
+import { attempt, undoing, useGet } from "../ui";
 import { money } from "../words";
 import "./rest.css";
 
@@ -24,7 +24,7 @@ function messenger(name: string, d?: Messenger): ComponentChildren {
 }
 
 export function Settings() {
-  const h = health.value, budget = h?.today.budget_cents;
+  const h = health.value, budget = h?.today.budget_cents, c = useGet<ClusterAnswer>("/api/v1/cluster").data?.cluster;
   return (
     <>
       <h1>Settings</h1>
@@ -45,6 +45,7 @@ export function Settings() {
               <dt>Model</dt><dd>{h.model}{h.model_why ? <small>, {h.model_why}</small> : null}</dd>
               <dt>Runs</dt><dd>{h.slots.used} of {h.slots.max} at once, {h.queued} queued</dd>
               <dt>Daily budget</dt><dd>{budget ? money(budget) : "None"} <small>(<code>budget.day_cents</code> in <code>config.yaml</code>)</small></dd>
+              <dt>Cluster</dt><dd>{c ? <>{c.state === "member" ? `Member as ${c.name}` : `${c.state}, as ${c.name}`}, {c.runs_taken} runs taken from other machines, {c.waiting_runs} wait for the database{c.problem && c.state !== "member" ? <span class="problem">: {c.problem}</span> : ""}. <code>ava cluster status</code> has all machines</> : <>None. <code>doc/CLUSTER.md</code> says how machines share runs</>}</dd>
               <dt>Telegram</dt><dd>{messenger("telegram", h.telegram)}</dd>
               <dt>Matrix</dt><dd>{messenger("matrix", h.matrix)}</dd>
               <dt>Traces</dt><dd>{h.otel ? <>{h.otel.pushed} pushed to {h.otel.endpoint}{h.otel.given_up ? `, ${h.otel.given_up} given up` : ""}{h.otel.problem ? <span class="problem">: {h.otel.problem}</span> : ""}</> : <>Not pushed anywhere. Set <code>otel.endpoint</code> in <code>config.yaml</code></>}</dd>
