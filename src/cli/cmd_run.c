@@ -65,6 +65,8 @@ static const struct opt opts[] = {
 	    "put this file into the context (may be repeated; \"-\": standard input)"),
 	OPT("parallel", 0, STR, "FILE", task.parallel,
 	    "instead of TASK: a run for each line of FILE"),
+	OPT("no-files", 0, FLAG, NULL, task.no_files,
+	    "it sees no folder; in a cluster it can go on on any machine"),
 	OPT("chain", 0, FLAG, NULL, task.chain, "with --parallel: " WORDS_HANDED_ON),
 	OPT("share", 0, FLAG, NULL, task.share,
 	    "with --parallel: each may read what the others found"),
@@ -655,7 +657,8 @@ const struct command cmd_resume =
 
 const struct command cmd_run = COMMAND(
 	"run", "TASK", 0, 1, "give a task to a subagent: quote, yes or no, updates, result",
-	"TASK \"-\" reads it from standard input. The subagent may read the current folder.\n"
+	"TASK \"-\" reads it from standard input. The subagent may read the current folder,\n"
+	"unless --no-files is given.\n"
 	"The quote is shown and one line is read as the answer, in plain words: yes, no, \"yes,\n"
 	"but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted again).\n"
 	"Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"

@@ -322,7 +322,7 @@ int task_body(struct buf *out, const struct task_options *o, const char *text, i
 	struct session_id id = id_session();
 	struct buf task, context, schema;
 	char *cwd = NULL;
-	int rv = task_cwd(&cwd, err);
+	int rv = o->no_files ? 0 : task_cwd(&cwd, err);
 
 	if (rv == 0 && strcmp(text, "-") == 0 && task_file_is_stdin(o))
 		rv = err_set(err, AVA_EINVAL,

@@ -24,6 +24,7 @@ struct task_options {
 	const char *parallel;  /* instead of a task: a file with an object of a run in each line */
 	struct opt_list files; /* files for the context */
 	bool chain, share;
+	bool no_files; /* without the current folder */
 };
 
 /* Is something of a spawn given, or a file? */
@@ -47,7 +48,7 @@ int task_context(struct buf *out, const struct task_options *o, int fd, struct a
 /* Is "-" among the files? */
 bool task_file_is_stdin(const struct task_options *o);
 
-/* Body of POST /runs. `cwd`: the folder the run works in. */
+/* Body of POST /runs. `cwd`: the folder the run works in; NULL: none. */
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
 		 const struct buf *context, const struct buf *schema, const char *cwd,
 		 const char *request_id, struct ava_error *err);

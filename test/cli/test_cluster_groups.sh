@@ -28,6 +28,17 @@ check 'a group without a folder goes on anywhere' wait_for 10 placed "$one" 'any
 check 'one with a folder says so' wait_for 10 placed "$two" 'anywhere here'
 check 'a chain without a folder goes on anywhere' wait_for 10 placed "$three" anywhere
 check 'one whose later step has a folder does not' wait_for 10 placed "$four" here
+# place: of the run $id
+place() { place=$(sql "select place from ava_spec where run = '$id'") && [ -n "$place" ]; }
+for words in '' --no-files; do
+	# shellcheck disable=SC2086 # one word or none
+	"$AVA" run -b --yes --role researcher --model "offline:$T/slow.jsonl" $words x >"$T/said" 2>&1
+	id=$(grep -o 'S-[0-9a-f]*' "$T/said" | head -n 1)
+	wait_for 10 place
+	printf '%s ' "$place" >>"$T/where"
+	"$AVA" cancel "$id" >/dev/null
+done
+equal 'a command gives its folder, unless it says --no-files' 'here anywhere ' "$(cat "$T/where")"
 run "$AVA" cluster leave
 exits 'a machine with bound groups does not leave' 1
 bound_runs=$(sql "select count(*) from ava_spec where grp in ('$two', '$four')")
