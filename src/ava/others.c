@@ -77,7 +77,7 @@ static void others_asked_fetched(int rv, const struct reader_run *run, const str
 	struct ava_error err = why ? *why : (struct ava_error){0};
 
 	a->like.foreign = rv == 0 && run;
-	a->like.own = a->own;
+	a->like.own = a->own_size > 0 ? a->own : NULL;
 	if (rv == AVA_ENOENT)
 		rv = core_known(a->core, a->id, &err);
 	if (rv == 0) {

@@ -24,6 +24,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sys.h"
+#include "cluster/cluster.h"
+#include "cluster/read.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "journal/files.h"
@@ -529,6 +531,33 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 	return rv;
 }
 
+/* ---- copies of runs that other machines of a cluster have */
+
+/* Those that nothing was added to since. They can be had again while the database has them, so
+ * nothing is told of them. */
+static void prune_copies(const struct prune *p)
+{
+	static const char logs[] = READER_ROOT "/logs/subagents", end[] = ".jsonl";
+	struct files_names names = {0};
+	struct ava_error err = {0};
+	char path[FILES_BUF];
+	struct stat st;
+
+	(void)files_list(&names, p->core->root_fd, logs, end, &err);
+	for (size_t i = 0; i < names.n; i++) {
+		int n = snprintf(path, sizeof(path), "%s/%s", logs, names.names[i]);
+
+		if (n >= (int)sizeof(path) || sys->fstatat(p->core->root_fd, path, &st, 0) != 0 ||
+		    (int64_t)st.st_mtim.tv_sec * 1000 >= p->cutoff_ms)
+			continue;
+		(void)sys->unlinkat(p->core->root_fd, path, 0);
+		snprintf(path, sizeof(path), READER_ROOT "/runs/%.*s",
+			 (int)(strlen(names.names[i]) - strlen(end)), names.names[i]);
+		(void)remove_tree(p->core->root_fd, path, 0, &err);
+	}
+	files_names_fini(&names);
+}
+
 /* ---- in a daemon at work: a thread finds, the sealer seals, a thread removes */
 
 struct prune_work {
@@ -537,6 +566,7 @@ struct prune_work {
 	struct verb_reply *reply;
 	struct buf *seals; /* the text of each Seal; texts and array are owned */
 	size_t nseals;
+	int64_t older_s;
 	bool dry;
 	int rv;
 	struct ava_error err;
@@ -561,8 +591,10 @@ static void pruning_end(struct prune_work *g)
 	if (!g->dry)
 		seals_prune_over(g->p.core);
 	buf_init(&report, 64u << 20);
-	if (g->rv == 0 && !g->dry)
+	if (g->rv == 0 && !g->dry) {
 		prune_heads(&g->p);
+		cluster_prune(core_service(g->p.core)->cluster, g->older_s);
+	}
 	for (size_t i = 0; g->rv == 0 && !g->dry && i < g->p.runs.n; i++)
 		patches_forget(g->p.core, g->p.runs.names[i]);
 	if (g->rv == 0) {
@@ -589,8 +621,10 @@ static void pruning_look(struct job *j)
 	size_t n;
 
 	g->rv = find_all(&g->p, &g->err);
-	if (g->rv == 0 && !g->dry)
+	if (g->rv == 0 && !g->dry) {
 		find_heads(&g->p);
+		prune_copies(&g->p);
+	}
 	n = g->dry ? 0 : (g->p.files.n + FILES_ONCE - 1) / FILES_ONCE;
 	/* Checkpoint first: the next start would write lines again that the journal still has. */
 	if (g->rv == 0 && n > 0)
@@ -664,6 +698,7 @@ void verb_prune(struct verb_call *v)
 	if (rv == 0) {
 		g->p.core = v->core;
 		g->p.live = true;
+		g->older_s = args.older_s;
 		g->p.cutoff_ms = clock_wall_ms() - args.older_s * 1000;
 		memcpy(g->p.today, v->core->book.day, sizeof(g->p.today));
 		g->reply = v->reply;

@@ -96,6 +96,10 @@ int cluster_move(struct cluster *c, const char *run, struct cluster_move how, cl
 		 void *user, struct ava_error *err);
 void cluster_move_drop(struct cluster *c, const void *user);
 
+/* Removes from the database what a pruning has removed here, of runs that began so long ago; when
+ * it is away, the next pruning does. NULL is fine. */
+void cluster_prune(struct cluster *c, int64_t older_s);
+
 /* The id of this machine, until the cluster is closed. */
 const char *cluster_node(const struct cluster *c);
 /* Members of an open object: state, identity, what waits. */

@@ -445,6 +445,36 @@ def alone(w, a, b, old):
     check("it is back with the database", until(lambda: b.api("GET", f"/api/v1/runs/{new}")[0] == 200))
 
 
+def pruned(w, a, b):
+    """What a machine prunes goes from the database, and the copies of others with their own pruning."""
+    until(lambda: w.server.sql("select count(*) from ava_run where state < 9") == "0")
+    mine = a.api("GET", "/api/v1/cluster")[1]["cluster"]["node"]
+    for machine in (a, b):  # it would compare those that have just ended with the database
+        machine.stop()
+        machine.start()
+    until(lambda: all(m.api("GET", "/api/v1/cluster")[1]["cluster"]["state"] == "member" for m in (a, b)))
+    others = w.server.sql(f"select count(*) from ava_run where node <> '{mine}'")
+    w.server.sql("insert into ava_run (run, node, epoch, head, head_hash, state) values ('S-00000000000001', 'left', 1, 0, '', 9);"
+                 "insert into ava_spec (run, request_id, grp, place, line, created) values ('S-00000000000001', '', '', 'here',"
+                 " '', now() - interval '1 day')")
+    copies = os.path.join(b.root, "cluster/logs/subagents")
+    check("there are copies before", os.listdir(copies) != [], os.listdir(copies))
+    time.sleep(1.1)  # all of it is to be older than a second
+    ask = {"older_than_seconds": 1}
+    status, answer = a.api("POST", "/api/v1/prune", ask)
+    check("a machine prunes", status == 200 and len(answer["runs"]) > 2, status, answer)
+    left = until(lambda: w.server.sql(f"select count(*) from ava_run where node in ('{mine}', 'left')") == "0")
+    check("its runs go from the database, and those of a machine that left", left)
+    check("those of others stay", w.server.sql("select count(*) from ava_run") == others != "0")
+    rest = [w.server.sql(f"select count(*) from {table} where {column} <> '' and {column} not in (select run from ava_run)")
+            for table, column in (("ava_chunk", "stream"), ("ava_file", "run"), ("ava_spec", "run"))]
+    check("nothing of them is left", rest == ["0", "0", "0"], rest)
+    check("the other machine lists them no more", [r for r in b.list("?all=1")["runs"] if "machine" in r] == [], b.list("?all=1"))
+    status, answer = b.api("POST", "/api/v1/prune", ask)
+    check("and loses its copies when it prunes", status == 200 and os.listdir(copies) == [] and
+          os.listdir(os.path.join(b.root, "cluster/runs")) == [], os.listdir(copies))
+
+
 def main():
     with World() as w:
         a, b = w.machines
@@ -457,6 +487,7 @@ def main():
                      f"'{run}')")
         unread(w, b)
         alone(w, a, b, run)
+        pruned(w, a, b)
     print(f"# {done[0]} checks, {done[1]} failed")
     return 1 if done[1] else 0
 
