@@ -33,6 +33,10 @@ static const char lend_scope_sql[] = CLUSTER_ME_SQL
 	"  select $4, least($5, (select min(cap) from ava_loan where scope = $4 and node <> $1)), 0"
 	"  from me on conflict (scope) do update set cap = excluded.cap";
 
+/* A statement of a connection that was given up may still arrive, behind newer ones: what a machine
+ * tells is numbered, and a lower number than that of the row changes nothing. */
+#define LEND_NEWER_SQL " told = excluded.told where ava_loan.told < excluded.told"
+
 /* $5 is kept in any case; $7, or $6 while others hold nothing, is the least that is of use, and $8
  * the most that is wanted. The statement before it has locked the row of the scope. */
 static const char lend_sql[] = CLUSTER_ME_SQL
@@ -46,16 +50,18 @@ static const char lend_sql[] = CLUSTER_ME_SQL
 	"  where b.scope = $4),"
 	" g as (select w.*, greatest($5, case when most < case when held > 0 then $7 else $6 end"
 	"   then 0 else least($8, most) end) as fresh from w),"
-	" l as (insert into ava_loan (scope, node, cap, micro, used, held)"
-	"  select $4, $1, $9, fresh, $5, $10 from g on conflict (scope, node) do update set"
-	"  cap = excluded.cap, micro = excluded.micro, used = excluded.used, held = excluded.held)"
-	" update ava_budget b set lent = b.lent + g.fresh - g.micro from g where b.scope = $4"
+	" l as (insert into ava_loan (scope, node, cap, micro, used, held, told)"
+	"  select $4, $1, $9, fresh, $5, $10, $11 from g on conflict (scope, node) do update set"
+	"  cap = excluded.cap, micro = excluded.micro, used = excluded.used, held = excluded.held,"
+	LEND_NEWER_SQL " returning 1)"
+	" update ava_budget b set lent = b.lent + g.fresh - g.micro from g, l where b.scope = $4"
 	" returning g.fresh, b.cap, b.lent - g.fresh - g.unused, g.held";
 
 static const char lend_used_sql[] = CLUSTER_ME_SQL
-	" insert into ava_loan (scope, node, cap, micro, used, held)"
-	"  select $4, $1, $5, 0, $6, $7 from me"
-	"  on conflict (scope, node) do update set used = excluded.used, held = excluded.held";
+	" insert into ava_loan (scope, node, cap, micro, used, held, told)"
+	"  select $4, $1, $5, 0, $6, $7, $8 from me"
+	"  on conflict (scope, node) do update set used = excluded.used, held = excluded.held,"
+	LEND_NEWER_SQL;
 
 /* ---- what this machine has used, told to the database */
 
@@ -78,6 +84,12 @@ static void lend_tell(struct cluster *c, struct lend_told *told)
 		.used = lend_use(b), .held = b->reserved, .number = ++c->lend.told.number};
 	snprintf(told->scope, sizeof(told->scope), "day:%s", c->sup->day_date);
 	c->lend.known = false;
+}
+
+/* Of a later epoch it is higher: what the database has of an earlier one does not hold it up. */
+static int64_t lend_number(const struct cluster *c, const struct lend_told *told)
+{
+	return c->epoch << CLUSTER_TICK_BITS | (int64_t)told->number;
 }
 
 /* The database has it, unless something newer is on its way. */
@@ -111,6 +123,7 @@ void lend_add_used(struct pg_batch *batch, struct cluster *c, struct lend_told *
 	pg_batch_int(batch, c->lend.cap);
 	pg_batch_int(batch, told->used);
 	pg_batch_int(batch, told->held);
+	pg_batch_int(batch, lend_number(c, told));
 }
 
 void lend_flushed(struct cluster *c, const struct lend_told *told, uint64_t ticket)
@@ -183,6 +196,7 @@ static void lend_now(struct cluster *c)
 	pg_batch_int(batch, ask->most + (first ? c->lend.cap / LEND_SLICES : 0));
 	pg_batch_int(batch, c->lend.cap);
 	pg_batch_int(batch, ask->told.held);
+	pg_batch_int(batch, lend_number(c, &ask->told));
 	cluster_add_me(batch, c, /* of the day before */
 		       CLUSTER_ME_SQL "," LEND_SETTLE_SQL(
 			       "node = $1 and scope <> $4 and exists (select 1 from me)"));

@@ -43,7 +43,7 @@ const char schema_sql[] =
 	"create table if not exists ava_budget (scope text primary key, cap bigint not null,\n"
 	"  lent bigint not null) with (fillfactor = 10);\n"
 	"create table if not exists ava_loan (scope text, node text, cap bigint not null,\n"
-	"  micro bigint not null, used bigint not null, held bigint not null,\n"
+	"  micro bigint not null, used bigint not null, held bigint not null, told bigint not null,\n"
 	"  primary key (scope, node)) with (fillfactor = 10);\n"
 	"create table if not exists ava_wish (run text primary key, node text not null,\n"
 	"  without_copy bool not null, why text not null default '');\n"

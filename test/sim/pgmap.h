@@ -69,7 +69,7 @@ struct pgmap_budget {
 
 struct pgmap_loan {
 	char scope[24], node[40];
-	int64_t cap, micro, used, held;
+	int64_t cap, micro, used, held, told;
 };
 
 struct pgmap_wish {

@@ -77,6 +77,13 @@ static void do_scope(const struct pgmap_doing *d)
 	b->cap = cap;
 }
 
+/* Was the row told nothing newer than the parameter? */
+static bool is_newer(const struct pgmap_doing *d, const struct pgmap_loan *l, size_t told)
+{
+	return l == NULL ||
+	       pgmap_unless(d, "where ava_loan.told < excluded.told", l->told < pgmap_int(d, told));
+}
+
 static void do_lend(const struct pgmap_doing *d)
 {
 	const char *scope = pgmap_text(d, 4), *node = pgmap_text(d, 1);
@@ -85,7 +92,7 @@ static void do_lend(const struct pgmap_doing *d)
 	int64_t unused = 0, held = 0, micro = own != NULL ? own->micro : 0, most, least, fresh;
 	struct pgmap_value *row;
 
-	if (pgmap_me(d) == NULL || b == NULL)
+	if (pgmap_me(d) == NULL || b == NULL || !is_newer(d, own, 11))
 		return;
 	for (unsigned i = 0; i < shared()->nloans; i++) {
 		const struct pgmap_loan *l = &shared()->loans[i];
@@ -109,7 +116,8 @@ static void do_lend(const struct pgmap_doing *d)
 	*own = (struct pgmap_loan){.cap = pgmap_int(d, 9),
 				   .micro = fresh,
 				   .used = pgmap_int(d, 5),
-				   .held = pgmap_int(d, 10)};
+				   .held = pgmap_int(d, 10),
+				   .told = pgmap_int(d, 11)};
 	snprintf(own->scope, sizeof(own->scope), "%s", scope);
 	snprintf(own->node, sizeof(own->node), "%s", node);
 	b->lent += fresh - micro;
@@ -124,7 +132,7 @@ static void do_used(const struct pgmap_doing *d)
 {
 	struct pgmap_loan *l = loan_row(pgmap_text(d, 4), pgmap_text(d, 1));
 
-	if (pgmap_me(d) == NULL)
+	if (pgmap_me(d) == NULL || !is_newer(d, l, 8))
 		return;
 	if (l == NULL) {
 		l = loan_new(pgmap_text(d, 4), pgmap_text(d, 1));
@@ -132,6 +140,7 @@ static void do_used(const struct pgmap_doing *d)
 	}
 	l->used = pgmap_int(d, 6);
 	l->held = pgmap_int(d, 7);
+	l->told = pgmap_int(d, 8);
 }
 
 /* Which loans does a statement of LEND_SETTLE_SQL end? */
@@ -633,7 +642,7 @@ const struct pgmap_known pgmap_share_known[] = {
 	{"with", do_settle, " gone as (delete from ava_loan l where "},
 	{"with me as (", do_scope, " insert into ava_budget (scope, cap, lent)"},
 	{"with me as (", do_lend, " update ava_budget b set lent = b.lent + g.fresh - g.micro"},
-	{"with me as (", do_used, " insert into ava_loan (scope, node, cap, micro, used, held)"},
+	{"with me as (", do_used, " insert into ava_loan ("},
 	{"select w.run, w.node,", do_wishes, "from ava_wish w join ava_run r"},
 	{"with me as (", do_want, " insert into ava_wish "},
 	{"delete from ava_wish where run = $1", do_unwant, NULL},

@@ -20,8 +20,8 @@
 #define WORLDS_SOAK 10000
 
 /* Seeds that once broke something. */
-static const uint64_t machines_once[] = {643,  326, 606,  2114, 1392, 1793, 1930,
-					 1178, 157, 5356, 6277, 959,  4697, 4536};
+static const uint64_t machines_once[] = {643,  326,  606, 2114, 1392, 1793, 1930, 1178, 157,
+					 5356, 6277, 959, 4697, 1140, 2402, 3718, 4536};
 
 static struct {
 	long worlds, runs, births, kills, stops, fences, freezes, cuts, aways, leaves, lost_disks,
