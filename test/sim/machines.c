@@ -409,15 +409,17 @@ static bool disk_is_spare(const struct machine *m)
 }
 
 /* The disk of a machine that is down is lost, or it left: it comes back as another one. What was
- * asked of it and not answered is asked for anew. */
+ * asked of it and not answered is asked for anew, and may be done twice. */
 static void machine_replaced(struct machine *m)
 {
 	disk_new(m);
 	for (unsigned i = 0; i < world->nruns; i++) {
 		struct machines_run *r = &world->runs[i];
 
-		if (r->asked == m->index && !r->told)
-			r->asked = (unsigned)sim_span(0, world->nmachines - 1);
+		if (r->asked != m->index || r->told)
+			continue;
+		r->asked = (unsigned)sim_span(0, world->nmachines - 1);
+		r->anew++;
 	}
 }
 
@@ -521,6 +523,8 @@ static void run_told(int rv, const struct op_status *s, const struct ava_error *
 static void run_asked(struct machine *m, struct machines_run *r)
 {
 	unsigned i = (unsigned)(r - world->runs);
+	static const char numbers[] =
+		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char task[200], request[32];
 	struct op_spawn s = {.role = "researcher",
 			     .task = task,
@@ -537,7 +541,10 @@ static void run_asked(struct machine *m, struct machines_run *r)
 			     .extended_thinking = -1};
 	struct sim_process *was = sim_enter(&m->process);
 
-	snprintf(task, sizeof(task), "Work on number %u. [[mock %s]]", i, machine_plans[r->plan]);
+	/* A service knows a conversation by how it begins. */
+	snprintf(task, sizeof(task), "Work on number %c. [[mock %s]]",
+		 numbers[MIN(i + r->anew * MACHINES_RUNS, sizeof(numbers) - 2)],
+		 machine_plans[r->plan]);
 	snprintf(request, sizeof(request), "r-%u", i);
 	machines_note("number %u is asked for", i);
 	r->waits = true;

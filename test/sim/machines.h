@@ -19,6 +19,7 @@ struct machines_run {
 	int plan;
 	bool here;      /* it is bound to a folder, and so to its machine */
 	unsigned asked; /* machine that is asked for it */
+	unsigned anew;  /* times that it was asked for as another one */
 	bool waits;     /* for an answer */
 	bool told;      /* that it runs */
 	int lost_by;    /* machine that has what the database lost of its end; -1: none */

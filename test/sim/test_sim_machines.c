@@ -21,7 +21,7 @@
 
 /* Seeds that once broke something. */
 static const uint64_t machines_once[] = {643,  326,  606, 2114, 1392, 1793, 1930, 1178, 157,
-					 5356, 6277, 959, 4697, 1140, 2402, 3718, 4536};
+					 5356, 6277, 959, 4697, 1140, 2402, 3718, 4536, 17927};
 
 static struct {
 	long worlds, runs, births, kills, stops, fences, freezes, cuts, aways, leaves, lost_disks,
