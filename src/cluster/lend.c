@@ -52,16 +52,16 @@ static const char lend_sql[] = CLUSTER_ME_SQL
 	"   then 0 else least($8, most) end) as fresh from w),"
 	" l as (insert into ava_loan (scope, node, cap, micro, used, held, told)"
 	"  select $4, $1, $9, fresh, $5, $10, $11 from g on conflict (scope, node) do update set"
-	"  cap = excluded.cap, micro = excluded.micro, used = excluded.used, held = excluded.held,"
-	LEND_NEWER_SQL " returning 1)"
+	"  cap = excluded.cap, micro = excluded.micro, used = excluded.used,"
+	"  held = excluded.held," LEND_NEWER_SQL " returning 1)"
 	" update ava_budget b set lent = b.lent + g.fresh - g.micro from g, l where b.scope = $4"
 	" returning g.fresh, b.cap, b.lent - g.fresh - g.unused, g.held";
 
-static const char lend_used_sql[] = CLUSTER_ME_SQL
-	" insert into ava_loan (scope, node, cap, micro, used, held, told)"
-	"  select $4, $1, $5, 0, $6, $7, $8 from me"
-	"  on conflict (scope, node) do update set used = excluded.used, held = excluded.held,"
-	LEND_NEWER_SQL;
+static const char lend_used_sql[] =
+	CLUSTER_ME_SQL " insert into ava_loan (scope, node, cap, micro, used, held, told)"
+		       "  select $4, $1, $5, 0, $6, $7, $8 from me"
+		       "  on conflict (scope, node) do update set used = excluded.used,"
+		       "  held = excluded.held," LEND_NEWER_SQL;
 
 /* ---- what this machine has used, told to the database */
 
