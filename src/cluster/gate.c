@@ -221,6 +221,19 @@ static bool gate_next_run(const struct draft *d, unsigned *i, char id[24])
 	return false;
 }
 
+bool gate_waits(const struct cluster *c, const char *run)
+{
+	LIST_EACH (&c->gated, n, tmp) {
+		unsigned i = 0;
+		char id[24];
+
+		while (gate_next_run(LIST_ENTRY(n, struct draft, node), &i, id))
+			if (strcmp(id, run) == 0)
+				return true;
+	}
+	return false;
+}
+
 /* Callers outside of runs are told that it is not known; runs are carried on by the next
  * start. */
 void gate_give_up(struct cluster *c)

@@ -226,7 +226,7 @@ static void giving_step(struct giving *g)
 	struct cluster_run *r = strmap_get(&c->by_id, g->run);
 
 	if (g->state == GIVE_PACKS || g->state > GIVE_SENDS || !c->settled ||
-	    !cluster_has_lease(c) || !r || gate_has_more(r))
+	    !cluster_has_lease(c) || !r || gate_has_more(r) || gate_waits(c, g->run))
 		return;
 	if (g->state == GIVE_SENDS) {
 		giving_send(g);

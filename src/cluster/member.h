@@ -217,6 +217,8 @@ void gate_forget(struct cluster *c, struct cluster_run *r);
 bool gate_add_file(struct cluster_run *r, const char *path);
 /* Is something of the run not in the database yet? */
 bool gate_has_more(const struct cluster_run *r);
+/* Is something of the run, which is to be told of it, not let through yet? */
+bool gate_waits(const struct cluster *c, const char *run);
 /* Forgets runs that ended long ago: until then the database may lose them, and get them again. */
 void gate_prune(struct cluster *c);
 /* The database has so much of the run: what is behind it is sent. */
