@@ -280,6 +280,9 @@ static void lease_renewed(const struct pg_answer *a, void *user)
 		c->why[0] = '\0';
 		if (was && c->settled && !c->leaving)
 			give_wishes(c, &a->results[2]);
+		/* It was given to this machine, maybe long after that was wanted. */
+		if (pg_rows(&a->results[3]) > 0 && list_empty(&c->takings))
+			c->look_due = true;
 		if (!was)
 			member_again(c);
 		else if (c->look_due)
@@ -297,11 +300,19 @@ static void cluster_renew(struct cluster *c)
 		" where node = $1 and epoch = $2 and generation = $3"
 		" and generation = (select generation from ava_cluster) returning 1";
 	struct lease_ask *ask = c->beat.under_way ? NULL : lease_ask_new(c);
+	const char **ids = calloc(c->by_id.count + 1, sizeof(*ids));
 	struct pg_batch *b;
+	size_t n = 0;
 
 	c->beat.renew_due = false;
-	if (!ask)
+	if (!ask || !ids) {
+		free(ask);
+		free(ids);
 		return;
+	}
+	LIST_EACH (&c->runs, node, tmp)
+		if (!LIST_ENTRY(node, struct cluster_run, node)->done_ms)
+			ids[n++] = LIST_ENTRY(node, struct cluster_run, node)->id;
 	b = pg_batch_new();
 	cluster_add_me(b, c, sql);
 	pg_batch_int(b, c->lease_ms);
@@ -313,6 +324,11 @@ static void cluster_renew(struct cluster *c)
 			" left join ava_node n on n.node = w.node"
 			" where r.node = $1 and r.state < 9 and w.why = ''");
 	pg_batch_text(b, c->who.node);
+	pg_batch_add(b, "select 1 from ava_run where node = $1 and state = 0"
+			" and not (run = any($2)) limit 1");
+	pg_batch_text(b, c->who.node);
+	pg_batch_texts(b, ids, n);
+	free(ids);
 	c->beat.under_way = pg_send(c->pg, b, lease_renewed, ask, NULL) == 0;
 	if (!c->beat.under_way)
 		free(ask);

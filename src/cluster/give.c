@@ -297,9 +297,7 @@ void give_wishes(struct cluster *c, const struct pg_result *r)
 
 		(void)pg_int(r, i, 2, &alive);
 		(void)pg_int(r, i, 3, &without_copy);
-		if (strcmp(to, c->who.node) == 0 && !supervisor_find(c->sup, run))
-			c->look_due = true; /* it was given to this machine */
-		else if (!alive || strcmp(to, c->who.node) == 0)
+		if (!alive || (strcmp(to, c->who.node) == 0 && supervisor_find(c->sup, run)))
 			giving_answer(c, run, to, NULL);
 		else
 			giving_begin(c, run, to, without_copy != 0);
