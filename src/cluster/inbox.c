@@ -39,7 +39,8 @@ struct inbox_sent {
 	struct list node;
 	struct cluster *c;
 	bool live, under_way;
-	bool kept; /* the row is there */
+	bool kept;  /* the row is there */
+	bool comes; /* the run is on its way here */
 	int64_t until_ms;
 	inbox_fn done; /* NULL: answered */
 	void *user;
@@ -116,6 +117,8 @@ static void sent_late(struct inbox_sent *s)
 			"machine %s, which has %s, has not answered: this is kept for a day, and "
 			"done once it is back or another machine has the run",
 			s->machine, s->name);
+	else if (s->comes)
+		err_set(&err, AVA_EIO, "run %s is on its way here: ask again", s->run);
 	else if (cluster_ready(s->c, &err) == 0)
 		err_set(&err, AVA_EIO, "the database of the cluster does not answer");
 	sent_tell(s, AVA_EIO, NULL, &err);
@@ -127,7 +130,7 @@ static void sent_came(const struct pg_answer *a, void *user)
 	struct ava_error err;
 	const struct pg_result *r = a->rv == 0 ? &a->results[a->n - 1] : NULL;
 	const char *machine;
-	int64_t mine = 0, known = 0;
+	int64_t mine = 0, known = 0, here = 0;
 
 	s->under_way = false;
 	if (!s->done) {
@@ -140,7 +143,9 @@ static void sent_came(const struct pg_answer *a, void *user)
 		machine = pg_text(r, 0, 1, NULL);
 		snprintf(s->machine, sizeof(s->machine), "%s", machine ? machine : "");
 		s->kept = machine != NULL;
-		if (!machine)
+		(void)pg_int(r, 0, 3, &here);
+		s->comes = here > 0 && !supervisor_find(s->c->sup, s->run);
+		if (!machine && !s->comes) /* else it is sent again */
 			sent_tell(s, AVA_ENOENT, NULL, NULL);
 	}
 }
@@ -168,7 +173,8 @@ static void sent_send(struct inbox_sent *s)
 		" select (select count(*) from me), (select coalesce(n.name, 'gone')"
 		"  from target t left join ava_node n using (node)), ($10 = ''"
 		"  or exists (select 1 from claim)"
-		"  or exists (select 1 from ava_request where id = $10))::int";
+		"  or exists (select 1 from ava_request where id = $10))::int,"
+		" exists (select 1 from ava_run where run = $5 and node = $1 and state = 0)::int";
 	struct pg_batch *b = pg_batch_new();
 
 	if (*s->claim)
