@@ -15,9 +15,11 @@
 
 #include "ava/answer.h"
 #include "ava/job.h"
+#include "ava/others.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
 #include "base/error.h"
+#include "cluster/read.h"
 #include "codec/json.h"
 #include "provider/model.h"
 #include "subagent/person.h"
@@ -28,13 +30,15 @@ struct steering {
 	struct list node; /* in core.steerings, or in `more` of another */
 	struct list more; /* the same request again, each a struct steering */
 	char run[24], call_id[16];
+	struct core *core;
 	op_steered_fn done;
 	void *user;
 	/* The request as the log of an ended run has it. */
 	struct job job;
 	struct ava_error ended;
 	struct person_heard was;
-	int found; /* 1: the log has the request; 0: it has not; < 0: `ended` says why */
+	int found;  /* 1: the log has the request; 0: it has not; < 0: `ended` says why */
+	bool other; /* that is the copy of another machine's */
 	char request[];
 };
 
@@ -135,12 +139,17 @@ static bool is_mine(struct steering *s, const struct ava_log_event *e)
 static void look_into_log(struct job *j)
 {
 	struct steering *s = CONTAINER_OF(j, struct steering, job);
-	struct ava_log_query q = {.root = j->core->root, .run = s->run, .types = "Steering"};
+	struct ava_log_query q = {.run = s->run, .types = "Steering"};
 	struct ava_log_event e;
 	struct ava_error err;
 	struct ava_log *log = NULL;
-	int rv = ava_log_open(&log, &q, &err);
+	struct buf root;
+	int rv;
 
+	buf_init(&root, 8192);
+	buf_addf(&root, "%s%s", j->core->root, s->other ? "/" READER_ROOT : "");
+	q.root = root.data;
+	rv = buf_check(&root) != 0 ? buf_check(&root) : ava_log_open(&log, &q, &err);
 	while (rv == 0 && s->found == 0) {
 		int next = ava_log_next(log, &e, &err);
 
@@ -150,6 +159,7 @@ static void look_into_log(struct job *j)
 			rv = next == 0 ? AVA_ENOENT : next;
 	}
 	ava_log_close(log);
+	buf_fini(&root);
 	if (s->found == 0 && rv != AVA_ENOENT) {
 		s->found = rv;
 		s->ended = err;
@@ -276,10 +286,9 @@ static int answer_quota(struct run *r, const struct question *q, const struct op
 
 /* ---- steering */
 
-/* The run has ended: was the request heard before that? 0: a job reads the log. */
-static int after_the_end(struct core *c, struct steering *s, struct ava_error *err)
+static int steer_ended(struct core *c, struct steering *s, struct ava_error *err)
 {
-	int rv = core_known(c, s->run, err);
+	int rv = s->other ? 0 : core_known(c, s->run, err);
 
 	if (rv == 0)
 		rv = err_set(err, AVA_EEXIST, "run %s has ended: nobody is left to read it",
@@ -290,6 +299,35 @@ static int after_the_end(struct core *c, struct steering *s, struct ava_error *e
 	s->job.run = look_into_log;
 	s->job.done = steer_looked;
 	return job_begin(c, &s->job, err);
+}
+
+/* The copy of a run that ended on another machine, which is not there. */
+static void steer_fetched(int rv, const struct reader_run *run, const struct ava_error *err,
+			  void *user)
+{
+	struct steering *s = user;
+	struct ava_error own = {0};
+
+	s->other = rv == 0;
+	if (rv == 0 && !run->ended)
+		rv = err_set(&own, AVA_EBUSY, "run %s is on machine %s: ask again", s->run,
+			     run->machine);
+	else if (rv == 0 || rv == AVA_ENOENT)
+		rv = steer_ended(s->core, s, &own);
+	else
+		own = *err;
+	if (rv != 0)
+		steer_tell_all(s, rv, NULL, &own);
+}
+
+/* The run has ended: was the request heard before that? 0: it will be answered. */
+static int after_the_end(struct core *c, struct steering *s, struct ava_error *err)
+{
+	if (!others_may(c, s->run))
+		return steer_ended(c, s, err);
+	s->core = c;
+	reader_fetch(c->service.reader, s->run, steer_fetched, s);
+	return 0;
 }
 
 /* 0: `s` is *taken* and will be answered. */
