@@ -16,6 +16,7 @@
 #include "ava/core.h"
 #include "ava/others.h"
 #include "ava/patches.h"
+#include "ava/runs.h"
 #include "ava/state.h"
 #include "ava/talk.h"
 #include "ava/verbs.h"
@@ -339,6 +340,21 @@ const struct verb verbs_about_far[] = {
 
 /* ---- life */
 
+/* The end of a run waits for the database, so that few of the newest are not there. */
+#define ENDS_LOOKED 1000
+
+struct far_ends {
+	struct cluster *cluster;
+	unsigned n;
+};
+
+static bool far_ended(struct catalog_row *row, void *user)
+{
+	struct far_ends *e = user;
+
+	return e->n++ < ENDS_LOOKED && cluster_ended(e->cluster, row) == 0;
+}
+
 int far_open(struct core *c, const struct core_options *o, struct ava_error *err)
 {
 	const struct cluster_options cluster = {.loop = c->loop,
@@ -353,6 +369,7 @@ int far_open(struct core *c, const struct core_options *o, struct ava_error *err
 						.held_user = c};
 	bool wanted = o->cluster && *o->cluster;
 	const char *read = o->cluster_read && *o->cluster_read ? o->cluster_read : o->cluster;
+	struct far_ends ends = {0};
 	int rv = cluster_check_root(c->root_fd, wanted, err);
 
 	if (rv != 0 || !wanted)
@@ -360,6 +377,8 @@ int far_open(struct core *c, const struct core_options *o, struct ava_error *err
 	rv = cluster_open(&c->service.cluster, &cluster, err);
 	if (rv != 0)
 		return rv;
+	ends.cluster = c->service.cluster;
+	(void)history_each(c->root_fd, true, far_ended, &ends, NULL); /* a catalog that is none */
 	inbox_serve(c->service.cluster,
 		    &(struct inbox_hooks){.call = far_call, .asks = far_show_asks, .user = c});
 	c->service.send = far_send;

@@ -456,6 +456,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	c->tell.held_user = o->held_user;
 	list_init(&c->held);
 	list_init(&c->look.away);
+	list_init(&c->look.over);
 	list_init(&c->takings);
 	list_init(&c->give.runs);
 	list_init(&c->move.wanted);
@@ -492,6 +493,11 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 int cluster_hold(struct cluster *c, const struct catalog_row *row)
 {
 	return held_add(&c->held, row);
+}
+
+int cluster_ended(struct cluster *c, const struct catalog_row *row)
+{
+	return held_add(&c->look.over, row);
 }
 
 bool cluster_opening(const struct cluster *c)

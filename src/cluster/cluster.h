@@ -44,6 +44,9 @@ int cluster_open(struct cluster **c, const struct cluster_options *o, struct ava
 int cluster_hold(struct cluster *c, const struct catalog_row *row);
 /* Did no answer of the database come yet? Turn the loop until then, before anybody is served. */
 bool cluster_opening(const struct cluster *c);
+/* A run that ended here, one of the newest: if others went on with it before its end was in the
+ * database, what they have counts, and its files here are put aside. AVA_ENOMEM. */
+int cluster_ended(struct cluster *c, const struct catalog_row *row);
 /* False: the database does not have the run yet, or was not asked since the start. Else true, as
  * with `c` NULL. */
 bool cluster_has(const struct cluster *c, const char *run);

@@ -103,9 +103,7 @@ int64_t lay_size(const struct cluster *c, const char *path)
 		       : 0;
 }
 
-/* Puts files aside that were written here and that others, who had the run since, know nothing of.
- */
-static void take_aside(struct cluster *c, const char *id)
+void lay_aside(struct cluster *c, const char *id)
 {
 	char from[LOGBOOK_PATH], to[LOGBOOK_PATH];
 
@@ -345,7 +343,7 @@ static void taking_begin(struct taking *t)
 	in_log = taking_has(t, log, &t->log);
 	in_messages = taking_has(t, messages, &t->messages);
 	if (in_log < 0 || in_messages < 0)
-		take_aside(t->c, t->id);
+		lay_aside(t->c, t->id);
 	t->log_laid = in_log < 0 || in_messages < 0 ? 0 : (size_t)in_log;
 	t->messages_laid = in_log < 0 || in_messages < 0 ? 0 : (size_t)in_messages;
 	take_lay(t);

@@ -165,6 +165,7 @@ struct cluster {
 		bool grouped;    /* groups of runs that a stop left are put together */
 		bool holds;      /* a run of this machine is held: it is looked at with each beat */
 		struct list away; /* struct cluster_held: without an end here, others have them */
+		struct list over; /* the same: ended here, and not looked at since the start */
 	} look;
 
 	struct inbox *inbox; /* inbox.c */
@@ -257,6 +258,9 @@ bool lay_has_group(const struct cluster *c, const char *group);
 /* Carries on a run from its files here. False: it cannot be, which was told. */
 bool lay_go_on(struct cluster *c, const struct catalog_row *row);
 void lay_problem(const char *path, const char *sentence, void *cluster);
+/* Puts files aside that were written here and that others, who had the run since, know nothing of.
+ */
+void lay_aside(struct cluster *c, const char *id);
 int64_t lay_size(const struct cluster *c, const char *path); /* 0: no such file */
 void lay_close(struct cluster *c);
 
@@ -272,7 +276,8 @@ void take_poll(struct cluster *c, bool fence);
 #define TAKE_FREE_SQL                                                                              \
 	"(s.place = 'anywhere' and not exists (select 1 from ava_spec o"                           \
 	"  where o.grp = s.grp and o.grp <> '' and o.place <> 'anywhere'))"
-/* Adds a row of the catalog here to `to`, one of c->held and c->look.away. AVA_ENOMEM. */
+/* Adds a row of the catalog here to `to`, one of c->held, c->look.away and c->look.over.
+ * AVA_ENOMEM. */
 int held_add(struct list *to, const struct catalog_row *row);
 void held_back(struct cluster *c, const char *run); /* from c->look.away */
 void held_drop(struct cluster_held *h);

@@ -19,6 +19,7 @@
 #include "cluster/row.h"
 #include "codec/jscan.h"
 #include "event/event.h"
+#include "journal/read_root.h"
 #include "subagent/run.h"
 
 struct take_row take_row_of(const struct pg_result *r, unsigned i)
@@ -221,6 +222,18 @@ static void look_at_held(struct cluster *c, const struct take_row *row, struct c
 	}
 }
 
+/* A run of others. Its end, where it has one here, may have come when they had it already. */
+static void look_at_others(struct cluster *c, const struct take_row *row)
+{
+	char path[LOGBOOK_PATH];
+
+	logbook_run_path(row->id, path);
+	if (!read_run_ended(c->root_fd, row->id) ||
+	    (row->state == CLUSTER_ENDED && lay_size(c, path) == row->head && take_agrees(c, row)))
+		return;
+	lay_aside(c, row->id);
+}
+
 static void look_at(struct cluster *c, const struct take_row *row)
 {
 	struct cluster_held *h = taking_held(c, row->id);
@@ -238,6 +251,8 @@ static void look_at(struct cluster *c, const struct take_row *row)
 			c->look_due = true;
 		else
 			lay_add(c, row, false);
+	} else if (!run && !row->mine) {
+		look_at_others(c, row);
 	}
 }
 
@@ -297,6 +312,8 @@ static void looked(const struct pg_answer *a, void *user)
 		take_again(c, r);
 		gate_set(r, 0, 0);
 	}
+	LIST_EACH (&c->look.over, n, tmp)
+		held_drop(LIST_ENTRY(n, struct cluster_held, node));
 	c->look.holds = false;
 	look_over(c, &a->results[1], look_at);
 	look_over(c, &a->results[1], look_at_group);
@@ -324,11 +341,13 @@ void take_look(struct cluster *c)
 {
 	struct pg_batch *b = pg_batch_new();
 	const char **ids;
-	size_t n = 0, most = 0;
+	size_t n = 0, most = 0, at_work;
 
 	c->look_due = false;
 	c->look.last_ms = cluster_now_ms();
 	LIST_EACH (&c->held, node, tmp)
+		most++;
+	LIST_EACH (&c->look.over, node, tmp)
 		most++;
 	ids = calloc(most + c->by_id.count + 1, sizeof(*ids));
 	LIST_EACH (&c->held, node, tmp)
@@ -337,11 +356,15 @@ void take_look(struct cluster *c)
 	LIST_EACH (&c->runs, node, tmp)
 		if (ids)
 			ids[n++] = LIST_ENTRY(node, struct cluster_run, node)->id;
+	at_work = n;
+	LIST_EACH (&c->look.over, node, tmp)
+		if (ids)
+			ids[n++] = LIST_ENTRY(node, struct cluster_held, node)->id;
 	pg_batch_add(b, "update ava_run set epoch = $2 where node = $1 and epoch < $2"
 			" and (state < 9 or run = any($3))");
 	pg_batch_text(b, c->who.node);
 	pg_batch_int(b, c->epoch);
-	pg_batch_texts(b, ids, n);
+	pg_batch_texts(b, ids, at_work);
 	pg_batch_add(b,
 		     "select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash,"
 		     " r.state::bigint, coalesce((select max(k.head) from ava_chunk k"
@@ -453,6 +476,7 @@ void take_poll(struct cluster *c, bool fence)
 void take_close(struct cluster *c)
 {
 	list_splice(&c->held, &c->look.away);
+	list_splice(&c->held, &c->look.over);
 	LIST_EACH (&c->held, n, tmp)
 		held_drop(LIST_ENTRY(n, struct cluster_held, node));
 }
