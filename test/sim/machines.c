@@ -21,6 +21,7 @@
 #include "cluster/member.h"
 #include "clockwork.h"
 #include "ledger.h"
+#include "machines_people.h"
 #include "memdisk.h"
 #include "pgmap.h"
 #include "pgwire.h"
@@ -453,6 +454,7 @@ static void machine_down(struct machine *m)
 
 	machines_note("goes down");
 	core_close(m->core);
+	people_leave(m->index);
 	killed = sim.dead; /* before, or while it stopped */
 	os_loop_free(m->loop);
 	m->core = NULL;
@@ -518,6 +520,23 @@ static void run_told(int rv, const struct op_status *s, const struct ava_error *
 		machines_wrong("one request is two runs: %s and %s", r->id, s->id);
 	r->told = true;
 	snprintf(r->id, sizeof(r->id), "%s", s->id);
+}
+
+struct core *machines_core(unsigned machine)
+{
+	const struct machine *m = &machines[machine];
+
+	return m->process.dead || m->stop || m->process.frozen_until > sim.now ? NULL : m->core;
+}
+
+void machines_within(unsigned machine, void (*run)(struct core *core, void *user), void *user)
+{
+	struct machine *m = &machines[machine];
+	struct sim_process *was = sim_enter(&m->process);
+
+	run(m->core, user);
+	os_loop_step(m->loop, 0);
+	(void)sim_enter(was);
 }
 
 static void run_asked(struct machine *m, struct machines_run *r)
@@ -796,7 +815,8 @@ static bool all_ended(void)
 		if (pgmap.now.runs[i].state != 9 && !waits_for_nobody(&pgmap.now.runs[i]))
 			return false;
 	/* After a minute each machine has sent what the database may have lost. */
-	return world->healed && sim.now >= world->heals_at + 60000 && all_told();
+	return world->healed && sim.now >= world->heals_at + 60000 && all_told() &&
+	       people_have_all();
 }
 
 static void check_time(const struct machines *w)
@@ -812,6 +832,8 @@ static void check_time(const struct machines *w)
 			machines_wrong("%s does not end: state %lld, of %s, %lld takes", r->id,
 				       (long long)r->state, r->node, (long long)r->takes);
 	}
+	if (!people_have_all())
+		machines_wrong("not all results were given");
 }
 
 static void machines_begin(struct machines *w, uint64_t seed)
@@ -829,6 +851,8 @@ static void machines_begin(struct machines *w, uint64_t seed)
 	service_billed = model_billed;
 	service_broken = model_broken;
 	machines_draw(w);
+	w->people = seed >= MACHINES_PEOPLE;
+	people_begin(w);
 	for (unsigned i = 0; i < w->nmachines; i++) {
 		struct machine *m = &machines[i];
 

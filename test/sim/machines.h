@@ -14,6 +14,11 @@
 
 #define MACHINES_MAX  4
 #define MACHINES_RUNS 8
+#define MACHINES_PEOPLE                                                                            \
+	UINT64_C(1000000) /* from that seed on people move runs, and talk to them                  \
+			   */
+
+struct core;
 
 struct machines_run {
 	int plan;
@@ -42,6 +47,7 @@ struct machines {
 	bool async; /* the database may go back */
 	bool lossy; /* and a machine left with what it had */
 	bool healed, over;
+	bool people;                 /* machines_people.h */
 	int64_t heals_at;            /* ms */
 	struct {                     /* of a day, on all machines; cents 0: no limit */
 		int64_t cents, held; /* held: for the call that leaves */
@@ -51,9 +57,10 @@ struct machines {
 	unsigned births, kills, stops, fences, freezes, cuts, aways, leaves, lost_disks, freed;
 	unsigned twice; /* effects that went out twice, across a database that went back */
 	unsigned moved, interrupted, events;
-	struct buf trace; /* what happened, for people */
-	uint64_t hash;    /* of it */
-	char broken[400]; /* "" or what is wrong */
+	unsigned wanted, words; /* runs that came to who wanted them; words that runs heard */
+	struct buf trace;       /* what happened, for people */
+	uint64_t hash;          /* of it */
+	char broken[400];       /* "" or what is wrong */
 };
 
 void machines_set_up(const char *folder); /* a real one, to work in */
@@ -62,6 +69,9 @@ void machines_play(struct machines *m, uint64_t seed);
 void machines_end(struct machines *m);
 void machines_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void machines_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A machine that answers; NULL: it is down, or frozen. What is done there. */
+struct core *machines_core(unsigned machine);
+void machines_within(unsigned machine, void (*run)(struct core *core, void *user), void *user);
 /* Does one of the disks have the run's result? */
 bool machines_have_result(const char *run);
 

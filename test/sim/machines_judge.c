@@ -10,6 +10,7 @@
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "machines.h"
+#include "machines_people.h"
 #include "pgmap.h"
 #include "service.h"
 
@@ -18,7 +19,7 @@
 struct record { /* of one run */
 	struct machines *w;
 	const struct pgmap_run *row;
-	int64_t seq, lsn;
+	int64_t seq, lsn, tokens, micro;
 	unsigned spawns, ends, ncalls;
 	char infer[16];
 	struct record_call {
@@ -56,11 +57,13 @@ static void record_result(struct record *r, const json_t *c)
 		machines_wrong("%s: %s has a result and was never started", r->row->id, id);
 }
 
-static void record_reply(struct record *r, const json_t *c)
+static void record_reply(struct record *r, const json_t *c, const json_t *meta)
 {
 	const char *request = json_str(c, "requestId");
 	struct service_bill *b = *request ? service_find(request) : NULL;
 
+	r->tokens += json_get_int(meta, "inputTokens", 0) + json_get_int(meta, "outputTokens", 0);
+	r->micro += json_get_fixed(meta, "costCents", 4, 0);
 	if (strcmp(r->infer, json_str(c, "callId")) != 0)
 		machines_wrong("%s: InferEnd of %s, begun was %s", r->row->id,
 			       json_str(c, "callId"), r->infer);
@@ -89,12 +92,16 @@ static void record_event(struct record *r, const json_t *e)
 	r->w->events++;
 	r->spawns += strcmp(type, "SubagentSpawn") == 0;
 	r->ends += strcmp(type, "SubagentComplete") == 0;
-	if (strcmp(type, "InferStart") == 0) {
+	if (strcmp(type, "SubagentComplete") == 0)
+		people_see_end(r->row->id, json_str(c, "status"));
+	else if (strcmp(type, "Steering") == 0)
+		people_see_words(r->row->id, c);
+	else if (strcmp(type, "InferStart") == 0) {
 		if (r->infer[0] != '\0')
 			machines_wrong("%s: %s has no InferEnd", r->row->id, r->infer);
 		snprintf(r->infer, sizeof(r->infer), "%s", json_str(c, "callId"));
 	} else if (strcmp(type, "InferEnd") == 0) {
-		record_reply(r, c);
+		record_reply(r, c, json_object_get(e, "metadata"));
 	} else if (strcmp(type, "ToolCall") == 0 && r->ncalls < CALLS) {
 		struct record_call *k = &r->calls[r->ncalls++];
 
@@ -135,6 +142,10 @@ static void judge_row(struct machines *w, const struct pgmap_run *row)
 	if ((int64_t)len != row->head || at != len || row->hash_len != sizeof(r.head) ||
 	    memcmp(row->hash, r.head, sizeof(r.head)) != 0)
 		machines_wrong("%s: its record is not what its head says", row->id);
+	if (r.tokens != row->tokens || r.micro != row->micro)
+		machines_wrong("%s: it has used %lld tokens for %lld, its row says %lld for %lld",
+			       row->id, (long long)r.tokens, (long long)r.micro,
+			       (long long)row->tokens, (long long)row->micro);
 	if (r.spawns != 1 || r.ends != 1)
 		machines_wrong("%s: %u spawns and %u ends", row->id, r.spawns, r.ends);
 	if (r.infer[0] != '\0')
@@ -162,4 +173,5 @@ void machines_judge(struct machines *w)
 	for (unsigned i = 0; i < pgmap.now.nruns && w->broken[0] == '\0'; i++)
 		if (pgmap.now.runs[i].state == 9)
 			judge_row(w, &pgmap.now.runs[i]);
+	people_judge();
 }

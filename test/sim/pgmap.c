@@ -90,8 +90,7 @@ static int by_head(const void *a, const void *b)
 	return ((*x)->head > (*y)->head) - ((*x)->head < (*y)->head);
 }
 
-/* The chunks of a kind, in order; *n of them, the caller's. */
-static const struct pgmap_body **chunks_of(const char *run, int kind, size_t *n)
+const struct pgmap_body **pgmap_chunks(const char *run, int kind, size_t *n)
 {
 	const struct pgmap_body **list =
 		malloc((pgmap.now.nbodies + 1) * sizeof(struct pgmap_body *));
@@ -108,7 +107,7 @@ static const struct pgmap_body **chunks_of(const char *run, int kind, size_t *n)
 char *pgmap_bytes(const char *run, int kind, size_t *len)
 {
 	size_t n;
-	const struct pgmap_body **list = chunks_of(run, kind, &n);
+	const struct pgmap_body **list = pgmap_chunks(run, kind, &n);
 	char *bytes;
 
 	*len = 0;
@@ -453,6 +452,9 @@ static bool move_head(const struct pgmap_doing *d, size_t i)
 	r->head = head;
 	r->hash_len = MIN(hash->len, sizeof(r->hash));
 	memcpy(r->hash, hash->s, r->hash_len);
+	r->turn = MAX(r->turn, pgmap_list(d, 18, n)[i].n);
+	r->tokens += pgmap_list(d, 19, n)[i].n;
+	r->micro += pgmap_list(d, 20, n)[i].n;
 	if (r->state != 9 && state == 9)
 		r->ended_ms = sim.now;
 	if (r->state != 8 || !pgmap_says(d, "case when r.state = 8 then 8"))
@@ -532,7 +534,7 @@ static void do_chunks(const struct pgmap_doing *d)
 {
 	for (int kind = 0; kind < 2; kind++) {
 		size_t n;
-		const struct pgmap_body **list = chunks_of(pgmap_text(d, 1), kind, &n);
+		const struct pgmap_body **list = pgmap_chunks(pgmap_text(d, 1), kind, &n);
 
 		for (size_t i = 0; i < n; i++) {
 			struct pgmap_value *row = pgmap_row(d, 2);
@@ -606,6 +608,17 @@ static void do_look(const struct pgmap_doing *d)
 		if ((mine && r->state < 9) || pgmap_is_in(&d->p[1], r->id) ||
 		    (pgmap_says(d, "o.grp = s.grp and o.grp <> ''") && is_with(r, node)))
 			pgmap_row_of_run(d, r, mine, messages_head(r->id), r->group);
+	}
+}
+
+static void do_unknown(const struct pgmap_doing *d)
+{
+	for (unsigned i = 0; i < pgmap.now.nruns && d->out->n == 0; i++) {
+		const struct pgmap_run *r = &pgmap.now.runs[i];
+
+		if (r->state == 0 && strcmp(r->node, pgmap_text(d, 1)) == 0 &&
+		    !pgmap_is_in(&d->p[1], r->id))
+			pgmap_row(d, 1)[0] = pgmap_of_int(1);
 	}
 }
 
@@ -818,6 +831,7 @@ static const struct pgmap_known pgmap_known[] = {
 	{"select path, body from ava_file where run = ", do_files, NULL},
 	{"update ava_run set epoch = $2 where node = $1", do_own_runs, NULL},
 	{"select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash", do_look, NULL},
+	{"select 1 from ava_run where node = $1 and state = 0", do_unknown, NULL},
 	{"select max(tick) from ava_chunk where node = $1 and kind = 0", do_tick, NULL},
 	{"update ava_node set epoch = epoch + 1, lease_until", do_fence, NULL},
 	{"update ava_run set state = 8 where state = 0 and takes >= $1", do_poison, NULL},

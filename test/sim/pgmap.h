@@ -46,6 +46,7 @@ struct pgmap_node {
 struct pgmap_run {
 	char id[24], node[40];
 	int64_t epoch, head, takes, moves, state;
+	int64_t turn, tokens, micro;
 	int64_t ended_ms; /* of the world */
 	unsigned char hash[32];
 	size_t hash_len;

@@ -43,6 +43,8 @@ void pgmap_row_of_run(const struct pgmap_doing *d, const struct pgmap_run *r, bo
 /* The row `me` of CLUSTER_ME_SQL; NULL: none. */
 struct pgmap_node *pgmap_me(const struct pgmap_doing *d);
 bool pgmap_alive(const char *node);
+/* The chunks of a kind, in order; *n of them, the caller's. */
+const struct pgmap_body **pgmap_chunks(const char *run, int kind, size_t *n);
 /* Kept for as long as the database. */
 const char *pgmap_keep(const void *bytes, size_t len);
 

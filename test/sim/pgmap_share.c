@@ -1,8 +1,9 @@
 /* Statements over the tables that machines share beside runs: loans of a budget (lend.c), wishes
- * (move.c, give.c), verbs and Asks (inbox.c), doors (porter.c). As in pgmap.c, a condition counts
- * where its words stand; sums are as the statement has them. */
+ * (move.c, give.c), verbs and Asks (inbox.c), doors (porter.c), and what others read (read.c). As
+ * in pgmap.c, a condition counts where its words stand; sums are as the statement has them. */
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -474,7 +475,8 @@ static void do_say(const struct pgmap_doing *d)
 	bool me = pgmap_me(d) != NULL, claims = pgmap_text(d, 10)[0] != '\0';
 	const char *target = verb_target(d);
 	const struct pgmap_node *n = target != NULL ? pgmap_node(target) : NULL;
-	struct pgmap_value *row = pgmap_row(d, 3);
+	const struct pgmap_run *r = pgmap_run(pgmap_text(d, 5));
+	struct pgmap_value *row = pgmap_row(d, 4);
 
 	if (me && claims && claim_row(pgmap_text(d, 10)) == NULL) {
 		struct pgmap_claim *q = SHARED_ADD(shared()->claims, shared()->nclaims);
@@ -487,6 +489,7 @@ static void do_say(const struct pgmap_doing *d)
 	row[0] = pgmap_of_int(me);
 	row[1] = target == NULL ? pgmap_null : pgmap_of_text(d, n != NULL ? n->name : "gone");
 	row[2] = pgmap_of_int(!claims || claim_row(pgmap_text(d, 10)) != NULL);
+	row[3] = pgmap_of_int(r != NULL && r->state == 0 && strcmp(r->node, pgmap_text(d, 1)) == 0);
 }
 
 static void do_told(const struct pgmap_doing *d)
@@ -636,6 +639,77 @@ static void do_whose_door(const struct pgmap_doing *d)
 	row[3] = pgmap_of_text(d, o->given);
 }
 
+/* ---- read.c */
+
+static int64_t chunk_bytes(const char *run)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < pgmap.now.nbodies; i++)
+		if (pgmap.now.bodies[i].kind < 2 && strcmp(pgmap.now.bodies[i].run, run) == 0)
+			sum += (int64_t)pgmap.now.bodies[i].len;
+	return sum;
+}
+
+static void copy_row(const struct pgmap_doing *d, const struct pgmap_run *r,
+		     const struct pgmap_body *b)
+{
+	const struct pgmap_node *n = pgmap_node(r->node);
+	struct pgmap_value *row = pgmap_row(d, 13);
+
+	row[0] = pgmap_of_int(strcmp(r->node, pgmap_text(d, 2)) == 0);
+	row[1] = pgmap_of_text(d, n != NULL ? n->name : "gone");
+	row[2] = pgmap_of_int(r->state);
+	row[3] = pgmap_of_int(pgmap_alive(r->node));
+	row[4] = pgmap_of_text(d, r->place);
+	row[5] = pgmap_of_int(r->turn);
+	row[6] = pgmap_of_int(r->tokens);
+	row[7] = pgmap_of_int(r->micro);
+	row[8] = pgmap_of_int(r->head);
+	row[9] = pgmap_of_bytes(d, r->hash, r->hash_len);
+	row[10] = b != NULL ? pgmap_of_int(b->kind) : pgmap_null;
+	row[11] = b != NULL ? pgmap_of_int(b->head) : pgmap_null;
+	row[12] = b != NULL ? pgmap_of_bytes(d, b->bytes, b->len) : pgmap_null;
+}
+
+static void do_copy(const struct pgmap_doing *d)
+{
+	const struct pgmap_run *r = pgmap_run(pgmap_text(d, 1));
+
+	for (int kind = 0; r != NULL && kind < 2; kind++) {
+		size_t n;
+		const struct pgmap_body **list = pgmap_chunks(r->id, kind, &n);
+
+		for (size_t i = 0; i < n && pgmap_int(d, 5) >= chunk_bytes(r->id); i++)
+			if (list[i]->head > pgmap_int(d, kind == 0 ? 3 : 4))
+				copy_row(d, r, list[i]);
+		free(list);
+	}
+	if (r != NULL && d->out->n == 0)
+		copy_row(d, r, NULL);
+}
+
+static void do_copy_size(const struct pgmap_doing *d)
+{
+	pgmap_row(d, 1)[0] = pgmap_of_int(chunk_bytes(pgmap_text(d, 1)));
+}
+
+static void do_copy_files(const struct pgmap_doing *d)
+{
+	const struct pgmap_run *r = pgmap_run(pgmap_text(d, 1));
+
+	for (size_t i = 0; r != NULL && r->state == pgmap_int(d, 2) && i < pgmap.now.nbodies; i++) {
+		const struct pgmap_body *b = &pgmap.now.bodies[i];
+		struct pgmap_value *row;
+
+		if (b->kind != 2 || strcmp(b->run, r->id) != 0)
+			continue;
+		row = pgmap_row(d, 2);
+		row[0] = pgmap_of_text(d, b->path);
+		row[1] = pgmap_of_bytes(d, b->bytes, b->len);
+	}
+}
+
 /* ---- all of them */
 
 const struct pgmap_known pgmap_share_known[] = {
@@ -664,5 +738,8 @@ const struct pgmap_known pgmap_share_known[] = {
 	{"select set_config('synchronous_commit', 'off', true)", do_set_config, NULL},
 	{"with me as (", do_door, " insert into ava_door as d "},
 	{"select d.name, (d.node = $2 and d.epoch = $3)", do_whose_door, NULL},
+	{"select (r.node = $2)::int::bigint, coalesce(n.name, 'gone')", do_copy, NULL},
+	{"select sum(length(body))::bigint from ava_chunk", do_copy_size, NULL},
+	{"select f.path, f.body from ava_file f join ava_run r", do_copy_files, NULL},
 };
 const size_t pgmap_nshare_known = ARRAY_LEN(pgmap_share_known);

@@ -1,7 +1,7 @@
 /* Worlds of several machines over one database (machines.h), each judged. The seed is printed with
  * what happened; AVA_SIM_SEED=<it> AVA_SIM_MACHINES=1 plays a world again alone, AVA_SIM_GO_ON=1
  * tells all that are broken. Without a seed the worlds are 1, 2, 3 …: 150 of them, or 10,000 with
- * AVA_SOAK=1. */
+ * AVA_SOAK=1; and from MACHINES_PEOPLE on 50, or 2,000. */
 #include "unit.h"
 
 #include <ava.h>
@@ -18,14 +18,19 @@
 
 #define WORLDS      150
 #define WORLDS_SOAK 10000
+#define PEOPLE      50
+#define PEOPLE_SOAK 2000
 
 /* Seeds that once broke something. */
-static const uint64_t machines_once[] = {643,  326,  606, 2114, 1392, 1793, 1930, 1178, 157,
-					 5356, 6277, 959, 4697, 1140, 2402, 3718, 4536, 17927};
+static const uint64_t machines_once[] = {
+	643,     326,     606,     2114,    1392,    1793,    1930,    1178,    157,
+	5356,    6277,    959,     4697,    1140,    2402,    3718,    4536,    17927,
+	1000006, 1000053, 1000129, 1000135, 1000151, 1000181, 1000183, 1000564, 1002571};
 
 static struct {
 	long worlds, runs, births, kills, stops, fences, freezes, cuts, aways, leaves, lost_disks,
-		freed, twice, moved, interrupted, events, went_back, flushes, takes, broken;
+		freed, twice, moved, interrupted, events, went_back, flushes, takes, broken, wanted,
+		words;
 } sums;
 
 /* CLOCK_BOOTTIME, by which a machine counts its lease (cluster/member.c). */
@@ -64,6 +69,8 @@ static void count(const struct machines *w)
 	sums.went_back += pgmap.went_back;
 	sums.flushes += (long)pgmap.flushes;
 	sums.takes += (long)pgmap.takes;
+	sums.wanted += w->wanted;
+	sums.words += w->words;
 	sums.broken += w->broken[0] != '\0';
 }
 
@@ -134,6 +141,20 @@ TEST(machines)
 	assert_true(sums.freezes > 0 && sums.cuts > 0 && sums.went_back > 0);
 	assert_true(sums.leaves > 0 && sums.lost_disks > 0 && sums.moved > 0);
 	assert_true(sums.interrupted > 0 && (n < WORLDS_SOAK || sums.freed > 0));
+}
+
+TEST(machines_with_people)
+{
+	uint64_t n = getenv("AVA_SIM_SEED") ? 0 : getenv("AVA_SOAK") ? PEOPLE_SOAK : PEOPLE;
+
+	memset(&sums, 0, sizeof(sums));
+	for (uint64_t i = 0; i < n; i++)
+		play(MACHINES_PEOPLE + i);
+	print_message("figure people_worlds %ld\nfigure people_runs %ld\n"
+		      "figure people_wanted %ld\nfigure people_words %ld\n",
+		      sums.worlds, sums.runs, sums.wanted, sums.words);
+	assert_int_equal(sums.broken, 0);
+	assert_true(n == 0 || (sums.wanted > 0 && sums.words > 0 && sums.moved > 0));
 }
 
 /* The same seed is the same world, and another another. */
