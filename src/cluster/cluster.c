@@ -296,7 +296,7 @@ static void cluster_renew(struct cluster *c)
 {
 	static const char sql[] =
 		"update ava_node set lease_until = clock_timestamp() + $4 * "
-		"interval '1 millisecond'"
+		"interval '1 millisecond', draining = draining and $5 > 0"
 		" where node = $1 and epoch = $2 and generation = $3"
 		" and generation = (select generation from ava_cluster) returning 1";
 	struct lease_ask *ask = c->beat.under_way ? NULL : lease_ask_new(c);
@@ -316,6 +316,8 @@ static void cluster_renew(struct cluster *c)
 	b = pg_batch_new();
 	cluster_add_me(b, c, sql);
 	pg_batch_int(b, c->lease_ms);
+	/* A leave that came to nothing may have set it, where its answer was lost. */
+	pg_batch_int(b, c->leaving != NULL);
 	pg_batch_add(b, "select epoch from ava_node where node = $1");
 	pg_batch_text(b, c->who.node);
 	pg_batch_add(b, "select w.run, w.node,"

@@ -164,6 +164,9 @@ run "$AVA" cluster leave
 exits 'keeps its machine' 1
 contains 'and is named' "runs are bound to this machine: $bound; it leaves when they have ended" "$ERR"
 equal 'nothing has changed' member "$(own .state)"
+sql 'update ava_node set draining = true' # as a leave does whose answer is lost
+stays() { [ "$(sql 'select count(*) from ava_node where draining and node = '"'$(node)'")" = 0 ]; }
+check 'a machine that has not left does not count as leaving' wait_for 10 stays
 "$AVA" cancel "$bound" >/dev/null
 free=$(spawn)
 check 'one that may go anywhere' wait_for 10 running "$free"

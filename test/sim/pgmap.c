@@ -335,6 +335,7 @@ static void do_renew(const struct pgmap_doing *d)
 				       n->generation == pgmap.now.generation))
 		return;
 	n->lease_until = pgmap_now_ms() + pgmap_int(d, 4);
+	n->draining = n->draining && pgmap_unless(d, "draining and $5 > 0", pgmap_int(d, 5) > 0);
 	pgmap_row(d, 1)[0] = pgmap_of_int(1);
 	d->out->affected = 1;
 }
