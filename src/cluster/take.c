@@ -435,17 +435,21 @@ void take_poll(struct cluster *c, bool fence)
 	if (c->closing || c->look.polling || !c->settled || !list_empty(&c->takings))
 		return;
 	b = pg_batch_new();
-	pg_batch_add(b, "update ava_node set epoch = epoch + 1, lease_until = '-infinity'"
-			" where lease_until < clock_timestamp() - $2 * interval '1 millisecond'"
-			"  and lease_until > '-infinity' and node <> $1 and $3 > 0"
-			" returning node, name");
-	pg_batch_text(b, c->who.node);
+	cluster_add_me(
+		b, c,
+		CLUSTER_ME_SQL
+		" update ava_node n set epoch = n.epoch + 1, lease_until = '-infinity' from me"
+		" where n.lease_until < clock_timestamp() - $4 * interval '1 millisecond'"
+		"  and n.lease_until > '-infinity' and n.node <> $1 and $5 > 0"
+		" returning n.node, n.name");
 	pg_batch_int(b, c->lease_ms / 3);
 	pg_batch_int(b, fence);
-	pg_batch_add(b, "update ava_run set state = 8 where state = 0 and takes >= $1"
-			" and node in (select node from ava_node where lease_until = '-infinity')"
-			" returning (select convert_from(s.line, 'UTF8') from ava_spec s"
-			"  where s.run = ava_run.run)");
+	cluster_add_me(b, c,
+		       CLUSTER_ME_SQL
+		       " update ava_run r set state = 8 from me where r.state = 0 and r.takes >= $4"
+		       "  and r.node in (select node from ava_node where lease_until = '-infinity')"
+		       " returning (select convert_from(s.line, 'UTF8') from ava_spec s"
+		       "  where s.run = r.run)");
 	pg_batch_int(b, CLUSTER_TAKES);
 	cluster_add_me(
 		b, c,
@@ -467,9 +471,10 @@ void take_poll(struct cluster *c, bool fence)
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
 	pg_batch_int(b, fence);
-	pg_batch_add(b, "with" LEND_SETTLE_SQL(
-				"not exists (select 1 from ava_node n where n.node = l.node"
-				" and n.lease_until > '-infinity')"));
+	cluster_add_me(b, c,
+		       CLUSTER_ME_SQL "," LEND_SETTLE_SQL(
+			       "exists (select 1 from me) and not exists (select 1 from ava_node n"
+			       " where n.node = l.node and n.lease_until > '-infinity')"));
 	c->look.polling = pg_send(c->pg, b, take_polled, c, NULL) == 0;
 }
 

@@ -639,15 +639,15 @@ static void do_tick(const struct pgmap_doing *d)
 
 static void do_fence(const struct pgmap_doing *d)
 {
-	for (unsigned i = 0; pgmap_int(d, 3) > 0 && i < pgmap.now.nnodes; i++) {
+	for (unsigned i = 0; pgmap_me(d) && pgmap_int(d, 5) > 0 && i < pgmap.now.nnodes; i++) {
 		struct pgmap_node *n = &pgmap.now.nodes[i];
 		struct pgmap_value *row;
 
-		if (!pgmap_unless(d, "where lease_until < clock_timestamp() - $2",
-				  n->lease_until < pgmap_now_ms() - pgmap_int(d, 2)) ||
+		if (!pgmap_unless(d, "where n.lease_until < clock_timestamp() - $4",
+				  n->lease_until < pgmap_now_ms() - pgmap_int(d, 4)) ||
 		    n->lease_until == INT64_MIN || strcmp(n->id, pgmap_text(d, 1)) == 0)
 			continue;
-		n->epoch += strstr(d->sql, "epoch = epoch + 1") != NULL;
+		n->epoch += strstr(d->sql, "epoch = n.epoch + 1") != NULL;
 		n->lease_until = INT64_MIN;
 		row = pgmap_row(d, 2);
 		row[0] = pgmap_of_text(d, n->id);
@@ -665,10 +665,10 @@ static bool is_gone(const struct pgmap_doing *d, const char *node)
 
 static void do_poison(const struct pgmap_doing *d)
 {
-	for (unsigned i = 0; i < pgmap.now.nruns; i++) {
+	for (unsigned i = 0; pgmap_me(d) && i < pgmap.now.nruns; i++) {
 		struct pgmap_run *r = &pgmap.now.runs[i];
 
-		if (r->state != 0 || r->takes < pgmap_int(d, 1) || !is_gone(d, r->node))
+		if (r->state != 0 || r->takes < pgmap_int(d, 4) || !is_gone(d, r->node))
 			continue;
 		r->state = 8;
 		pgmap_row(d, 1)[0] = pgmap_of_bytes(d, r->line, r->line_len);
@@ -834,8 +834,8 @@ static const struct pgmap_known pgmap_known[] = {
 	{"select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash", do_look, NULL},
 	{"select 1 from ava_run where node = $1 and state = 0", do_unknown, NULL},
 	{"select max(tick) from ava_chunk where node = $1 and kind = 0", do_tick, NULL},
-	{"update ava_node set epoch = epoch + 1, lease_until", do_fence, NULL},
-	{"update ava_run set state = 8 where state = 0 and takes >= $1", do_poison, NULL},
+	{"with me as (", do_fence, " update ava_node n set epoch = n.epoch + 1, lease_until"},
+	{"with me as (", do_poison, " update ava_run r set state = 8 from me where r.state = 0"},
 	{"update ava_node set draining = true where", do_drain, NULL},
 	{"select r.run from ava_run r join ava_spec s using (run)", do_bound, NULL},
 	{"select (select count(*) from ava_run where node = $1 and state = 0)", do_others, NULL},

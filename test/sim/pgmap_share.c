@@ -149,14 +149,15 @@ static bool is_settled(const struct pgmap_doing *d, const struct pgmap_loan *l)
 {
 	const struct pgmap_node *n = pgmap_node(l->node);
 
+	if (pgmap_says(d, "exists (select 1 from me)") && pgmap_me(d) == NULL)
+		return false;
 	if (pgmap_says(d, "(select 1 from ava_node n where n.node = l.node"))
 		return n == NULL || !pgmap_unless(d, "and n.lease_until > '-infinity'",
 						  n->lease_until > INT64_MIN);
 	if (strcmp(l->node, pgmap_text(d, 1)) != 0)
 		return false;
 	if (pgmap_says(d, "and scope <> $4"))
-		return strcmp(l->scope, pgmap_text(d, 4)) != 0 &&
-		       pgmap_unless(d, "exists (select 1 from me)", pgmap_me(d) != NULL);
+		return strcmp(l->scope, pgmap_text(d, 4)) != 0;
 	for (unsigned i = 0; i < pgmap.now.nnodes; i++)
 		if (strcmp(pgmap.now.nodes[i].token, pgmap_text(d, 2)) == 0)
 			return true;
