@@ -126,7 +126,7 @@ struct verbs_events {
 	const char *items_said; /* "1", "only", "0"; NULL: beside the events of one conversation */
 	enum verbs_items items;
 };
-/* Fills in `items` from the words. AVA_EINVAL. */
+/* Fills in `items` from the words, and looks at `machines`. AVA_EINVAL. */
 int verbs_items(struct verbs_events *e, struct ava_error *err);
 
 /* Row i; NULL behind the last. */

@@ -754,8 +754,11 @@ static const struct arg run_events_args[] = {
 
 int verbs_items(struct verbs_events *e, struct ava_error *err)
 {
-	const char *said = e->items_said;
+	const char *said = e->items_said, *of = e->machines;
 
+	if (of && strcmp(of, "all") != 0 && strcmp(of, "own") != 0 && strcmp(of, "only") != 0)
+		return err_set(err, AVA_EINVAL,
+			       "machines must be all, own (this one), or only (the others)");
 	if (!said)
 		e->items = e->session[0] ? ITEMS_BESIDE : ITEMS_NONE;
 	else if (strcmp(said, "only") == 0)

@@ -373,6 +373,7 @@ TEST(refused)
 		{"GET", RUNS "/S-000000/result?wait=1e9", NULL, 400, "invalid", "wait is"},
 		{"GET", RUNS "/S-000000/result?wait=1.", NULL, 400, "invalid", "wait is"},
 		{"GET", "/api/v1/events?after=x", NULL, 400, "invalid", "after is \"x\""},
+		{"GET", "/api/v1/events?machines=x", NULL, 400, "invalid", "machines must be all"},
 		{"GET", "/api/v1/events?after=-1", NULL, 400, "invalid", "after is"},
 		{"GET", "/api/v1/events?after=18446744073709551615", NULL, 400, "invalid",
 		 "after is"},
