@@ -208,8 +208,14 @@ static void other_look(void *user)
 {
 	struct op_cursor *cur = user;
 
-	cur->fetching = true;
 	cur->other_due = false;
+	if (supervisor_find(&cur->core->sup, cur->run)) { /* it came here: who comes again has it */
+		cur->fetching = false;
+		cur->other_rv = AVA_ENOENT;
+		cur->wake(cur->user);
+		return;
+	}
+	cur->fetching = true;
 	reader_fetch(cur->core->service.reader, cur->run, other_fetched, cur);
 }
 

@@ -693,16 +693,18 @@ static int copy_take_chunks(struct reader_copy *c, const struct pg_result *rows)
 	return 0;
 }
 
-/* Columns: mine, those of reader_note, head, hash, kind, head of the chunk, body. */
+/* A run of this machine that is asked for here is held, or on its way; its end is here.
+ * Columns: mine, those of reader_note, head, hash, kind, head of the chunk, body. */
 static int copy_took(struct reader_copy *c, const struct pg_answer *a)
 {
 	const struct pg_result *rows = &a->results[0];
-	int64_t mine = 0, big = 0;
+	int64_t mine = 0, state = 0, big = 0;
 	size_t len = 0;
 	const char *hash;
 
 	(void)pg_int(rows, 0, 0, &mine);
-	if (pg_rows(rows) == 0 || mine)
+	(void)pg_int(rows, 0, 2, &state);
+	if (pg_rows(rows) == 0 || (mine && state == CLUSTER_ENDED))
 		return err_set(&c->err, AVA_ENOENT,
 			       "there is no run %s on another machine (ava ps -a lists them)",
 			       c->id);
