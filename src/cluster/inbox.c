@@ -85,6 +85,8 @@ struct inbox {
 	bool soon; /* somebody waits: the next turn is near */
 	bool anew; /* of all Asks all is to be said */
 	unsigned looks, round, bodies;
+	unsigned asked;     /* verbs that the newest look wanted at most */
+	unsigned refused;   /* of the oldest verbs, have to wait: the next look passes them over */
 	struct strmap open; /* struct inbox_said */
 };
 
@@ -302,8 +304,8 @@ void inbox_answer(struct cluster *c, const char *id, const struct inbox_answer *
 		came_write(call);
 }
 
-/* One row: id, run, name, verb, body. */
-static void came_begin(struct cluster *c, const struct pg_result *rows, unsigned i)
+/* One row: id, run, name, verb, body. False: it has to wait. */
+static bool came_begin(struct cluster *c, const struct pg_result *rows, unsigned i)
 {
 	struct inbox_verb v = {
 		.id = pg_text(rows, i, 0, NULL),
@@ -314,16 +316,20 @@ static void came_begin(struct cluster *c, const struct pg_result *rows, unsigned
 	};
 	struct inbox_came *call;
 
-	if (strlen(v.id) >= sizeof(call->id) || came_find(c, v.id))
-		return;
+	if (strlen(v.id) >= sizeof(call->id))
+		return false;
+	if (came_find(c, v.id))
+		return true;
 	call = calloc(1, sizeof(*call));
 	if (!call)
-		return;
+		return false;
 	call->c = c;
 	snprintf(call->id, sizeof(call->id), "%s", v.id);
 	list_add(&c->inbox->calls, &call->node);
-	if (!c->inbox->hooks.call(&v, c->inbox->hooks.user))
-		came_free(call);
+	if (c->inbox->hooks.call(&v, c->inbox->hooks.user))
+		return true;
+	came_free(call);
+	return false;
 }
 
 /* ---- a look at both */
@@ -359,12 +365,17 @@ static void inbox_fetched(const struct pg_answer *a, void *user)
 {
 	struct cluster *c = user;
 
+	unsigned rows = a->rv == 0 ? pg_rows(&a->results[0]) : 0;
+
 	c->inbox->looking = false;
-	for (unsigned i = 0; a->rv == 0 && i < pg_rows(&a->results[0]) && inbox_may(c); i++)
-		came_begin(c, &a->results[0], i);
+	if (rows < c->inbox->asked)
+		c->inbox->refused = 0; /* there are no more: from the oldest one on again */
+	for (unsigned i = 0; i < rows && inbox_may(c); i++)
+		c->inbox->refused += !came_begin(c, &a->results[0], i) && rows == c->inbox->asked;
 }
 
-/* Asks for what came for this machine. */
+/* Asks for what came for this machine. Verbs for runs that are held wait, at the most for a day:
+ * where they fill a look, the next one goes on behind them. */
 static void inbox_fetch(struct cluster *c)
 {
 	const char *ids[CAME_MAX];
@@ -377,10 +388,12 @@ static void inbox_fetch(struct cluster *c)
 	pg_batch_add(b, "select i.id, i.run, i.name, i.verb, i.body from ava_inbox i"
 			" left join ava_run r on r.run = i.run where i.status is null"
 			" and coalesce(r.node, i.node) = $1 and not (i.id = any($2))"
-			" order by i.at limit $3");
+			" order by i.at, i.id limit $3 offset $4");
 	pg_batch_text(b, c->who.node);
 	pg_batch_texts(b, ids, n);
-	pg_batch_int(b, (int64_t)(CAME_MAX - n));
+	c->inbox->asked = (unsigned)(CAME_MAX - n);
+	pg_batch_int(b, c->inbox->asked);
+	pg_batch_int(b, c->inbox->refused);
 	c->inbox->looking = pg_send(c->pg, b, inbox_fetched, c, NULL) == 0;
 }
 

@@ -407,7 +407,7 @@ static void do_came(const struct pgmap_doing *d)
 		some[k] = q;
 		n++;
 	}
-	for (size_t i = 0; i < MIN(n, (size_t)pgmap_int(d, 3)); i++) {
+	for (size_t i = (size_t)pgmap_int(d, 4); i < n && d->out->n < pgmap_int(d, 3); i++) {
 		struct pgmap_value *row = pgmap_row(d, 5);
 
 		q = some[i];

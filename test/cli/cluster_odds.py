@@ -1,0 +1,54 @@
+"""Two machines and a database: rows that nobody has use for stand in the way of nothing, and are cleared away.
+
+    cluster_odds.py FOLDER SOURCE
+
+The world is that of cluster_read.py."""
+
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+from cluster_move import at_work, column  # noqa: E402
+from cluster_read import World, check, done, until  # noqa: E402
+
+
+def node(machine):
+    with open(os.path.join(machine.root, "cluster.json"), encoding="utf-8") as f:
+        return json.load(f)["node"]
+
+
+def count(w, table, where="true"):
+    return int(w.server.sql(f"select count(*) from {table} where {where}"))
+
+
+def starved(w, a, b):
+    """What is said to runs that are held waits for a person; what is said to others does not wait behind it."""
+    w.model.stands()
+    run = at_work(w, a, "Can be told.")
+    w.server.sql("insert into ava_run (run, node, epoch, head, head_hash, state) select 'S-0000000000000' || i, "
+                 f"node, epoch, 0, '', 8 from ava_node, generate_series(1, 3) i where node = '{node(a)}'")
+    w.server.sql("insert into ava_inbox (id, run, node, name, verb, body, door, at) select 'odd-' || i, "
+                 "'S-0000000000000' || 1 + i % 3, 'x', 'S-0000000000000' || 1 + i % 3, 'POST /api/v1/runs/{id}/steer', "
+                 "'{}', 'x', clock_timestamp() - interval '1 hour' from generate_series(1, 250) i")
+    status, answer = b.api("POST", f"/api/v1/runs/{run}/steer", {"text": "Hear me."})
+    check("what is said is not kept from a run by what others cannot hear", status == 200, status, answer)
+    status, answer = b.api("POST", f"/api/v1/runs/{run}/steer", {"text": "And me."})
+    check("nor is what is said next", status == 200, status, answer)
+    check("which waits", count(w, "ava_inbox", "status is null") == 250)
+    w.server.sql("delete from ava_inbox; delete from ava_run where state = 8")
+    w.model.goes()
+    check("the run ends", a.ends(run), a.status(run))
+    return run
+
+
+def main():
+    with World() as w:
+        a, b = w.machines
+        starved(w, a, b)
+    print(f"# {done[0]} checks, {done[1]} failed")
+    return 1 if done[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
