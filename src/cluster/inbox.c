@@ -448,6 +448,10 @@ static void inbox_prune(struct cluster *c)
 	cluster_add_me(b, c,
 		       CLUSTER_ME_SQL " delete from ava_request q using me"
 				      " where q.at < clock_timestamp() - interval '1 day'");
+	cluster_add_me(b, c, /* wishes for runs that ended first */
+		       CLUSTER_ME_SQL
+		       " delete from ava_wish w using me where not exists"
+		       "  (select 1 from ava_run r where r.run = w.run and r.state < 9)");
 	(void)pg_send(c->pg, b, inbox_pruned, c, NULL);
 }
 

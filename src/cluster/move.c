@@ -193,6 +193,7 @@ static void moving_came(const struct pg_answer *a, void *user)
 	m->own = mine != 0;
 	if (state == CLUSTER_ENDED) {
 		err_set(&err, AVA_EEXIST, "run %s has ended", m->run);
+		moving_unwish(m->c, m->run);
 	} else if (mine && state == CLUSTER_LIVE) {
 		m->c->look_due = true; /* it was given to this machine, or is on its way here */
 		cluster_tend(m->c);

@@ -42,10 +42,23 @@ def starved(w, a, b):
     return run
 
 
+def wished(w, b, ended):
+    """A wish for a run that ended, or was never there, is nobody's."""
+    until(lambda: column(w, ended, "state") == "9")
+    w.server.sql("insert into ava_wish (run, node, without_copy, why) values "
+                 f"('{ended}', 'nobody', false, ''), ('S-00000000000000', 'nobody', false, 'no')")
+    b.stop()
+    b.start()  # looks for old rows first
+    check("a wish that nothing can come of is cleared away", until(lambda: count(w, "ava_wish") == 0))
+    out = b.ava("move", ended)
+    check("the next one is refused, and not kept", out.returncode == 1 and "has ended" in out.stderr and
+          until(lambda: count(w, "ava_wish") == 0), out)
+
+
 def main():
     with World() as w:
         a, b = w.machines
-        starved(w, a, b)
+        wished(w, b, starved(w, a, b))
     print(f"# {done[0]} checks, {done[1]} failed")
     return 1 if done[1] else 0
 

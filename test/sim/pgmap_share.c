@@ -543,6 +543,18 @@ static void do_prune_claims(const struct pgmap_doing *d)
 			i++;
 }
 
+static void do_prune_wishes(const struct pgmap_doing *d)
+{
+	for (unsigned i = 0; pgmap_me(d) != NULL && i < shared()->nwishes;) {
+		const struct pgmap_run *r = pgmap_run(shared()->wishes[i].run);
+
+		if (r == NULL || r->state >= 9)
+			wish_drop(&shared()->wishes[i]);
+		else
+			i++;
+	}
+}
+
 static void do_ask(const struct pgmap_doing *d)
 {
 	size_t n = d->p[3].nitems;
@@ -734,6 +746,7 @@ const struct pgmap_known pgmap_share_known[] = {
 	{"with me as (", do_prune_inbox, " delete from ava_inbox i using me"},
 	{"with me as (", do_prune_asks, " delete from ava_ask a using me"},
 	{"with me as (", do_prune_claims, " delete from ava_request q using me"},
+	{"with me as (", do_prune_wishes, " delete from ava_wish w using me"},
 	{"with me as (", do_ask, " insert into ava_ask "},
 	{"with me as (", do_unask, " gone as (update ava_ask a set body = null"},
 	{"select set_config('synchronous_commit', 'off', true)", do_set_config, NULL},
