@@ -445,9 +445,9 @@ static void inbox_prune(struct cluster *c)
 		       " delete from ava_ask a using me where (a.body is null"
 		       "  and a.at < clock_timestamp() - interval '1 day')"
 		       " or not exists (select 1 from ava_node n where n.node = a.node)");
-	cluster_add_me(b, c,
+	cluster_add_me(b, c, /* now(): clock_timestamp() is no key of an index */
 		       CLUSTER_ME_SQL " delete from ava_request q using me"
-				      " where q.at < clock_timestamp() - interval '1 day'");
+				      " where q.at < now() - interval '1 day'");
 	cluster_add_me(b, c, /* wishes for runs that ended first */
 		       CLUSTER_ME_SQL
 		       " delete from ava_wish w using me where not exists"

@@ -38,6 +38,7 @@ const char schema_sql[] =
 	"  at timestamptz not null default clock_timestamp());\n"
 	"create table if not exists ava_request (id text primary key, node text not null,\n"
 	"  at timestamptz not null default clock_timestamp());\n"
+	"create index if not exists ava_request_at on ava_request (at);\n"
 	"create table if not exists ava_door (name text primary key, node text not null,\n"
 	"  epoch bigint not null, given text not null) with (fillfactor = 10);\n"
 	"create table if not exists ava_budget (scope text primary key, cap bigint not null,\n"
