@@ -36,6 +36,7 @@ struct taking {
 	uint64_t lsn;  /* of its last line */
 	int64_t state; /* enum cluster_run_state */
 	bool under_way, laid;
+	bool rowing; /* the commit of its group's rows is under way, which points to this one */
 	bool rowed, over; /* the catalog has its row; and that of its end */
 	bool own;         /* see lay_one */
 	char id[24], group[24];
@@ -268,8 +269,10 @@ static void taking_rows(struct taking *t)
 	} else if (d->nparts == 0) {
 		draft_free(d);
 		taking_rowed(0, t);
-	} else if (draft_commit(d, JOURNAL_NOW, taking_rowed, t, NULL) != 0) {
-		taking_failed(t, "the journal does not take it");
+	} else {
+		t->rowing = true;
+		if (draft_commit(d, JOURNAL_NOW, taking_rowed, t, NULL) != 0)
+			taking_failed(t, "the journal does not take it");
 	}
 }
 
@@ -563,9 +566,16 @@ void lay_add(struct cluster *c, const struct take_row *row, bool own)
 {
 	struct taking *t;
 
-	LIST_EACH (&c->takings, n, tmp)
-		if (strcmp(LIST_ENTRY(n, struct taking, node)->id, row->id) == 0)
+	LIST_EACH (&c->takings, n, tmp) {
+		const struct taking *o = LIST_ENTRY(n, struct taking, node);
+
+		if (strcmp(o->id, row->id) == 0)
 			return;
+		if (!o->rowing || !row->group || !*row->group || strcmp(o->group, row->group) != 0)
+			continue;
+		c->look_due = true; /* its group is being put together without it */
+		return;
+	}
 	if (!id_is_run(row->id) || row->hash_len != sizeof(t->hash) ||
 	    strmap_get(&c->by_id, row->id))
 		return;
