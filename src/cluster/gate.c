@@ -45,7 +45,6 @@ struct flush_run {
 	 * run. */
 	bool chained, ended, fresh;
 	const char *place;
-	char group[24];              /* of a run that has not ended; "": none */
 	size_t files_from, files_to; /* its own in flush.files */
 	bool sent;                   /* all of it goes */
 	int turns;                   /* replies of the model in it */
@@ -453,10 +452,10 @@ static void flush_together(struct flush *f, const struct flush_run *r)
 	int rv = 0;
 
 	for (unsigned i = 0; i < f->nruns; i++)
-		if (strcmp(f->runs[i].group, r->group) == 0 && f->runs[i].rv != 0)
+		if (strcmp(f->runs[i].run->group, r->run->group) == 0 && f->runs[i].rv != 0)
 			rv = f->runs[i].rv;
 	for (unsigned i = 0; rv != 0 && i < f->nruns; i++)
-		if (strcmp(f->runs[i].group, r->group) == 0)
+		if (strcmp(f->runs[i].run->group, r->run->group) == 0)
 			f->runs[i].rv = rv;
 }
 
@@ -474,7 +473,7 @@ static void flush_work(struct os_work *w)
 				r->run->id, ava_strerror(r->rv));
 	}
 	for (unsigned i = 0; i < f->nruns; i++)
-		if (f->runs[i].fresh && f->runs[i].group[0])
+		if (f->runs[i].fresh && f->runs[i].run->group[0])
 			flush_together(f, &f->runs[i]);
 }
 
@@ -536,7 +535,7 @@ static bool add_fresh(struct pg_batch *b, struct flush *f)
 		if (!r->fresh || r->rv != 0)
 			continue;
 		ids[n] = r->run->id;
-		groups[n] = r->group;
+		groups[n] = r->run->group;
 		places[n] = r->place;
 		lines[n++] = (struct pg_bytes){r->run->row, strlen(r->run->row)};
 	}
@@ -836,10 +835,9 @@ static void flush_read_done(struct os_work *w)
 /* No folder binds the run, or a later one of its chain, to this machine. */
 static const char *gate_place(const struct run *run)
 {
-	const char *then = run ? run->spec->group.then : NULL;
+	const char *then = run->spec->group.then;
 
-	return run && !run->spec->cwd[0] && !(then && strstr(then, "\"cwd\":\"/")) ? "anywhere"
-										   : "here";
+	return !run->spec->cwd[0] && !(then && strstr(then, "\"cwd\":\"/")) ? "anywhere" : "here";
 }
 
 struct gate_walk {
@@ -894,7 +892,12 @@ static struct flush *flush_new(struct cluster *c, unsigned n)
 
 		if (!to)
 			continue;
+		/* Both are remembered: an ended run may have to be sent once more. */
 		run = supervisor_find(c->sup, r->id);
+		if (run)
+			r->place = gate_place(run);
+		if (run && run->group)
+			snprintf(r->group, sizeof(r->group), "%s", run->group->id);
 		*to = (struct flush_run){.run = r,
 					 .log_from = r->at.bytes,
 					 .log_to = r->log_seen,
@@ -903,10 +906,8 @@ static struct flush *flush_new(struct cluster *c, unsigned n)
 					 .chained = r->chained,
 					 .log = r->at,
 					 .fresh = r->fresh,
-					 .place = gate_place(run),
+					 .place = r->place ? r->place : "here",
 					 .files_from = f->nfiles};
-		if (run && run->group)
-			snprintf(to->group, sizeof(to->group), "%s", run->group->id);
 		LIST_EACH (&r->files, file, further)
 			ok = ok &&
 			     flush_add_file(f, LIST_ENTRY(file, struct cluster_file, node),

@@ -52,9 +52,10 @@ struct cluster_run {
 	uint64_t passed;                 /* the database has all of it up to this ticket */
 	bool laying;                     /* its files are being laid down */
 	bool given;                      /* its row may be another machine's already */
-	int64_t done_ms; /* when the database had its end and all before; 0: not yet */
-	bool named;      /* by the look under way */
-	char id[24];
+	int64_t done_ms;   /* when the database had its end and all before; 0: not yet */
+	bool named;        /* by the look under way */
+	const char *place; /* NULL: it was never at work while something was sent */
+	char id[24], group[24];
 };
 
 /* A run that did not end here, before the database said whose it is, or which others have. */
