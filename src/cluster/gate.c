@@ -46,7 +46,6 @@ struct flush_run {
 	bool chained, ended, fresh;
 	const char *place;
 	size_t files_from, files_to; /* its own in flush.files */
-	bool sent;                   /* all of it goes */
 	int turns;                   /* replies of the model in it */
 	/* Number of its newest call; what its replies have used. */
 	int64_t turn, tokens, micro;
@@ -422,6 +421,8 @@ static int flush_heads(struct flush *f, const struct flush_run *r)
 	return rv;
 }
 
+/* Files go before the lines: who takes a run whose log has its end finds its result. Where they do
+ * not all go at once, AVA_EBUSY, and they go without it. */
 static int flush_record(struct flush *f, struct flush_run *r)
 {
 	char path[LOGBOOK_PATH];
@@ -430,7 +431,11 @@ static int flush_record(struct flush *f, struct flush_run *r)
 
 	if (r->log_to - r->log_from > FILE_BYTES || r->messages_to - r->messages_from > FILE_BYTES)
 		return AVA_ETOOBIG;
-	if (r->log_to > r->log_from || !r->chained)
+	for (; rv == 0 && i < r->files_to && f->bytes < FLUSH_BYTES; i++)
+		rv = flush_file(f, i);
+	if (rv == 0 && r->files_to > r->files_from && f->bytes >= FLUSH_BYTES)
+		rv = AVA_EBUSY;
+	if (rv == 0 && (r->log_to > r->log_from || !r->chained))
 		rv = flush_chain(f, r);
 	logbook_messages_path(r->run->id, path);
 	if (rv == 0 && r->messages_to > r->messages_from)
@@ -439,9 +444,6 @@ static int flush_record(struct flush *f, struct flush_run *r)
 	if (rv == 0)
 		rv = flush_heads(f, r);
 	f->bytes += r->log_len + r->messages_len;
-	for (; rv == 0 && i < r->files_to && f->bytes < FLUSH_BYTES; i++)
-		rv = flush_file(f, i);
-	r->sent = rv == 0 && i == r->files_to;
 	return rv;
 }
 
@@ -571,7 +573,7 @@ static bool add_runs(struct pg_batch *b, struct flush *f)
 		heads[n] = r->log.bytes;
 		hashes[n] = (struct pg_bytes){r->log.head, sizeof(r->log.head)};
 		calms[n] = r->run->turns + r->turns >= CLUSTER_CALM;
-		states[n++] = (r->ended || r->run->ended) && r->sent ? CLUSTER_ENDED : CLUSTER_LIVE;
+		states[n++] = r->ended || r->run->ended ? CLUSTER_ENDED : CLUSTER_LIVE;
 	}
 	pg_batch_texts(b, ids, n);
 	pg_batch_ints(b, froms, n);
@@ -727,8 +729,7 @@ static void flush_settle(struct flush *f)
 
 		if (from->rv != 0)
 			continue;
-		if (from->sent)
-			r->passed = f->ticket;
+		r->passed = f->ticket;
 		r->ended = r->ended || from->ended;
 		r->turns += from->turns;
 		r->at = from->log;
@@ -811,6 +812,8 @@ static void flush_read_done(struct os_work *w)
 	}
 	if (f->err.code != 0)
 		cluster_say(c, "%s", f->err.text);
+	for (size_t i = 0; i < f->nfiles; i++)
+		n += f->files[i].bytes != NULL;
 	if ((n > 0 || lend_owes(c)) && c->state == CLUSTER_MEMBER && !c->closing) {
 		b = pg_batch_new();
 		f->rv = add_fresh(b, f) ? 0 : AVA_ENOMEM;

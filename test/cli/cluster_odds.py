@@ -42,6 +42,29 @@ def starved(w, a, b):
     return run
 
 
+def heavy(w, a):
+    """Files that do not go at once go before the lines that count with them."""
+    w.model.stands()
+    run = at_work(w, a, "Has much.")
+    a.kill()
+    artifacts = os.path.join(a.root, "runs", run, "artifacts")
+    os.makedirs(artifacts, exist_ok=True)
+    for i in range(10):
+        with open(os.path.join(artifacts, f"heavy.{i}"), "wb") as f:
+            f.write(os.urandom(4 << 20))
+    w.server.sql("create table early (head bigint); create function look() returns trigger language plpgsql as $$ begin "
+                 f"if new.run = '{run}' and new.head > old.head and (select count(*) from ava_file where run = new.run and "
+                 "path like '%heavy%') < 10 then insert into early values (new.head); end if; return new; end $$; "
+                 "create trigger look after update on ava_run for each row execute function look()")
+    a.start()
+    w.model.goes()
+    check("a run with much to send ends", a.ends(run), a.status(run))
+    check("all of it is there", until(lambda: column(w, run, "state") == "9") and
+          count(w, "ava_file", f"run = '{run}' and path like '%heavy%' and length(body) = {4 << 20}") == 10)
+    check("no line came before it", count(w, "early") == 0, w.server.sql("select * from early"))
+    w.server.sql("drop trigger look on ava_run")
+
+
 def wished(w, b, ended):
     """A wish for a run that ended, or was never there, is nobody's."""
     until(lambda: column(w, ended, "state") == "9")
@@ -59,6 +82,7 @@ def main():
     with World() as w:
         a, b = w.machines
         wished(w, b, starved(w, a, b))
+        heavy(w, a)
     print(f"# {done[0]} checks, {done[1]} failed")
     return 1 if done[1] else 0
 
