@@ -162,7 +162,7 @@ static void sent_send(struct inbox_sent *s)
 		"   where r.run = $5 and r.node <> $1 and case when $6 = 0"
 		"    then r.state = 0 or n.lease_until > clock_timestamp()"
 		"    else r.state = 0 and n.lease_until > clock_timestamp() end"
-		"  union all select a.node from ava_ask a"
+		"  union all select a.node from ava_ask a join ava_node n using (node)"
 		"   where $5 = '' and a.id = $7 and a.node <> $1"
 		"  union all select q.node from ava_request q where q.id = $10 and q.node <> $1),"
 		" claim as (insert into ava_request (id, node) select $10, $1 from me"

@@ -435,7 +435,8 @@ static const char *verb_target(const struct pgmap_doing *d)
 		target = r->node;
 		n++;
 	}
-	if (pgmap_text(d, 5)[0] == '\0' && a != NULL && strcmp(a->node, me) != 0) {
+	if (pgmap_text(d, 5)[0] == '\0' && a != NULL && strcmp(a->node, me) != 0 &&
+	    pgmap_unless(d, "ava_ask a join ava_node n", pgmap_node(a->node) != NULL)) {
 		target = a->node;
 		n++;
 	}
