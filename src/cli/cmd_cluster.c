@@ -262,6 +262,8 @@ static int cluster_join_run(int argc, char **argv)
 
 	if (rv == 0 && url.len == 0)
 		rv = err_set(&err, AVA_EINVAL, "the URL is empty");
+	else if (rv == 0 && strcspn(url.data, "\r\n") != url.len)
+		rv = err_set(&err, AVA_EINVAL, "the URL has to be one line of text");
 	if (rv == 0)
 		rv = try_url(url.data, &all, &err);
 	if (rv == 0)

@@ -77,6 +77,13 @@ printf '%s\n' "$PG_URL" >"$T/url"
 run "$AVA" cluster join <"$T/url"
 exits 'is refused' 2
 contains 'with what to do' 'fsync = off' "$ERR"
+printf '%s\n' "$PG_URL" 'user=x' >"$T/lines"
+run "$AVA" cluster join <"$T/lines"
+exits 'two lines are no URL' 2
+contains 'which is said' 'the URL has to be one line of text' "$ERR"
+printf '\0x' >"$T/lines"
+run "$AVA" cluster join <"$T/lines"
+exits 'nor is what is no text' 2
 refuse 'and nothing is kept then' grep -qs AVA_CLUSTER_URL "$keys"
 
 # --- a daemon that is not let in asks again
