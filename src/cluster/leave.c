@@ -71,6 +71,8 @@ static void leave_drained(const struct pg_answer *a, void *user)
 	struct cluster *c = user;
 	struct ava_error err = {0};
 
+	if (a->rv == AVA_EUNKNOWN)
+		porter_anew(c); /* others may have taken the doors of one that leaves */
 	if (a->rv != 0)
 		err_set(&err, AVA_EIO, "this machine does not leave: %s", a->err->text);
 	else if (pg_affected(&a->results[0]) != 1)

@@ -138,7 +138,17 @@ def frozen(w, bot, first, other):
     until(60, lambda: is_in(first, "elsewhere"), "it starts itself again")
     wrong += heard(bot, other)
     late = [p for p in bot.polls() if p[2] == first.number and p[0] > stopped]
-    return wrong + [f"{first.name} asked after it was frozen"] * bool(late)
+    return wrong + [f"{first.name} asked after it was frozen"] * bool(late) + left(bot, other, first)
+
+
+def left(bot, leaves, stays):
+    """The one that listens leaves the cluster."""
+    since = time.monotonic()
+    out = leaves.run(AVA, "cluster", "leave")
+    if out.returncode != 0:
+        return [f"{leaves.name} does not leave: {out.stdout}{out.stderr}"]
+    leaves.process.wait(30)
+    return taken(bot, stays, since) + heard(bot, stays) + both([p for p in bot.polls() if p[1] is None or p[1] > since])
 
 
 def state_code(machine):
