@@ -355,6 +355,11 @@ static bool far_ended(struct catalog_row *row, void *user)
 	return e->n++ < ENDS_LOOKED && cluster_ended(e->cluster, row) == 0;
 }
 
+static void far_came_run(const struct catalog_row *row, void *core)
+{
+	(void)core_remember(core, row->request_id, row->started_ms, "", row->id, row->trace_id);
+}
+
 int far_open(struct core *c, const struct core_options *o, struct ava_error *err)
 {
 	const struct cluster_options cluster = {.loop = c->loop,
@@ -366,7 +371,8 @@ int far_open(struct core *c, const struct core_options *o, struct ava_error *err
 						.fenced = o->fenced,
 						.user = o->log_user,
 						.held = others_held,
-						.held_user = c};
+						.came = far_came_run,
+						.runs_user = c};
 	bool wanted = o->cluster && *o->cluster;
 	const char *read = o->cluster_read && *o->cluster_read ? o->cluster_read : o->cluster;
 	struct far_ends ends = {0};

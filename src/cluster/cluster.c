@@ -455,7 +455,8 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	c->tell.fenced = o->fenced;
 	c->tell.user = o->user;
 	c->tell.held = o->held;
-	c->tell.held_user = o->held_user;
+	c->tell.came = o->came;
+	c->tell.runs_user = o->runs_user;
 	list_init(&c->held);
 	list_init(&c->look.away);
 	list_init(&c->look.over);

@@ -33,7 +33,9 @@ struct cluster_options {
 	/* A run brought down machines and is held: a person has to hear of it. `row` is what it
 	 * began with. Told by one machine, once. */
 	void (*held)(const struct catalog_row *row, const char *sentence, void *user);
-	void *held_user;
+	/* A run of another machine goes on here from now on. */
+	void (*came)(const struct catalog_row *row, void *user);
+	void *runs_user;
 };
 
 /* Opens the gate, and begins to join. AVA_ENOENT: there is no libpq; AVA_ENOMEM; AVA_EIO,

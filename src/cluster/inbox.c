@@ -118,7 +118,7 @@ static void sent_late(struct inbox_sent *s)
 		err_set(&err, AVA_EIO,
 			"machine %s, which has %s, has not answered: this is kept for a day, and "
 			"done once it is back or another machine has the run",
-			s->machine, s->name);
+			s->machine, *s->name ? s->name : "this request");
 	else if (s->comes)
 		err_set(&err, AVA_EIO, "run %s is on its way here: ask again", s->run);
 	else if (cluster_ready(s->c, &err) == 0)
@@ -152,7 +152,8 @@ static void sent_came(const struct pg_answer *a, void *user)
 	}
 }
 
-/* The row of a request that was answered with an error is one for another try. The last column is 0
+/* The row of a request that was answered with an error is one for another try, and one that waits
+ * goes to whoever its request id belongs to now. The last column is 0
  * where another machine's claim came at the same time, which this statement cannot see: it is sent
  * again. A claim need not outlive a crash of the server, and so waits for no disk. */
 static void sent_send(struct inbox_sent *s)
@@ -171,7 +172,8 @@ static void sent_send(struct inbox_sent *s)
 		"  select $4, $5, t.node, $7, $8, $9, $1 from me, target t"
 		"  on conflict (id) do update set status = null, code = null, answer = null,"
 		"   node = excluded.node, body = excluded.body, at = clock_timestamp()"
-		"   where ava_inbox.status >= 400)"
+		"   where ava_inbox.status >= 400 or (ava_inbox.status is null"
+		"    and ava_inbox.node <> excluded.node))"
 		" select (select count(*) from me), (select coalesce(n.name, 'gone')"
 		"  from target t left join ava_node n using (node)), ($10 = ''"
 		"  or exists (select 1 from claim)"

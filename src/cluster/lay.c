@@ -79,7 +79,7 @@ void lay_problem(const char *path, const char *sentence, void *user)
 static void take_no_request(const char *request_id, const char *run, const char *trace,
 			    int64_t spawned_ms, void *user)
 {
-	/* Request ids are answered by the machine that was asked. */
+	/* Those of a start are known already, and those of others come by cluster_options.came. */
 }
 
 bool lay_go_on(struct cluster *c, const struct catalog_row *row)
@@ -153,6 +153,21 @@ static void taking_failed(struct taking *t, const char *why)
 
 static void take_lay(struct taking *t);
 
+/* Whoever asks with the run's request id again is answered here. */
+static void taking_claim(const struct taking *t)
+{
+	struct cluster *c = t->c;
+	struct pg_batch *b;
+
+	if (!t->row.request_id[0])
+		return;
+	b = pg_batch_new();
+	cluster_add_me(
+		b, c, CLUSTER_ME_SQL " update ava_request q set node = $1 from me where q.id = $4");
+	pg_batch_text(b, t->row.request_id);
+	(void)pg_send(c->pg, b, take_forgotten, NULL, NULL);
+}
+
 /* The run goes on, or is there to be read. */
 static void taking_over(struct taking *t)
 {
@@ -176,6 +191,9 @@ static void taking_over(struct taking *t)
 		c->look_due = true;
 	} else {
 		c->count.taken++;
+		if (c->tell.came)
+			c->tell.came(&t->row, c->tell.runs_user);
+		taking_claim(t);
 		c->move.taken(c, t->id);
 		if (c->tell.log) {
 			char line[120];

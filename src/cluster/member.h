@@ -89,7 +89,8 @@ struct cluster {
 		void (*fenced)(const char *why, void *user);
 		void *user;
 		void (*held)(const struct catalog_row *row, const char *sentence, void *user);
-		void *held_user;
+		void (*came)(const struct catalog_row *row, void *user);
+		void *runs_user;
 	} tell;
 	struct pg *pg;
 	enum cluster_state state;

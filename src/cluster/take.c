@@ -398,7 +398,7 @@ static void take_tell_held(struct cluster *c, const char *line)
 	if (c->tell.log)
 		c->tell.log(sentence, c->tell.user);
 	if (c->tell.held)
-		c->tell.held(&row, sentence, c->tell.held_user);
+		c->tell.held(&row, sentence, c->tell.runs_user);
 	catalog_row_fini(&row);
 }
 

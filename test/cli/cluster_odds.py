@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from cluster_move import at_work, column  # noqa: E402
-from cluster_read import World, check, done, until  # noqa: E402
+from cluster_read import Machine, World, check, done, until  # noqa: E402
 
 
 def node(machine):
@@ -65,6 +65,31 @@ def heavy(w, a):
     w.server.sql("drop trigger look on ava_run")
 
 
+def claimed(w, a, b):
+    """Who has a run answers for the request that began it."""
+    w.model.stands()
+    body = {"role": "researcher", "task": "Begun once.", "confirmed": True, "request_id": "begun-1"}
+    run = a.api("POST", "/api/v1/runs", body)[1]["subagent_id"]
+    until(lambda: column(w, run, "head > 0") == "t")
+    c = Machine("c", w.server.url, w.model)
+    w.machines.append(c)
+    c.start()
+    a.kill()
+    status, answer = b.api("POST", "/api/v1/runs", body)
+    check("while its machine is silent nobody does", status == 503 and "which has this request, has not answered" in
+          answer["error"]["message"] or answer.get("subagent_id") == run, status, answer)
+    owner = until(lambda: [m for m in (b, c) if "machine" not in m.status(run) and m.status(run).get("status") == "running"])
+    check("the run goes on elsewhere", bool(owner), b.status(run), c.status(run))
+    answers = [m.api("POST", "/api/v1/runs", body) for m in (b, c)]
+    check("where it goes on it is known, and asked from any other machine", [(s, x.get("subagent_id")) for s, x in answers] ==
+          [(200, run)] * 2, answers)
+    a.start()
+    check("and known to who comes back", a.api("POST", "/api/v1/runs", body)[1].get("subagent_id") == run)
+    w.model.goes()
+    check("it ends", owner[0].ends(run), owner[0].status(run))
+    check("and nothing else was begun", count(w, "ava_spec", "convert_from(line, 'UTF8') like '%begun-1%'") == 1)
+
+
 def wished(w, b, ended):
     """A wish for a run that ended, or was never there, is nobody's."""
     until(lambda: column(w, ended, "state") == "9")
@@ -83,6 +108,7 @@ def main():
         a, b = w.machines
         wished(w, b, starved(w, a, b))
         heavy(w, a)
+        claimed(w, a, b)
     print(f"# {done[0]} checks, {done[1]} failed")
     return 1 if done[1] else 0
 

@@ -453,7 +453,9 @@ static void verb_put(const struct pgmap_doing *d, const char *target)
 {
 	struct pgmap_request *q = request_row(pgmap_text(d, 4));
 
-	if (q != NULL && !pgmap_unless(d, "where ava_inbox.status >= 400", q->status >= 400))
+	if (q != NULL && !pgmap_unless(d, "where ava_inbox.status >= 400", q->status >= 400) &&
+	    (!pgmap_says(d, "and ava_inbox.node <> excluded.node") || q->status != 0 ||
+	     strcmp(q->node, target) == 0))
 		return;
 	if (q == NULL) {
 		q = SHARED_ADD(shared()->inbox, shared()->ninbox);
@@ -542,6 +544,14 @@ static void do_prune_claims(const struct pgmap_doing *d)
 			SHARED_DROP(shared()->claims, shared()->nclaims, i);
 		else
 			i++;
+}
+
+static void do_take_claim(const struct pgmap_doing *d)
+{
+	struct pgmap_claim *q = claim_row(pgmap_text(d, 4));
+
+	if (pgmap_me(d) != NULL && q != NULL)
+		snprintf(q->node, sizeof(q->node), "%s", pgmap_text(d, 1));
 }
 
 static void do_prune_wishes(const struct pgmap_doing *d)
@@ -747,6 +757,7 @@ const struct pgmap_known pgmap_share_known[] = {
 	{"with me as (", do_prune_inbox, " delete from ava_inbox i using me"},
 	{"with me as (", do_prune_asks, " delete from ava_ask a using me"},
 	{"with me as (", do_prune_claims, " delete from ava_request q using me"},
+	{"with me as (", do_take_claim, " update ava_request q set node = $1 from me"},
 	{"with me as (", do_prune_wishes, " delete from ava_wish w using me"},
 	{"with me as (", do_ask, " insert into ava_ask "},
 	{"with me as (", do_unask, " gone as (update ava_ask a set body = null"},
