@@ -103,17 +103,48 @@ static struct tail_machine *tail_machine(struct tailing *t, const char *node)
 	return NULL;
 }
 
-/* Rows: node, name, the tick behind its newest. */
+/* Is the machine alive, by an answer? */
+static bool tail_is_alive(const struct pg_result *rows, const char *node)
+{
+	int64_t alive = 0;
+
+	for (unsigned i = 0; i < pg_rows(rows); i++)
+		if (strncmp(pg_text(rows, i, 0, NULL), node, strlen(node)) == 0)
+			(void)pg_int(rows, i, 3, &alive);
+	return alive != 0;
+}
+
+/* The place of one more: where all are taken that of a machine which is gone, and whose lines were
+ * all given. NULL: none. */
+static struct tail_machine *tail_room(struct tailing *t, const struct pg_result *rows)
+{
+	if (t->nmachines < TAIL_MACHINES)
+		return &t->machines[t->nmachines++];
+	for (unsigned i = 0; i < t->nmachines; i++)
+		if (t->machines[i].fetched == 0 && !tail_is_alive(rows, t->machines[i].node))
+			return &t->machines[i];
+	return NULL;
+}
+
+/* Rows: node, name, the tick behind its newest, whether it is alive, epoch. A machine that is new
+ * is followed from its first line on. Once places were taken from some, one that was there before
+ * may be one of those, and is followed from now on. */
 static void tail_machines_came(struct tailing *t, const struct pg_result *rows)
 {
+	bool full = t->nmachines == TAIL_MACHINES;
+
 	for (unsigned i = 0; i < pg_rows(rows); i++) {
 		const char *node = pg_text(rows, i, 0, NULL), *name = pg_text(rows, i, 1, NULL);
 		struct tail_machine *m = tail_machine(t, node);
+		int64_t alive = 0, epoch = 0;
 
-		if (!m && t->nmachines < TAIL_MACHINES) {
-			m = &t->machines[t->nmachines++];
-			*m = (struct tail_machine){0};
-			if (!t->begun)
+		(void)pg_int(rows, i, 3, &alive);
+		(void)pg_int(rows, i, 4, &epoch);
+		if (!m && (alive || t->nmachines < TAIL_MACHINES)) {
+			m = tail_room(t, rows);
+			if (m)
+				*m = (struct tail_machine){0};
+			if (m && (!t->begun || (full && epoch > 1)))
 				(void)pg_int(rows, i, 2, &m->tick);
 		}
 		if (!m)
@@ -288,7 +319,8 @@ static void tail_ask(void *user)
 	}
 	b = pg ? pg_batch_new() : NULL;
 	pg_batch_add(b, "select n.node, n.name, coalesce((select max(k.tick) from ava_chunk k"
-			" where k.node = n.node and k.kind = 0), 0) + 1"
+			" where k.node = n.node and k.kind = 0), 0) + 1,"
+			" (n.lease_until > clock_timestamp())::int::bigint, n.epoch"
 			" from ava_node n where n.node <> $1");
 	pg_batch_text(b, reader_node(t->r));
 	pg_batch_add(b, sql);

@@ -221,6 +221,25 @@ def moved(w, a, b):
     a.start()
 
 
+def many(w, b):
+    """More machines than there are places, most of which are gone."""
+    w.server.sql("insert into ava_node select 'gone' || lpad(i::text, 4, '0') || '-node', 1, generation, '-infinity', 't', 'h', 'gone', "
+                 "'v', 1 from ava_cluster, generate_series(1, 80) i")
+    stream = Stream(b)
+    until(lambda: b.ends(b.spawn("Moves the stream.")) and Stream_last(stream).count(":") >= 64)
+    runs, rows = ["S-44444444444444", "S-55555555555555"], [Row(w, n) for n in ("new44444-node", "new55555-node")]
+    for run, row in zip(runs, rows):
+        row.write(run, b"", lines_of(run, 1, 2))
+        check("a machine that comes is followed where many have gone", until(lambda r=run: len(stream.of(r)) == 2, 5), stream.of(run))
+    last = stream.frames[-1][0]
+    stream.stop()
+    rows[0].write(runs[0], lines_of(runs[0], 1, 2), lines_of(runs[0], 3, 1))
+    stream = Stream(b, last=last)
+    check("also for who comes again", until(lambda: stream.of(runs[0])) and [f[2] for f in stream.of(runs[0])] ==
+          lines_of(runs[0], 3, 1).splitlines(), stream.of(runs[0]))
+    stream.stop()
+
+
 def main():
     with world.World() as w:
         a, b = w.machines
@@ -228,6 +247,7 @@ def main():
         rows(w, b)
         printed(a, b)
         moved(w, a, b)
+        many(w, b)
     print(f"# {done[0]} checks, {done[1]} failed")
     return 1 if done[1] else 0
 
