@@ -151,6 +151,11 @@ def turns(path, *calls):
     return {"model": "offline:" + path, "role": "code_reviewer", "grants": ["rw"]}
 
 
+def asked(machine):
+    """Does no call of its runs wait for the database any more? Then the model has read its file."""
+    return machine.api("GET", "/api/v1/cluster")[1]["cluster"]["waiting_runs"] == 0
+
+
 def copied(w, a, b):
     """A run that has changed its copy of the project takes the changes along."""
     src = os.path.join(a.folder, "copied")
@@ -162,14 +167,14 @@ def copied(w, a, b):
     look, last = [("read_file", {"path": p}, 0) for p in ("old.txt", "new.txt")]
     path, never = os.path.join(a.folder, "turns.jsonl"), (600000,)
     run = a.spawn("Copied.", cwd=src, **turns(path, write, edit, look[:2] + never, last))
-    until(lambda: a.log(run).count(b'"eventType":"ToolResult"') == 2 and a.status(run)["iteration"] == 3)
+    until(lambda: a.log(run).count(b'"eventType":"ToolResult"') == 2 and a.status(run)["iteration"] == 3 and asked(a))
     copy = os.path.join("copies", run)
     check("a run has a copy", os.path.exists(os.path.join(a.root, copy, "tree/new.txt")))
     turns(path, write, edit, look, last[:2] + never)
     out = b.ava("move", run)
     check("it moves", out.returncode == 0, out, a.said())
     check("its copy is gone there", until(lambda: not os.path.exists(os.path.join(a.root, copy))), os.listdir(os.path.join(a.root, "copies")))
-    until(lambda: b.log(run).count(b'"eventType":"ToolResult"') == 3 and b.status(run)["iteration"] == 4)
+    until(lambda: b.log(run).count(b'"eventType":"ToolResult"') == 3 and b.status(run)["iteration"] == 4 and asked(b))
     turns(path, write, edit, look, last)
     out = a.ava("move", run)
     check("and back", out.returncode == 0, out, b.said())
