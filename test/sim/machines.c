@@ -475,6 +475,8 @@ static void machine_down(struct machine *m)
 		struct machines_run *r = &world->runs[i];
 
 		r->waits = r->waits && r->asked != m->index;
+		r->late = r->late || (r->told && disk_has_result(m->disk, r->id) &&
+				      (pgmap_run(r->id) == NULL || pgmap_run(r->id)->state != 9));
 		/* An end that came after the database lost the run stands on this disk, too. */
 		r->excused = r->excused ||
 			     (r->told && !through && pgmap_run(r->id) == NULL &&
@@ -671,7 +673,7 @@ static void ends_remember(struct machines_run *r)
 	r->lost_by = -1;
 	r->excused = true;
 	for (unsigned i = 0; i < world->nmachines; i++) {
-		if (!machine_remembers(&machines[i], row))
+		if (r->late || !machine_remembers(&machines[i], row))
 			continue;
 		r->lost_by = (int)i;
 		r->excused = false;

@@ -29,6 +29,7 @@ struct machines_run {
 	bool told;      /* that it runs */
 	int lost_by;    /* machine that has what the database lost of its end; -1: none */
 	bool excused;   /* that machine started anew before it could send it again */
+	bool late;      /* a machine started anew between its end there and in the database */
 	char id[32];
 };
 
