@@ -458,6 +458,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	c->tell.came = o->came;
 	c->tell.runs_user = o->runs_user;
 	list_init(&c->held);
+	strmap_init(&c->look.by_id);
 	list_init(&c->look.away);
 	list_init(&c->look.over);
 	list_init(&c->takings);
@@ -495,7 +496,10 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 
 int cluster_hold(struct cluster *c, const struct catalog_row *row)
 {
-	return held_add(&c->held, row);
+	int rv = held_add(&c->held, row);
+	struct cluster_held *h = LIST_ENTRY(c->held.prev, struct cluster_held, node);
+
+	return rv == 0 ? strmap_put(&c->look.by_id, h->id, h) : rv;
 }
 
 int cluster_ended(struct cluster *c, const struct catalog_row *row)

@@ -160,12 +160,13 @@ struct cluster {
 
 	/* take.c */
 	struct list held;
-	struct list takings; /* struct taking: runs of others on the way here, one at a time */
+	struct list takings;      /* struct taking: runs of others on the way here, one at a time */
 	struct {
 		int64_t last_ms; /* when the database was last asked whose the runs are */
 		bool polling;    /* runs of others are asked for */
 		bool grouped;    /* groups of runs that a stop left are put together */
 		bool holds;      /* a run of this machine is held: it is looked at with each beat */
+		struct strmap by_id; /* struct cluster_held of c->held, which may be very many */
 		struct list away; /* struct cluster_held: without an end here, others have them */
 		struct list over; /* the same: ended here, and not looked at since the start */
 	} look;

@@ -126,19 +126,11 @@ static void take_ours(struct cluster *c, const struct cluster_held *h, const str
 
 void take_forgotten(const struct pg_answer *a, void *user) {}
 
-static struct cluster_held *taking_held(const struct cluster *c, const char *id)
-{
-	LIST_EACH (&c->held, n, tmp)
-		if (strcmp(LIST_ENTRY(n, struct cluster_held, node)->id, id) == 0)
-			return LIST_ENTRY(n, struct cluster_held, node);
-	return NULL;
-}
-
 bool cluster_has(const struct cluster *c, const char *run)
 {
 	const struct cluster_run *r = c ? strmap_get(&c->by_id, run) : NULL;
 
-	return !c || (!taking_held(c, run) && (!r || !r->fresh));
+	return !c || (!strmap_get(&c->look.by_id, run) && (!r || !r->fresh));
 }
 
 static void take_claimed(const struct pg_answer *a, void *user)
@@ -214,6 +206,7 @@ static void look_at_held(struct cluster *c, const struct take_row *row, struct c
 	} else if (row->mine && row->state == CLUSTER_LIVE) {
 		lay_add(c, row, true);
 	}
+	strmap_del(&c->look.by_id, h->id);
 	if (h->known || (row->mine && row->state == CLUSTER_ENDED)) {
 		held_drop(h);
 	} else {
@@ -236,7 +229,7 @@ static void look_at_others(struct cluster *c, const struct take_row *row)
 
 static void look_at(struct cluster *c, const struct take_row *row)
 {
-	struct cluster_held *h = taking_held(c, row->id);
+	struct cluster_held *h = strmap_get(&c->look.by_id, row->id);
 	struct cluster_run *run = strmap_get(&c->by_id, row->id);
 
 	/* A person may free it. */
@@ -321,6 +314,7 @@ static void looked(const struct pg_answer *a, void *user)
 		if (c->state == CLUSTER_MEMBER)
 			take_ours(c, LIST_ENTRY(n, struct cluster_held, node),
 				  &(struct take_row){0});
+		strmap_del(&c->look.by_id, LIST_ENTRY(n, struct cluster_held, node)->id);
 		held_drop(LIST_ENTRY(n, struct cluster_held, node));
 	}
 	if (c->state == CLUSTER_MEMBER)
@@ -480,6 +474,7 @@ void take_poll(struct cluster *c, bool fence)
 
 void take_close(struct cluster *c)
 {
+	strmap_fini(&c->look.by_id);
 	list_splice(&c->held, &c->look.away);
 	list_splice(&c->held, &c->look.over);
 	LIST_EACH (&c->held, n, tmp)
