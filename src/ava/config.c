@@ -7,9 +7,11 @@
  * one, so nothing is skipped. */
 #include "ava/config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ava/otel.h"
 #include "base/env.h"
@@ -235,6 +237,64 @@ static void take_inside(struct config_reading *r, const struct yaml_node *n)
 	}
 }
 
+/* ---- cluster.folders */
+
+static bool config_is_name(const char *s)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-";
+
+	return strlen(s) <= 64 && s[strspn(s, letters)] == '\0' && !strchr("._-", s[0]);
+}
+
+static int config_add_folder(struct config *c, const char *name, const char *path,
+			     struct ava_error *err)
+{
+	char word[PATH_MAX + 80], real[PATH_MAX];
+	size_t n = strlen(name) + 1, at = 0;
+	struct stat st;
+
+	if (!config_is_name(name))
+		return err_set(err, AVA_EINVAL,
+			       "cluster.folders has \"%.80s\", which is no name: letters, digits, "
+			       "\".\", \"_\" and \"-\", a letter or digit first",
+			       name);
+	if (path[0] != '/')
+		return err_set(err, AVA_EINVAL,
+			       "cluster.folders.%s is \"%.200s\"; it must be an absolute path",
+			       name, path);
+	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) || !realpath(path, real))
+		return err_set(err, AVA_EINVAL,
+			       "cluster.folders.%s is %.200s, and there is no such folder here",
+			       name, path);
+	if (strcmp(real, path) != 0)
+		return err_set(err, AVA_EINVAL,
+			       "cluster.folders.%s is %.200s; its path without links is %.200s",
+			       name, path, real);
+	snprintf(word, sizeof(word), "%s=%s", name, path);
+	for (; c->folders[at]; at += strlen(c->folders + at) + 1)
+		if (strncmp(c->folders + at, word, n) == 0 ||
+		    strcmp(strchr(c->folders + at, '/'), path) == 0)
+			return err_set(err, AVA_EINVAL,
+				       "cluster.folders has %s twice: a folder has one name", name);
+	if (!add_to_words(c->folders, sizeof(c->folders), CONFIG_FOLDERS, word))
+		return err_set(err, AVA_EINVAL, "cluster.folders is too long: %d at the most",
+			       CONFIG_FOLDERS);
+	return 0;
+}
+
+static void take_folders(struct config_reading *r, const struct yaml_node *n)
+{
+	memset(r->config->folders, 0, sizeof(r->config->folders));
+	want_map(r, n);
+	YAML_EACH (r, n, v) {
+		const char *path = config_text_of(r, v, PATH_MAX - 1);
+
+		if (r->rv == 0)
+			at_line(r, v, config_add_folder(r->config, v->key, path, r->err));
+	}
+}
+
 /* Addresses that are told of runs (a collector, a search, a messenger) obey the rule of
  * services. */
 static int set_url(char out[CONFIG_OTEL_BYTES], const char *name, const char *url,
@@ -282,7 +342,7 @@ static void take_model_name(struct config_reading *r, const struct yaml_node *n,
 /* ---- settings: section.key */
 
 static const char *const own_keys[] = {"ava.model",   "notify.exec",       "otel.endpoint",
-				       "web.searxng", "web.allow_private",
+				       "web.searxng", "web.allow_private", "cluster.folders",
 #define X(name, title, secret, key, ...) key,
 				       DOORS(X)
 #undef X
@@ -361,6 +421,8 @@ static void take_settings(struct config_reading *r, const struct yaml_node *sect
 			continue;
 		} else if (strcmp(name, "web.allow_private") == 0) {
 			take_inside(r, v);
+		} else if (strcmp(name, "cluster.folders") == 0) {
+			take_folders(r, v);
 		} else if (strcmp(name, "web.searxng") == 0) {
 			config_take_url(r, v, name, r->config->searxng);
 		} else if (!k) {
@@ -410,15 +472,6 @@ static void config_take_id(struct config_reading *r, const struct yaml_node *n, 
 		snprintf(out, 264, "%s/%s", service, id);
 }
 
-static bool alias_good(const char *s)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789._-";
-
-	return strlen(s) <= 64 && s[strspn(s, letters)] == '\0' && !strchr("._-", s[0]) &&
-	       strcmp(s, "offline") != 0;
-}
-
 static void config_add_word(struct config_reading *r, const struct yaml_node *n, char *list,
 			    size_t size)
 {
@@ -439,7 +492,7 @@ static void take_aliases(struct config_reading *r, const struct yaml_node *n,
 	YAML_EACH (r, n, v) {
 		if (v->kind == YAML_LIST)
 			config_wrong(r, v->line, "an alias is a word, not a list");
-		if (!alias_good(config_text_of(r, v, 64)))
+		if (!config_is_name(config_text_of(r, v, 64)) || strcmp(v->text, "offline") == 0)
 			config_wrong(
 				r, v->line,
 				"%s is no alias: letters, digits, \".\", \"_\" and \"-\", a letter "
@@ -732,11 +785,32 @@ static int take_inside_variable(struct config *c, const char *list, struct ava_e
 	return rv == 0 ? 0 : err_wrap(err, rv, "AVA_WEB_ALLOW_PRIVATE");
 }
 
+/* "site=/srv/site,api=/srv/api" */
+static int take_folders_variable(struct config *c, const char *list, struct ava_error *err)
+{
+	char word[PATH_MAX + 80], *path;
+	int rv = 0;
+
+	memset(c->folders, 0, sizeof(c->folders));
+	for (const char *s = list; *s && rv == 0; s += *s == ',') {
+		size_t len = strcspn(s, ",");
+
+		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), s);
+		s += len;
+		path = strchr(word, '=');
+		if (path)
+			*path++ = '\0';
+		rv = config_add_folder(c, word, path ? path : "", err);
+	}
+	return rv == 0 ? 0 : err_wrap(err, rv, "AVA_CLUSTER_FOLDERS");
+}
+
 static int take_environment(struct config *c, struct ava_error *err)
 {
 	const char *notify = env_get("AVA_NOTIFY_EXEC"), *otel = env_get("AVA_OTEL_ENDPOINT");
 	const char *searxng = env_get("AVA_WEB_SEARXNG");
 	const char *inside = env_get("AVA_WEB_ALLOW_PRIVATE");
+	const char *folders = env_get("AVA_CLUSTER_FOLDERS");
 	int rv = settings_environment(&c->settings, err);
 
 	if (rv == 0 && notify) {
@@ -754,6 +828,8 @@ static int take_environment(struct config *c, struct ava_error *err)
 	}
 	if (rv == 0 && inside)
 		rv = take_inside_variable(c, inside, err);
+	if (rv == 0 && folders)
+		rv = take_folders_variable(c, folders, err);
 	if (rv == 0 && searxng)
 		rv = set_url(c->searxng, "AVA_WEB_SEARXNG", searxng, err);
 	if (rv == 0)
@@ -775,6 +851,7 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	settings_defaults(&c->settings);
 	memset(c->notify, 0, sizeof(c->notify));
 	memset(c->web_inside, 0, sizeof(c->web_inside));
+	memset(c->folders, 0, sizeof(c->folders));
 	memset(c->doors, 0, sizeof(c->doors));
 	c->otel[0] = c->searxng[0] = '\0';
 	rv = text ? config_read_text(c, name, text, len, err) : 0;

@@ -16,6 +16,8 @@ struct redact;
 #define CONFIG_OTEL_BYTES   256
 #define CONFIG_WEB_BYTES    4096
 #define CONFIG_WEB_WORDS    64
+#define CONFIG_FOLDERS      64 /* of cluster.folders */
+#define CONFIG_FOLDER_BYTES 16384
 
 struct config {
 	char path[4096]; /* of the file; "" without a home */
@@ -27,6 +29,8 @@ struct config {
 	char doors[DOORS_N]
 		  [CONFIG_OTEL_BYTES];     /* addresses (base/doors.h); "": the service's own */
 	char web_inside[CONFIG_WEB_BYTES]; /* web.allow_private; words as in notify */
+	/* cluster.folders: words as in notify, "site=/srv/site"; each path is canonical */
+	char folders[CONFIG_FOLDER_BYTES];
 };
 
 /* Reads keys (base/keys.h), the file and the environment, and fills the tables of provider/. No

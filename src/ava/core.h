@@ -34,6 +34,8 @@ struct core_options {
 	const char *cluster;
 	const char *cluster_read; /* the same, for reading; NULL or "": `cluster`; *copied* */
 	const char *cluster_name; /* of this machine; NULL or "": that of the host; *copied* */
+	const char
+		*cluster_folders; /* words as in notify, "site=/srv/site"; NULL: none; *copied* */
 	void (*fenced)(const char *why, void *user);
 	const struct pages_options
 		*pages;         /* web access of tools (tool/pages.h); NULL: none; *copied* */

@@ -366,6 +366,7 @@ int far_open(struct core *c, const struct core_options *o, struct ava_error *err
 						.sup = &c->sup,
 						.url = o->cluster,
 						.name = o->cluster_name,
+						.folders = o->cluster_folders,
 						.lease_ms = c->settings.cluster_lease_s * 1000,
 						.log = o->log,
 						.fenced = o->fenced,

@@ -111,6 +111,7 @@ int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 	o->settings = &h->config.settings;
 	o->redact = h->redact;
 	o->notify = h->config.notify;
+	o->cluster_folders = h->config.folders;
 	if (o->otel)
 		o->otel_headers = keys_get(OTEL_HEADERS_NAME);
 	if (o->fenced) {

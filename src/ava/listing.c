@@ -339,6 +339,7 @@ static void listing_live(struct listing *l, struct core *c)
 		if (!r->durable) /* nobody was told of it yet */
 			continue;
 		supervisor_status(r, &s);
+		s.place = cluster_place(c->service.cluster, r->id.text);
 		listing_add(l, &s, place, NULL);
 	}
 	listing_others(l, c);

@@ -32,6 +32,7 @@ void others_status(const struct reader_run *run, struct op_status *s)
 		return;
 	s->status = run->held ? AVA_PARKED : run->silent ? AVA_QUEUED : AVA_RUNNING;
 	s->left = run->held || run->silent;
+	s->place = run->place;
 	s->activity = s->left ? run->waits : "";
 	s->iteration = (int)MIN(run->turn, INT_MAX);
 	s->tokens = run->tokens;

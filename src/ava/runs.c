@@ -629,6 +629,7 @@ void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
 
 	if (r) {
 		supervisor_status(r, &s);
+		s.place = cluster_place(c->service.cluster, run);
 		done(0, &s, NULL, user);
 		return;
 	}

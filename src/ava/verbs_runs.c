@@ -56,6 +56,8 @@ void verb_write_status(struct jw *w, const char *key, const struct op_status *s)
 	jw_str(w, "model", s->model);
 	if (s->machine)
 		jw_str(w, "machine", s->machine);
+	if (s->place)
+		jw_str(w, "place", s->place);
 	jw_str(w, "status", ava_status_name(s->status));
 	jw_str(w, "stop_reason", s->stop_reason);
 	verb_time(w, "started_at", s->started_ms);

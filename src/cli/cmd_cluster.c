@@ -41,8 +41,9 @@ static const struct opt cluster_opts[] = {
 static void machine_line(const json_t *m)
 {
 	double lease = json_number_value(json_object_get(m, "lease_seconds"));
-	const json_t *end = json_object_get(m, "lease_seconds");
+	const json_t *end = json_object_get(m, "lease_seconds"), *folder;
 	char how[96];
+	size_t i;
 
 	if (json_get_bool(m, "alive", false))
 		snprintf(how, sizeof(how), "alive, its lease ends in %s",
@@ -52,10 +53,12 @@ static void machine_line(const json_t *m)
 			 format_seconds((int64_t)(-lease * 1000)).text);
 	else
 		snprintf(how, sizeof(how), "away, its lease was given back or taken");
-	term_print(stdout, "  %-16s %s%s; %" PRId64 " run%s; ava %s%s\n", json_str(m, "name"), how,
+	term_print(stdout, "  %-16s %s%s; %" PRId64 " run%s; ava %s", json_str(m, "name"), how,
 		   json_get_bool(m, "leaving", false) ? ", leaves" : "", json_get_int(m, "runs", 0),
-		   json_get_int(m, "runs", 0) == 1 ? "" : "s", json_str(m, "version"),
-		   json_get_bool(m, "this", false) ? "  (this one)" : "");
+		   json_get_int(m, "runs", 0) == 1 ? "" : "s", json_str(m, "version"));
+	json_array_foreach(json_object_get(m, "folders"), i, folder)
+		term_print(stdout, "%s %s", i > 0 ? "," : "; folders", json_string_value(folder));
+	puts(json_get_bool(m, "this", false) ? "  (this one)" : "");
 }
 
 /* The running daemon's own view; no object: none runs, or it is in no cluster. */

@@ -207,18 +207,20 @@ static void cluster_join(struct cluster *c)
 {
 	static const char sql[] =
 		"insert into ava_node as n (node, epoch, generation, lease_until, token, name,"
-		"  version, slots, home)"
+		"  version, slots, home, folders)"
 		" select $1, 1, generation, clock_timestamp() + $2 * interval '1 millisecond', $3,"
-		"  $4, $5, $6, $9 from ava_cluster"
+		"  $4, $5, $6, $9, $11 from ava_cluster"
 		"  where schema = $10 and current_setting('fsync') = 'on'"
 		" on conflict (node) do update set epoch = greatest(n.epoch, $8) + 1,"
 		"  generation = excluded.generation, lease_until = excluded.lease_until,"
 		"  token = excluded.token, name = excluded.name, version = excluded.version,"
-		"  slots = excluded.slots, home = excluded.home, draining = false"
+		"  slots = excluded.slots, home = excluded.home, folders = excluded.folders,"
+		"  draining = false"
 		" where (n.token = $7 and n.home = $9) or n.lease_until < clock_timestamp()"
 		" returning epoch, generation";
 	struct lease_ask *ask = c->beat.under_way ? NULL : lease_ask_new(c);
 	struct pg_batch *b;
+	char names[4400];
 
 	c->state = CLUSTER_JOINING;
 	c->settled = false;
@@ -243,6 +245,8 @@ static void cluster_join(struct cluster *c)
 	pg_batch_int(b, c->epoch);
 	pg_batch_text(b, c->who.home);
 	pg_batch_int(b, SCHEMA_VERSION);
+	folder_names(c, names, sizeof(names));
+	pg_batch_text(b, names);
 	if (c->epoch == 0) { /* of an earlier process */
 		pg_batch_add(b, "with" LEND_SETTLE_SQL("node = $1 and exists (select 1"
 						       " from ava_node where token = $2)"));
@@ -424,6 +428,7 @@ static void cluster_beat(void *user)
 	LIST_EACH (&c->runs, n, tmp)
 		LIST_ENTRY(n, struct cluster_run, node)->unreadable = false;
 	gate_prune(c);
+	folder_beat(c);
 	if (cluster_has_lease(c) && !c->leaving) {
 		take_poll(c, cluster_now_ms() - c->member_ms >= c->lease_ms);
 		porter_claim(c);
@@ -457,7 +462,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	c->tell.held = o->held;
 	c->tell.came = o->came;
 	c->tell.runs_user = o->runs_user;
-	list_init(&c->held);
+	list_init(&c->look.held);
 	strmap_init(&c->look.by_id);
 	list_init(&c->look.away);
 	list_init(&c->look.over);
@@ -479,7 +484,8 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	pg.user = c;
 	identity_home(c);
 	c->beat.timer = os_timer_new(c->loop, cluster_beat, c);
-	if (rv != 0 || !give_open(c) || !move_open(c) || !c->beat.timer)
+	if (rv != 0 || !folder_open(c, o->folders) || !give_open(c) || !move_open(c) ||
+	    !c->beat.timer)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
 		rv = identity_read(c, err);
@@ -496,8 +502,8 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 
 int cluster_hold(struct cluster *c, const struct catalog_row *row)
 {
-	int rv = held_add(&c->held, row);
-	struct cluster_held *h = LIST_ENTRY(c->held.prev, struct cluster_held, node);
+	int rv = held_add(&c->look.held, row);
+	struct cluster_held *h = LIST_ENTRY(c->look.held.prev, struct cluster_held, node);
 
 	return rv == 0 ? strmap_put(&c->look.by_id, h->id, h) : rv;
 }
@@ -578,6 +584,7 @@ void cluster_close(struct cluster *c)
 	lend_close(c);
 	move_close(c);
 	give_close(c);
+	folder_close(c);
 	take_close(c);
 	lay_close(c);
 	inbox_free(c);
@@ -609,4 +616,5 @@ void cluster_write(const struct cluster *c, struct jw *w)
 	jw_int(w, "flushes", (int64_t)c->count.flushes);
 	jw_fixed(w, "flush_seconds", c->count.flush_us / 1000, 3);
 	jw_int(w, "sent_bytes", (int64_t)c->count.sent_bytes);
+	folder_write(c, w);
 }

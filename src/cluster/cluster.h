@@ -24,7 +24,10 @@ struct cluster_options {
 	struct supervisor *sup; /* borrowed, with its logbook */
 	const char *url;        /* conninfo or URI of libpq; *copied* */
 	const char *name;       /* of this machine, for people; NULL or "": the host's; *copied* */
-	int64_t lease_ms;       /* how long a machine counts as alive without a word */
+	/* Folders that other machines may have, too: "site=/srv/site", each with its NUL, then an
+	 * empty one; paths are canonical. NULL: none; *copied* */
+	const char *folders;
+	int64_t lease_ms; /* how long a machine counts as alive without a word */
 	void (*log)(const char *line, void *user);
 	/* Another machine has the runs of this one, or its identity: nothing more may be written.
 	 * Called once, with one sentence. */
@@ -105,6 +108,9 @@ void cluster_move_drop(struct cluster *c, const void *user);
  * it is away, the next pruning does. NULL is fine. */
 void cluster_prune(struct cluster *c, int64_t older_s);
 
+/* The place of a run that is at work here, "anywhere", "here" or "folder site"; NULL: no cluster,
+ * or no such run. *Borrowed* from the cluster. */
+const char *cluster_place(const struct cluster *c, const char *run);
 /* The id of this machine, until the cluster is closed. */
 const char *cluster_node(const struct cluster *c);
 /* Members of an open object: state, identity, what waits. */

@@ -124,6 +124,7 @@ static void write_nodes(struct jw *w, const struct pg_result *r)
 		jw_bool(w, "leaving", n != 0);
 		(void)pg_int(r, i, 6, &n);
 		jw_int(w, "runs", n);
+		jw_words(w, "folders", pg_text(r, i, 8, NULL));
 		jw_end(w);
 	}
 	jw_end(w);
@@ -248,8 +249,8 @@ static void ask_add_look(struct pg_batch *b)
 		     "  (extract(epoch from n.lease_until - clock_timestamp()) * 1000)::bigint end,"
 		     " (n.lease_until > clock_timestamp())::int::bigint,"
 		     " (select count(*) from ava_run r where r.node = n.node and r.state < 9),"
-		     " n.draining and n.lease_until > clock_timestamp() from ava_node n order by "
-		     "n.name, n.node");
+		     " n.draining and n.lease_until > clock_timestamp(), n.folders"
+		     " from ava_node n order by n.name, n.node");
 	pg_batch_add(b, "select current_setting('synchronous_commit'),"
 			" current_setting('synchronous_standby_names', true),"
 			" current_setting('fsync'), current_setting('server_version')");

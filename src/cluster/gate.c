@@ -736,6 +736,8 @@ static void flush_settle(struct flush *f)
 		r->messages_at = from->messages_to;
 		r->chained = true;
 		r->fresh = false;
+		if (from->fresh && c->folders.n > 0)
+			cluster_place_due(c, r);
 	}
 	for (size_t i = 0; i < f->nfiles; i++) {
 		struct cluster_file *of = f->files[i].of;
@@ -835,8 +837,7 @@ static void flush_read_done(struct os_work *w)
 	flush_free(f);
 }
 
-/* No folder binds the run, or a later one of its chain, to this machine. */
-static const char *gate_place(const struct run *run)
+const char *gate_place(const struct run *run)
 {
 	const char *then = run->spec->group.then;
 
@@ -897,7 +898,7 @@ static struct flush *flush_new(struct cluster *c, unsigned n)
 			continue;
 		/* Both are remembered: an ended run may have to be sent once more. */
 		run = supervisor_find(c->sup, r->id);
-		if (run)
+		if (run && !r->place)
 			r->place = gate_place(run);
 		if (run && run->group)
 			snprintf(r->group, sizeof(r->group), "%s", run->group->id);

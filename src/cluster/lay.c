@@ -86,11 +86,15 @@ bool lay_go_on(struct cluster *c, const struct catalog_row *row)
 {
 	struct restart_hooks hooks = {
 		.request = take_no_request, .problem = lay_problem, .user = c};
+	struct cluster_run *r = strmap_get(&c->by_id, row->id);
 	struct ava_error err = {0};
 
 	if (nameset_add(&c->sup->names, row->id) == 0 &&
-	    restart_run(c->sup, row, &hooks, &err) == 0)
+	    restart_run(c->sup, row, &hooks, &err) == 0) {
+		if (r)
+			cluster_place_due(c, r);
 		return true;
+	}
 	cluster_say(c, "%s", err.code ? err.text : "out of memory");
 	return false;
 }

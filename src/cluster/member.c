@@ -54,6 +54,22 @@ void cluster_tend(struct cluster *c)
 	os_defer(c->loop, &c->tend);
 }
 
+void cluster_place_due(struct cluster *c, struct cluster_run *r)
+{
+	r->placing = PLACE_DUE;
+	os_defer(c->loop, &c->folders.step);
+}
+
+void cluster_place_wanted(struct cluster *c, const char *place)
+{
+	for (unsigned i = 0; i < c->folders.n; i++) {
+		struct cluster_folder *f = &c->folders.all[i];
+
+		f->wanted = f->wanted || strcmp(f->place, place) == 0;
+	}
+	os_defer(c->loop, &c->folders.step);
+}
+
 int64_t cluster_lag(const struct cluster *c, unsigned *runs)
 {
 	int64_t bytes = 0;

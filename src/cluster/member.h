@@ -28,6 +28,27 @@ enum cluster_state {
 /* The state that a run has in ava_run. */
 enum cluster_run_state { CLUSTER_LIVE = 0, CLUSTER_POISON = 8, CLUSTER_ENDED = 9 };
 
+/* Is the place of a run told to the database? */
+enum cluster_placing {
+	PLACE_TOLD,   /* or it is in no folder */
+	PLACE_DUE,    /* its folder is to be looked at, from now on */
+	PLACE_LOOKED, /* a look that began since is under way, or is being told */
+};
+
+/* One of cluster.folders; the last of them is no folder, and has the runs of all others. */
+struct cluster_folder {
+	struct cluster *c;
+	char place[80]; /* "folder site"; of the last "here" */
+	char *path;     /* owned; of the last NULL */
+	bool busy;      /* it is looked at, or what was seen is being told */
+	bool wanted;    /* runs of machines that are gone wait for one with this folder */
+	bool due;       /* of a step: so do runs of this machine */
+	struct exec_child *child;
+	int64_t began_ms, not_before_ms; /* a look for others */
+	char *tree;                      /* seen: "<hash> /srv/site"; owned; "": none */
+	const char *why;                 /* of none; static; or NULL */
+};
+
 /* A path below the root that is to be sent. */
 struct cluster_file {
 	struct list node;
@@ -52,9 +73,11 @@ struct cluster_run {
 	uint64_t passed;                 /* the database has all of it up to this ticket */
 	bool laying;                     /* its files are being laid down */
 	bool given;                      /* its row may be another machine's already */
+	enum cluster_placing placing;
+	const struct cluster_folder *folder; /* that it is in, once it was looked for; or NULL */
+	const char *place; /* by the newest look; NULL: it was never at work while something was sent */
 	int64_t done_ms;   /* when the database had its end and all before; 0: not yet */
 	bool named;        /* by the look under way */
-	const char *place; /* NULL: it was never at work while something was sent */
 	char id[24], group[24];
 };
 
@@ -159,17 +182,25 @@ struct cluster {
 	} lend;
 
 	/* take.c */
-	struct list held;
 	struct list takings;      /* struct taking: runs of others on the way here, one at a time */
 	struct {
 		int64_t last_ms; /* when the database was last asked whose the runs are */
 		bool polling;    /* runs of others are asked for */
 		bool grouped;    /* groups of runs that a stop left are put together */
 		bool holds;      /* a run of this machine is held: it is looked at with each beat */
-		struct strmap by_id; /* struct cluster_held of c->held, which may be very many */
-		struct list away; /* struct cluster_held: without an end here, others have them */
-		struct list over; /* the same: ended here, and not looked at since the start */
+		/* struct cluster_held: whose they are is not known yet; without an end here,
+		 * others have them; ended here, and not looked at since the start. */
+		struct list held, away, over;
+		struct strmap by_id; /* of `held`, which may be very many */
 	} look;
+
+	struct {                            /* folder.c */
+		struct cluster_folder *all; /* n, and the last */
+		unsigned n;
+		struct os_task step;
+		/* What take_poll takes runs for: place and tree of a folder, as it is now; NULL. */
+		const char *have;
+	} folders;
 
 	struct inbox *inbox; /* inbox.c */
 
@@ -198,6 +229,10 @@ void cluster_fence(struct cluster *c, const char *why);
 bool cluster_has_lease(const struct cluster *c);
 /* Has `beat.renew_due` and `look_due` looked at behind this turn of the loop. */
 void cluster_tend(struct cluster *c);
+/* A run is at work here from now on: the database has to know in what folder. */
+void cluster_place_due(struct cluster *c, struct cluster_run *r);
+/* Runs of machines that are gone wait at that place. */
+void cluster_place_wanted(struct cluster *c, const char *place);
 /* Bytes of runs, and how many runs have some, that are on this disk and not in the database. */
 int64_t cluster_lag(const struct cluster *c, unsigned *runs);
 /* Begins a statement: a row `me`, locked until its end, while this machine may write. */
@@ -212,6 +247,9 @@ void cluster_add_me(struct pg_batch *b, const struct cluster *c, const char *sql
 int gate_open(struct cluster *c);     /* AVA_ENOMEM: close it */
 void gate_give_up(struct cluster *c); /* for a stop: nothing more gets through */
 void gate_close(struct cluster *c);
+/* The place that a run begins with: "here" where it has a folder, or a later run of its chain,
+ * else "anywhere". */
+const char *gate_place(const struct run *run);
 /* Sends what there is, in this turn of the loop. */
 void gate_wake(struct cluster *c);
 /* The run's record, made when there is none; NULL: out of memory. */
@@ -279,14 +317,26 @@ void take_poll(struct cluster *c, bool fence);
 #define TAKE_FREE_SQL                                                                              \
 	"(s.place = 'anywhere' and not exists (select 1 from ava_spec o"                           \
 	"  where o.grp = s.grp and o.grp <> '' and o.place <> 'anywhere'))"
-/* Adds a row of the catalog here to `to`, one of c->held, c->look.away and c->look.over.
- * AVA_ENOMEM. */
+/* Of one that takes what its folder has, and has started no command: the files that those leave
+ * (/ava/work) stay with their machine. */
+#define TAKE_FOLDER_SQL                                                                            \
+	"not exists (select 1 from ava_chunk k where k.stream = s.run and k.kind = 0"              \
+	"  and (position('\"name\":\"run_bash\"'::bytea in k.body) > 0"                            \
+	"   or position('\"name\":\"python_exec\"'::bytea in k.body) > 0))"
+/* Adds a row of the catalog here to `to`, one of c->look.held, .away and .over. AVA_ENOMEM. */
 int held_add(struct list *to, const struct catalog_row *row);
 void held_back(struct cluster *c, const char *run); /* from c->look.away */
 void held_drop(struct cluster_held *h);
 /* For statements whose answer does not matter. */
 void take_forgotten(const struct pg_answer *a, void *user);
 void take_close(struct cluster *c);
+
+/* ---- folder.c */
+bool folder_open(struct cluster *c, const char *words); /* false: out of memory */
+void folder_close(struct cluster *c);                   /* after pg_close */
+void folder_beat(struct cluster *c);
+void folder_names(const struct cluster *c, char *out, size_t size); /* a blank between two */
+void folder_write(const struct cluster *c, struct jw *w);           /* "folders" */
 
 /* ---- inbox.c */
 int inbox_new(struct cluster *c); /* AVA_ENOMEM */

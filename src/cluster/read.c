@@ -221,10 +221,15 @@ static void reader_note(struct reader_run *run, const struct pg_result *rows, un
 	run->ended = state == CLUSTER_ENDED;
 	run->held = state == CLUSTER_POISON;
 	run->silent = alive == 0;
+	snprintf(run->place, sizeof(run->place), "%s", place ? place : "");
 	if (run->held)
 		snprintf(run->waits, sizeof(run->waits),
 			 "is held: %d machines that took it went down", CLUSTER_TAKES);
-	else if (place && strcmp(place, "here") == 0)
+	else if (strncmp(run->place, "folder ", 7) == 0)
+		snprintf(run->waits, sizeof(run->waits),
+			 "waits for machine %s, or for one with the same tree of %s", run->machine,
+			 run->place);
+	else if (strcmp(run->place, "here") == 0)
 		snprintf(run->waits, sizeof(run->waits), "waits for machine %s", run->machine);
 	else
 		snprintf(run->waits, sizeof(run->waits),

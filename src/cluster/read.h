@@ -42,7 +42,8 @@ struct reader_run { /* borrowed until the callback returns */
 	char id[24];
 	char machine[65];         /* the name of the one that has it */
 	bool ended, held, silent; /* held: it brought down machines; silent: its machine is */
-	char waits[96];           /* held or silent: what it waits for */
+	char waits[200];          /* held or silent: what it waits for */
+	char place[80];           /* "anywhere", "here" or "folder site" */
 	/* Number of its newest call of the model; what those before have used. */
 	int64_t turn, tokens, micro;
 	bool seen_live;         /* in a list before it ended */

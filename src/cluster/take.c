@@ -310,7 +310,7 @@ static void looked(const struct pg_answer *a, void *user)
 	c->look.holds = false;
 	look_over(c, &a->results[1], look_at);
 	look_over(c, &a->results[1], look_at_group);
-	LIST_EACH (&c->held, n, tmp) {
+	LIST_EACH (&c->look.held, n, tmp) {
 		if (c->state == CLUSTER_MEMBER)
 			take_ours(c, LIST_ENTRY(n, struct cluster_held, node),
 				  &(struct take_row){0});
@@ -339,12 +339,12 @@ void take_look(struct cluster *c)
 
 	c->look_due = false;
 	c->look.last_ms = cluster_now_ms();
-	LIST_EACH (&c->held, node, tmp)
+	LIST_EACH (&c->look.held, node, tmp)
 		most++;
 	LIST_EACH (&c->look.over, node, tmp)
 		most++;
 	ids = calloc(most + c->by_id.count + 1, sizeof(*ids));
-	LIST_EACH (&c->held, node, tmp)
+	LIST_EACH (&c->look.held, node, tmp)
 		if (ids)
 			ids[n++] = LIST_ENTRY(node, struct cluster_held, node)->id;
 	LIST_EACH (&c->runs, node, tmp)
@@ -413,12 +413,28 @@ static void take_polled(const struct pg_answer *a, void *user)
 	}
 	for (unsigned i = 0; i < pg_rows(&a->results[1]); i++)
 		take_tell_held(c, pg_text(&a->results[1], i, 0, NULL));
+	for (unsigned i = 0; a->n > 4 && i < pg_rows(&a->results[4]); i++)
+		cluster_place_wanted(c, pg_text(&a->results[4], i, 0, NULL));
 	for (unsigned i = 0; i < pg_rows(&a->results[2]); i++) {
 		const struct take_row row = take_row_of(&a->results[2], i);
 
 		lay_add(c, &row, false);
 	}
 	lay_next(c);
+}
+
+/* Folders in which runs of machines that are gone wait for one. */
+static void take_add_places(struct pg_batch *b, const struct cluster *c)
+{
+	pg_batch_add(
+		b,
+		"select distinct s.place from ava_run r join ava_spec s using (run)"
+		" left join ava_node n on n.node = r.node"
+		" where r.state = 0 and r.takes < $1 and r.node <> $2 and s.place like 'folder %'"
+		"  and coalesce(n.lease_until, '-infinity') = '-infinity'"
+		"  and " TAKE_FOLDER_SQL);
+	pg_batch_int(b, CLUSTER_TAKES);
+	pg_batch_text(b, c->who.node);
 }
 
 void take_poll(struct cluster *c, bool fence)
@@ -454,7 +470,8 @@ void take_poll(struct cluster *c, bool fence)
 		" where r.run in (with pick as (select q.run, s.grp from ava_run q"
 		"   join ava_spec s using (run) left join ava_node n on n.node = q.node"
 		"   where q.state = 0 and q.takes < $4 and q.node <> $1"
-		"    and coalesce(n.lease_until, '-infinity') = '-infinity' and " TAKE_FREE_SQL
+		"    and coalesce(n.lease_until, '-infinity') = '-infinity' and (" TAKE_FREE_SQL
+		"     or (s.place || ' ' || s.tree = any($7) and " TAKE_FOLDER_SQL "))"
 		"   order by q.run limit $5)"
 		"  select run from pick union select o.run from ava_spec o join pick using (grp)"
 		"   where o.grp <> '')"
@@ -465,18 +482,21 @@ void take_poll(struct cluster *c, bool fence)
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_int(b, MAX(room, 0));
 	pg_batch_int(b, fence);
+	pg_batch_texts(b, &c->folders.have, c->folders.have != NULL);
 	cluster_add_me(b, c,
 		       CLUSTER_ME_SQL "," LEND_SETTLE_SQL(
 			       "exists (select 1 from me) and not exists (select 1 from ava_node n"
 			       " where n.node = l.node and n.lease_until > '-infinity')"));
+	if (fence && c->folders.n > 0)
+		take_add_places(b, c);
 	c->look.polling = pg_send(c->pg, b, take_polled, c, NULL) == 0;
 }
 
 void take_close(struct cluster *c)
 {
 	strmap_fini(&c->look.by_id);
-	list_splice(&c->held, &c->look.away);
-	list_splice(&c->held, &c->look.over);
-	LIST_EACH (&c->held, n, tmp)
+	list_splice(&c->look.held, &c->look.away);
+	list_splice(&c->look.held, &c->look.over);
+	LIST_EACH (&c->look.held, n, tmp)
 		held_drop(LIST_ENTRY(n, struct cluster_held, node));
 }

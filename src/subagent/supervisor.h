@@ -27,8 +27,9 @@ struct op_status {
 	bool estimated;              /* tokens and cost are estimates, in part or whole */
 	bool repeated;               /* of a spawn: this request_id was answered before */
 	const char *machine;         /* another one that has it (cluster/read.h); NULL: this one */
-	bool left;                   /* that one is silent, or the run is held: see there */
-	char progress[256];          /* doing_progress, while the run is at work; else "" */
+	const char *place;  /* in a cluster, of one that goes on: where it may; else NULL */
+	bool left;          /* that one is silent, or the run is held: see there */
+	char progress[256]; /* doing_progress, while the run is at work; else "" */
 };
 
 int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,

@@ -197,17 +197,21 @@ class Machine:
 
 
 class World:
+    def __init__(self, names="ab", **env):
+        self.names, self.env = names, env
+
     def __enter__(self):
-        os.makedirs(TOP)
+        os.makedirs(TOP, exist_ok=True)
         os.chmod(TOP, 0o711)
         os.chmod(os.path.dirname(TOP), 0o711)
         self.server = Server(os.path.join(TOP, "pg"))
         self.model = Model()
-        self.machines = [Machine(name, self.server.url, self.model) for name in "ab"]
+        self.machines = [Machine(name, self.server.url, self.model) for name in self.names]
         made = subprocess.run([AVAD, "--cluster", "init"], env=self.machines[0].env, capture_output=True, text=True,
                               check=False)
         assert made.returncode == 0, made.stderr
         for i, machine in enumerate(self.machines):
+            machine.env.update(self.env)
             machine.start()
             until(lambda want=i + 1: self.server.sql("select count(*) from ava_node") == str(want))
             # Both have the name of this host: the first one's is changed, so that it can be told.
