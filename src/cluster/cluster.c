@@ -189,8 +189,10 @@ static void lease_joined(const struct pg_answer *a, void *user)
 	} else if (c->state != CLUSTER_FENCED && !join_refused(c, a)) {
 		(void)pg_int(&a->results[2], 0, 0, &c->epoch);
 		(void)pg_int(&a->results[2], 0, 1, &c->generation);
-		if (before && before != c->generation)
+		if (before && before != c->generation) {
 			c->porter.not_before_ms = cluster_now_ms() + c->lease_ms;
+			folder_again(c);
+		}
 		snprintf(c->who.id, sizeof(c->who.id), "%s", pg_text(&a->results[0], 0, 0, NULL));
 		memcpy(c->who.token, ask->token, sizeof(c->who.token));
 		identity_write(c);

@@ -18,15 +18,28 @@
 #include "cluster/cluster.h"
 #include "cluster/member.h"
 #include "codec/json.h"
+#include "exec/repository.h"
 #include "exec/worktree.h"
 
 #define LOOK_SHARE 20 /* looks for others take that part of the time at the most */
 
+/* Is the run's folder what it is called, and of the work tree that `f` is in? */
+static bool folder_has(const struct cluster_folder *f, const char *cwd)
+{
+	struct repository git;
+	char real[PATH_MAX];
+
+	if (!realpath(cwd, real) || strcmp(real, cwd) != 0)
+		return false;
+	repository_find(&git, cwd, NULL);
+	return git.tree[0] && sandbox_below(f->path, git.tree);
+}
+
 static struct cluster_folder *folder_of(struct cluster *c, const struct run *run)
 {
-	struct cluster_folder *found = &c->folders.all[c->folders.n];
+	struct cluster_folder *last = &c->folders.all[c->folders.n], *found = last;
 	const struct run_spec *spec = run->spec;
-	bool stays = spec_granted(spec, "rw") || strstr(spec->cwd, "/..");
+	bool stays = spec_granted(spec, "rw");
 
 	for (unsigned i = 0; i < spec->agent.ntools; i++)
 		stays = stays || spec->tools[i]->flags & TOOL_MCP;
@@ -34,10 +47,10 @@ static struct cluster_folder *folder_of(struct cluster *c, const struct run *run
 		struct cluster_folder *f = &c->folders.all[i];
 
 		if (sandbox_below(spec->cwd, f->path) &&
-		    (!found->path || strlen(f->path) > strlen(found->path)))
+		    (found == last || strlen(f->path) > strlen(found->path)))
 			found = f;
 	}
-	return found;
+	return found != last && folder_has(found, spec->cwd) ? found : last;
 }
 
 /* ---- telling the database */
@@ -106,7 +119,8 @@ static void folder_take(struct cluster_folder *f)
 	struct cluster *c = f->c;
 	char have[PATH_MAX + 200];
 
-	if (!f->tree[0] || !cluster_has_lease(c) || c->leaving)
+	if (!f->tree[0] || !cluster_has_lease(c) || c->leaving ||
+	    cluster_now_ms() - c->member_ms < c->lease_ms)
 		return;
 	snprintf(have, sizeof(have), "%s %s", f->place, f->tree);
 	c->folders.have = have;
@@ -197,6 +211,16 @@ static void folder_step(struct os_task *t)
 		if (!f->busy && (f->due || (f->wanted && cluster_now_ms() >= f->not_before_ms)))
 			folder_look(f);
 		f->due = false;
+	}
+}
+
+void folder_again(struct cluster *c)
+{
+	LIST_EACH (&c->runs, n, tmp) {
+		struct cluster_run *r = LIST_ENTRY(n, struct cluster_run, node);
+
+		if (r->folder)
+			cluster_place_due(c, r);
 	}
 }
 

@@ -335,6 +335,7 @@ void take_close(struct cluster *c);
 bool folder_open(struct cluster *c, const char *words); /* false: out of memory */
 void folder_close(struct cluster *c);                   /* after pg_close */
 void folder_beat(struct cluster *c);
+void folder_again(struct cluster *c); /* the database may have lost what it was told */
 void folder_names(const struct cluster *c, char *out, size_t size); /* a blank between two */
 void folder_write(const struct cluster *c, struct jw *w);           /* "folders" */
 

@@ -33,6 +33,9 @@ def project():
     os.makedirs(os.path.join(SITE, "sub"))
     os.mkdir(BESIDE)
     git("init", "-q")
+    os.symlink("../../beside", os.path.join(SITE, "sub/link"))
+    os.mkdir(os.path.join(SITE, "own.o"))
+    git("init", "-q", folder=os.path.join(SITE, "own.o"))
     put("a.txt", "one\n")
     put("sub/b.txt", "two\n")
     put(".gitignore", "*.o\n")
@@ -75,9 +78,11 @@ def places(w, a):
         check(f"a run {name} the folder has its place and tree", until(lambda r=run: place(w, r) == want), place(w, run))
     check("and says so", until(lambda: a.status(runs["in"]).get("place") == "folder site") and
           [r["place"] for r in a.list()["runs"]] == ["folder site"] * 2, a.list())
-    bound = {"beside it": at_work(a, "Beside.", cwd=BESIDE), "with a copy": at_work(a, "Copy.", cwd=SITE, grants=["rw"])}
-    until(lambda: a.status(bound["with a copy"]).get("place") == "here")
+    bound = {"beside it": at_work(a, "Beside.", cwd=BESIDE), "with a copy": at_work(a, "Copy.", cwd=SITE, grants=["rw"]),
+             "behind a link": at_work(a, "Link.", cwd=SITE + "/sub/link"),
+             "in a repository of its own": at_work(a, "Own.", cwd=SITE + "/own.o")}
     for name, run in bound.items():
+        until(lambda r=run: a.status(r)["place"] == "here")
         check(f"one {name} has not", place(w, run) == "here|" and a.status(run)["place"] == "here", place(w, run))
     group = a.api("POST", "/api/v1/groups", {"confirmed": True, "runs": [{"role": "researcher", "task": t, "cwd": SITE}
                                                                          for t in ("One.", "Two.")]})[1]
@@ -160,7 +165,7 @@ def again(w, a, b):
 
 
 def main():
-    world = World("abc", AVA_CLUSTER_FOLDERS=f"site={SITE}")
+    world = World("abc", AVA_CLUSTER_FOLDERS=f"site={SITE}", AVA_RUNS_MAX="20")
     os.makedirs(TOP)
     project()
     with world as w:
