@@ -204,13 +204,13 @@ static void listing_ask_edges(struct reader_listing *l)
 		listing_end(l, rv, &err);
 }
 
-/* Columns from `at` on: name of its machine, state, whether that one is alive, place, turn, tokens,
- * micro. */
+/* Columns from `at` on: its machine, state, whether that is alive, place, turn, tokens, micro. */
 static void reader_note(struct reader_run *run, const struct pg_result *rows, unsigned i,
 			unsigned at)
 {
 	const char *machine = pg_text(rows, i, at, NULL), *place = pg_text(rows, i, at + 3, NULL);
 	int64_t state = 0, alive = 0;
+	bool tree = place && strncmp(place, "folder ", 7) == 0;
 
 	(void)pg_int(rows, i, at + 1, &state);
 	(void)pg_int(rows, i, at + 2, &alive);
@@ -218,19 +218,16 @@ static void reader_note(struct reader_run *run, const struct pg_result *rows, un
 	(void)pg_int(rows, i, at + 5, &run->tokens);
 	(void)pg_int(rows, i, at + 6, &run->micro);
 	snprintf(run->machine, sizeof(run->machine), "%s", machine ? machine : "");
+	snprintf(run->place, sizeof(run->place), "%s", place ? place : "");
 	run->ended = state == CLUSTER_ENDED;
 	run->held = state == CLUSTER_POISON;
 	run->silent = alive == 0;
-	snprintf(run->place, sizeof(run->place), "%s", place ? place : "");
 	if (run->held)
 		snprintf(run->waits, sizeof(run->waits),
 			 "is held: %d machines that took it went down", CLUSTER_TAKES);
-	else if (strncmp(run->place, "folder ", 7) == 0)
-		snprintf(run->waits, sizeof(run->waits),
-			 "waits for machine %s, or for one with the same tree of %s", run->machine,
-			 run->place);
-	else if (strcmp(run->place, "here") == 0)
-		snprintf(run->waits, sizeof(run->waits), "waits for machine %s", run->machine);
+	else if (tree || strcmp(run->place, "here") == 0)
+		snprintf(run->waits, sizeof(run->waits), "waits for machine %s%s%s", run->machine,
+			 tree ? ", or for one with the same tree of " : "", tree ? place : "");
 	else
 		snprintf(run->waits, sizeof(run->waits),
 			 "waits for its machine, which is silent, or another one");
@@ -729,7 +726,6 @@ static int copy_took(struct reader_copy *c, const struct pg_answer *a)
 static void copy_came(const struct pg_answer *a, void *user)
 {
 	struct reader_copy *c = user;
-
 	struct ava_error *err = &c->err;
 
 	c->rv = a->rv == 0 ? copy_took(c, a) : err_set(err, AVA_EIO, "%s", a->err->text);
