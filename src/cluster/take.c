@@ -101,6 +101,26 @@ static bool take_unsent(struct cluster *c, const struct take_row *row)
 	return true;
 }
 
+/* Numbers go on behind those of the log. Another machine may have given these, where this one went
+ * down between laying the run down and carrying it on. */
+static void take_leap(const struct cluster *c, const char *id)
+{
+	char path[LOGBOOK_PATH], *data = NULL;
+	const char *line = NULL, *next;
+	size_t len = 0, at = 0, n = 0, more;
+	struct event_view v;
+
+	logbook_run_path(id, path);
+	if (sys_read_file(c->root_fd, path, 256u << 20, &data, &len, NULL) == 0)
+		while (jsonl_next(data, len, &at, &next, &more) == 1) {
+			line = next;
+			n = more;
+		}
+	if (line && event_view(line, n, &v) == 0)
+		logbook_leap(c->book, v.lsn);
+	free(data);
+}
+
 /* A run of this machine. */
 static void take_ours(struct cluster *c, const struct cluster_held *h, const struct take_row *row)
 {
@@ -112,6 +132,7 @@ static void take_ours(struct cluster *c, const struct cluster_held *h, const str
 		return;
 	}
 	take_measure(c, r);
+	take_leap(c, h->id);
 	r->relist = true; /* a crash may have come between a file and the database */
 	r->row = strdup(h->row);
 	r->fresh = !h->known;
