@@ -75,9 +75,10 @@ struct cluster_run {
 	bool given;                      /* its row may be another machine's already */
 	enum cluster_placing placing;
 	const struct cluster_folder *folder; /* that it is in, once it was looked for; or NULL */
-	const char *place; /* by the newest look; NULL: it was never at work while something was sent */
-	int64_t done_ms;   /* when the database had its end and all before; 0: not yet */
-	bool named;        /* by the look under way */
+	const char *
+		place; /* by the newest look; NULL: it was never at work while something was sent */
+	int64_t done_ms; /* when the database had its end and all before; 0: not yet */
+	bool named;      /* by the look under way */
 	char id[24], group[24];
 };
 
@@ -182,7 +183,7 @@ struct cluster {
 	} lend;
 
 	/* take.c */
-	struct list takings;      /* struct taking: runs of others on the way here, one at a time */
+	struct list takings; /* struct taking: runs of others on the way here, one at a time */
 	struct {
 		int64_t last_ms; /* when the database was last asked whose the runs are */
 		bool polling;    /* runs of others are asked for */
