@@ -1,5 +1,7 @@
-/* The bytes of a flush, and its statements. Those lock this machine's row: whoever raises its epoch
- * waits for them, and afterwards they change nothing. */
+/* The bytes of a flush, and its statements. A thread of the pool reads the runs' own files up to
+ * the end of the newest commit, so that what has to be sent again after a connection or the
+ * database was lost is read in the same way. The statements lock this machine's row: whoever raises
+ * its epoch waits for them, and afterwards they change nothing. */
 #include "cluster/flush.h"
 
 #include <fcntl.h>

@@ -1,8 +1,7 @@
-/* Commits of runs go to the database, and count for who waits once they are there. A flush takes
- * all runs that have something, in one round trip; one is under way at a time. Its bytes are read
- * from the runs' own files, up to the end of the newest commit, so that what has to be sent again
- * after a connection or the database was lost is read in the same way. The statement locks this
- * machine's row: whoever raises its epoch waits for it, and afterwards it changes nothing. */
+/* Commits of runs go to the database, and count for who waits once they are there. A flush
+ * (flush.h) takes all runs that have something, in one round trip; one is under way at a time. Each
+ * run that is sent has a record here: how far its files have come, and how far the database has
+ * them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -18,16 +18,15 @@
 #include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "cluster/copy.h"
 #include "cluster/member.h"
 #include "cluster/row.h"
 #include "codec/jscan.h"
 
-#define COPY_BYTES   (256u << 20) /* of a log, of messages, and of what one ask brings */
-#define COPIES_MAX   256          /* that are remembered; others are hashed again */
-#define EDGES_ASKED  200
-#define HEADS_ASKED  64
-#define ANSWER_MS    5000 /* until a batch that nobody answers loses its connection */
-#define MACHINE_FILE "machine"
+#define COPIES_MAX  256 /* that are remembered; others are hashed again */
+#define EDGES_ASKED 200
+#define HEADS_ASKED 64
+#define ANSWER_MS   5000 /* until a batch that nobody answers loses its connection */
 
 struct reader {
 	struct os_loop *loop;
@@ -65,33 +64,6 @@ struct reader_wait {
 	struct list node;
 	reader_fn done;
 	void *user;
-};
-
-struct reader_file {
-	struct list node;
-	char *body; /* owned */
-	size_t len;
-	char path[];
-};
-
-struct reader_copy {
-	struct list node;
-	struct reader *r;
-	struct list waits, served; /* struct reader_wait: for the next look, for this one */
-	bool busy, known, whole, again;
-	bool waiting; /* for a connection */
-	char id[24];
-	struct reader_run run;
-	struct run_log at; /* lines that the copy has */
-	int64_t messages_at;
-	/* The answer of the database. */
-	struct buf log, messages;
-	struct list files; /* struct reader_file */
-	int64_t head;
-	unsigned char hash[32];
-	struct os_work work;
-	int rv;
-	struct ava_error err;
 };
 
 struct pg *reader_pg(const struct reader *r)
@@ -347,178 +319,6 @@ const struct reader_run *reader_next(const struct reader *r, size_t *at)
 		if (row->has_row)
 			return &row->run;
 	return NULL;
-}
-
-/* ---- the files of copies, on threads of the pool */
-
-/* Makes the folders above a path. */
-static void store_folders(int dir, const char *path)
-{
-	char folder[LOGBOOK_PATH];
-
-	for (const char *at = path; (at = strchr(at, '/')); at++) {
-		snprintf(folder, sizeof(folder), "%.*s", (int)(at - path), path);
-		(void)sys->mkdirat(dir, folder, 0700);
-	}
-}
-
-static int copy_open(int dir, const char *path, int flags)
-{
-	int fd = sys->openat(dir, path, flags | O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	store_folders(dir, path);
-	return sys->openat(dir, path, flags | O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
-static int store_failed(struct ava_error *err, const char *path)
-{
-	return err_sys(err, READER_ROOT "/%s", path);
-}
-
-static int store_whole(int dir, const char *path, const void *data, size_t len,
-		       struct ava_error *err)
-{
-	char part[LOGBOOK_PATH + 8];
-	int fd, rv;
-
-	snprintf(part, sizeof(part), "%s.part", path);
-	fd = copy_open(dir, part, O_TRUNC);
-	if (fd < 0)
-		return store_failed(err, part);
-	rv = sys_write_all(fd, data, len, 0);
-	if (sys->close(fd) != 0 || rv != 0 || sys->renameat(dir, part, dir, path) != 0)
-		return store_failed(err, path);
-	return 0;
-}
-
-/* Adds bytes at the end of a file that has `at` of them. AVA_ECORRUPT: it has others. */
-static int store_more(int dir, const char *path, int64_t at, const struct buf *more,
-		      struct ava_error *err)
-{
-	struct stat st;
-	int fd, rv;
-
-	if (more->len == 0)
-		return 0;
-	if (at == 0)
-		return store_whole(dir, path, more->data, more->len, err);
-	fd = copy_open(dir, path, 0);
-	if (fd < 0 || sys->fstat(fd, &st) != 0)
-		rv = store_failed(err, path);
-	else if (st.st_size != at)
-		rv = err_set(err, AVA_ECORRUPT, "%s has changed", path);
-	else
-		rv = sys_write_all(fd, more->data, more->len, at) == 0 ? 0
-								       : store_failed(err, path);
-	if (fd >= 0)
-		sys->close(fd);
-	return rv;
-}
-
-/* Adds the lines of a log. AVA_ECORRUPT: these are none, or none of ava's. */
-static int copy_chain(struct run_log *log, const char *data, size_t len)
-{
-	const char *line;
-	size_t at = 0, n;
-
-	while (jsonl_next(data, len, &at, &line, &n) == 1) {
-		struct event_view v;
-
-		if (event_view(line, n, &v) != 0)
-			return AVA_ECORRUPT;
-		run_log_add(log, v.seq, line, n + 1);
-	}
-	return at == len ? 0 : AVA_ECORRUPT;
-}
-
-/* The copy of an earlier daemon; something wrong with it is as nothing. */
-static void copy_load(struct os_work *w)
-{
-	struct reader_copy *c = w->priv;
-	int dir = c->r->dir_fd;
-	char path[LOGBOOK_PATH], *data = NULL;
-	struct stat st;
-	size_t len;
-
-	logbook_run_path(c->id, path);
-	if (sys_read_file(dir, path, COPY_BYTES, &data, &len, NULL) == 0 &&
-	    copy_chain(&c->at, data, len) != 0)
-		c->at = (struct run_log){0};
-	free(data);
-	logbook_messages_path(c->id, path);
-	if (c->at.bytes > 0 && sys->fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		c->messages_at = st.st_size;
-	snprintf(path, sizeof(path), "runs/%s/" MACHINE_FILE, c->id);
-	c->run.bytes = c->at.bytes;
-	if (c->at.bytes > 0 && sys_read_file(dir, path, 64, &data, &len, NULL) == 0) {
-		snprintf(c->run.machine, sizeof(c->run.machine), "%s", data);
-		c->whole = c->run.ended = true;
-		free(data);
-	}
-}
-
-/* Does the run's last line name another result than the one that came? */
-static bool copy_result_differs(const struct reader_copy *c)
-{
-	char path[LOGBOOK_PATH], wanted[HASH_HEX_LEN + 1], hash[HASH_HEX_LEN + 1];
-	bool differs = false;
-
-	if (!c->run.ended || !run_result_hash((struct slice){c->log.data, c->log.len}, wanted))
-		return false;
-	logbook_result_path(c->id, path);
-	LIST_EACH (&c->files, n, tmp) {
-		const struct reader_file *f = LIST_ENTRY(n, struct reader_file, node);
-
-		if (strcmp(f->path, path) != 0)
-			continue;
-		hash_sha256_hex(f->body, f->len, hash);
-		differs = strcmp(hash, wanted) != 0;
-	}
-	return differs;
-}
-
-static int copy_write(struct reader_copy *c)
-{
-	struct run_log log = c->at;
-	int dir = c->r->dir_fd, rv = copy_chain(&log, c->log.data, c->log.len);
-	char path[LOGBOOK_PATH];
-
-	if (rv != 0 || log.bytes != c->head || memcmp(log.head, c->hash, sizeof(c->hash)) != 0 ||
-	    copy_result_differs(c))
-		return err_set(&c->err, AVA_ECORRUPT,
-			       "the record of run %s in the database of the cluster is not what "
-			       "its owner wrote: its lines do not give the head that it has there",
-			       c->id);
-	LIST_EACH (&c->files, n, tmp) {
-		const struct reader_file *f = LIST_ENTRY(n, struct reader_file, node);
-
-		rv = rv == 0 ? store_whole(dir, f->path, f->body, f->len, &c->err) : rv;
-	}
-	logbook_messages_path(c->id, path);
-	if (rv == 0)
-		rv = store_more(dir, path, c->messages_at, &c->messages, &c->err);
-	logbook_run_path(c->id, path);
-	if (rv == 0)
-		rv = store_more(dir, path, c->at.bytes, &c->log, &c->err);
-	if (rv == 0 && c->run.ended) {
-		snprintf(path, sizeof(path), "runs/%s/" MACHINE_FILE, c->id);
-		rv = store_whole(dir, path, c->run.machine, strlen(c->run.machine), &c->err);
-	}
-	if (rv == 0) {
-		c->at = log;
-		c->run.bytes = log.bytes;
-		c->messages_at += (int64_t)c->messages.len;
-	}
-	return rv;
-}
-
-static void copy_store(struct os_work *w)
-{
-	struct reader_copy *c = w->priv;
-
-	c->rv = copy_write(c);
 }
 
 /* ---- copies */
@@ -810,6 +610,7 @@ static struct reader_copy *copy_find(struct reader *r, const char *id)
 		if (!c)
 			return NULL;
 		c->r = r;
+		c->dir_fd = r->dir_fd;
 		snprintf(c->run.id, sizeof(c->run.id), "%s", id);
 		snprintf(c->id, sizeof(c->id), "%s", id);
 		list_init(&c->waits);

@@ -9,17 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "journal/catalog.h"
+#include "cluster/row.h"
 
 struct ava_error;
 struct os_loop;
 struct pg;
 struct reader;
 
-#define READER_ROOT "cluster" /* below the data root */
-#define READER_RUNS 1000      /* the newest of other machines that are listed */
-#define READER_MS   1000      /* a list waits so long for the database */
-#define READER_POLL 500       /* ms between two looks at a run that somebody follows */
+#define READER_RUNS 1000 /* the newest of other machines that are listed */
+#define READER_MS   1000 /* a list waits so long for the database */
+#define READER_POLL 500  /* ms between two looks at a run that somebody follows */
 
 struct reader_options {
 	struct os_loop *loop;
@@ -37,20 +36,6 @@ struct pg *reader_pg(const struct reader *r);
 const char *reader_node(const struct reader *r); /* of this machine */
 /* Descriptor of the folder with the copies. */
 int reader_root(const struct reader *r);
-
-struct reader_run { /* borrowed until the callback returns */
-	char id[24];
-	char machine[65];         /* the name of the one that has it */
-	bool ended, held, silent; /* held: it brought down machines; silent: its machine is */
-	char waits[200];          /* held or silent: what it waits for */
-	char place[80];           /* "anywhere", "here" or "folder site" */
-	/* Number of its newest call of the model; what those before have used. */
-	int64_t turn, tokens, micro;
-	bool seen_live;         /* in a list before it ended */
-	int64_t bytes;          /* of a copy: length of the log */
-	struct catalog_row row; /* of a list: all that is shown of an ended run */
-	uint64_t stamp;         /* of a list: that of the ask which found the end */
-};
 
 /* Lists what other machines have; rv not 0: it could not be asked for in time, and what was known
  * before is given. `stamp` is kept with ends that are new. */
