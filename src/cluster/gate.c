@@ -177,14 +177,12 @@ static bool gate_next_run(const struct draft *d, unsigned *i, char id[24])
 
 bool gate_waits(const struct cluster *c, const char *run)
 {
-	LIST_EACH (&c->gated, n, tmp) {
-		unsigned i = 0;
-		char id[24];
+	char id[24];
 
-		while (gate_next_run(LIST_ENTRY(n, struct draft, node), &i, id))
+	LIST_EACH (&c->gated, n, tmp)
+		for (unsigned i = 0; gate_next_run(LIST_ENTRY(n, struct draft, node), &i, id);)
 			if (strcmp(id, run) == 0)
 				return true;
-	}
 	return false;
 }
 

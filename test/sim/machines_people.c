@@ -221,6 +221,7 @@ static void result_came(int rv, const char *json, size_t len, const struct ava_e
 		machines_wrong("%s: its result is %s and %.*s", id, *first, (int)len, json);
 }
 
+/* A machine that has not heard yet whose its runs are may have an end that does not count. */
 static void result_asked(struct core *core, void *user)
 {
 	struct people_view *v = user;
@@ -241,7 +242,8 @@ static void people_look(void *user)
 		v->run = i / w->nmachines;
 		if (pgmap_run(w->runs[v->run].id) == NULL)
 			v->seen = true; /* the judge looks for what is lost */
-		else if (!v->seen && !v->waits && machines_core(v->machine) != NULL)
+		else if (!v->seen && !v->waits && machines_core(v->machine) != NULL &&
+			 core_service(machines_core(v->machine))->cluster->settled)
 			machines_within(v->machine, result_asked, v);
 	}
 	if (!w->over)
