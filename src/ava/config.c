@@ -21,6 +21,7 @@
 #include "base/util.h"
 #include "codec/redact.h"
 #include "codec/yaml.h"
+#include "codec/utf8.h"
 #include "net/address.h"
 #include "provider/model.h"
 #include "provider/provider_url.h"
@@ -258,6 +259,9 @@ static int config_add_folder(struct config *c, const char *name, const char *pat
 		return err_set(err, AVA_EINVAL,
 			       "cluster.folders has \"%.80s\", which is no name: letters, digits, "
 			       "\".\", \"_\" and \"-\", a letter or digit first",
+			       name);
+	if (!utf8_valid(path, strlen(path)))
+		return err_set(err, AVA_EINVAL, "cluster.folders: the path of %s is not UTF-8",
 			       name);
 	if (path[0] != '/')
 		return err_set(err, AVA_EINVAL,

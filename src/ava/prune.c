@@ -509,6 +509,12 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 
 	if (rv != 0)
 		return rv;
+	if (!dry && cluster_check_root(p.core->root_fd, false, err) != 0) {
+		core_close_bare(p.core);
+		return err_set(err, AVA_EBUSY,
+			       "this data root is a member of a cluster, whose database may lack "
+			       "what would go: start its daemon (ava serve), then prune");
+	}
 	memcpy(p.today, p.core->book.day, sizeof(p.today));
 	journal_sync(p.core->journal);
 	rv = find_all(&p, err);
@@ -693,6 +699,10 @@ void verb_prune(struct verb_call *v)
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
 	else if (args.older_s <= 0)
 		rv = err_set(&err, AVA_EINVAL, PRUNE_UNTOLD);
+	else if (!args.dry && cluster_ready(core_service(v->core)->cluster, &err) != 0)
+		rv = err_set(&err, AVA_EBUSY,
+			     "the database of the cluster may lack what would go: prune when this "
+			     "machine is a member again (ava cluster status)");
 	else if (!args.dry)
 		rv = seals_prune_claim(v->core, &err);
 	if (rv == 0) {

@@ -1,20 +1,28 @@
 /* Pruning reaches the database: what it has of ended runs whose files are gone from this machine
  * goes, too, and of old runs whose machine has left the cluster. A pruning that the database did
- * not hear of is made up for by the next one, since the files are asked and not a list. */
+ * not hear of is made up for by the next one, since the files are asked and not a list.
+ *
+ * The narrow row in ava_run stays, since a machine that had the run before takes one without a row
+ * for a run that the database never got; so does the newest chunk of each machine, since its
+ * number is the one that the machine counts on from. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/sys.h"
 #include "base/util.h"
 #include "cluster/cluster.h"
 #include "cluster/member.h"
 
-#define CLEAR_ONCE 500 /* runs that are looked at in one round trip */
+#define CLEAR_ONCE 20 /* runs a round trip: commits wait behind it */
 
 struct clearing {
 	struct cluster *c;
 	int64_t older_s;
-	char after[24]; /* runs are looked at by their ids */
+	char after[64]; /* runs are looked at by the time of their rows */
 };
 
 static void clearing_ask(struct clearing *k);
@@ -34,21 +42,25 @@ static void clearing_cleared(const struct pg_answer *a, void *user)
 static bool clearing_pruned(const struct clearing *k, const char *run)
 {
 	char path[LOGBOOK_PATH];
+	struct stat st;
 
 	logbook_run_path(run, path);
-	return !strmap_get(&k->c->by_id, run) && lay_size(k->c, path) == 0;
+	return !strmap_get(&k->c->by_id, run) &&
+	       sys->fstatat(k->c->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
 }
 
-/* One row: run, whether it is of this machine. */
+/* One row: run, whether it is of this machine, time. */
 static void clearing_asked(const struct pg_answer *a, void *user)
 {
 	static const char sql[] = CLUSTER_ME_SQL
-		", gone as (delete from ava_run r using me where r.run = any($4) and r.state = 9"
-		"  and (r.node = $1 or not exists (select 1 from ava_node n where n.node = r.node))"
-		"  returning r.run),"
-		" chunks as (delete from ava_chunk k using gone where k.stream = gone.run),"
+		", gone as (select r.run from ava_run r, me where r.run = any($4) and r.state = 9"
+		"  and (r.node = $1 or not exists (select 1 from ava_node n where n.node = "
+		"r.node))),"
+		" specs as (delete from ava_spec s using gone where s.run = gone.run),"
 		" files as (delete from ava_file f using gone where f.run = gone.run)"
-		" delete from ava_spec s using gone where s.run = gone.run";
+		" delete from ava_chunk k using gone where k.stream = gone.run and not (k.kind = 0"
+		"  and k.tick = (select max(q.tick) from ava_chunk q where q.node = k.node"
+		"   and q.kind = 0))";
 	const struct pg_result *r = a->results;
 	struct clearing *k = user;
 	const char *ids[CLEAR_ONCE];
@@ -68,7 +80,7 @@ static void clearing_asked(const struct pg_answer *a, void *user)
 			ids[n++] = run;
 	}
 	snprintf(k->after, sizeof(k->after), "%s",
-		 pg_rows(r) == CLEAR_ONCE ? pg_text(r, CLEAR_ONCE - 1, 0, NULL) : "");
+		 pg_rows(r) == CLEAR_ONCE ? pg_text(r, CLEAR_ONCE - 1, 2, NULL) : "");
 	b = pg_batch_new();
 	cluster_add_me(b, k->c, sql);
 	pg_batch_texts(b, ids, n);
@@ -80,12 +92,15 @@ static void clearing_ask(struct clearing *k)
 {
 	struct pg_batch *b = pg_batch_new();
 
-	pg_batch_add(b, "select r.run, (r.node = $1)::int::bigint from ava_run r"
-			" join ava_spec s using (run) where r.state = 9 and r.run > $3"
-			" and s.created < clock_timestamp() - make_interval(secs => $2::bigint)"
+	pg_batch_add(b, "select s.run, (r.node = $1)::int::bigint, s.created::text"
+			" from ava_spec s join ava_run r on r.run = s.run"
+			" where r.state = 9 and s.created > $3::timestamptz"
+			" and s.created < now() - make_interval(secs => $2::bigint)"
 			" and (r.node = $1"
 			"  or not exists (select 1 from ava_node n where n.node = r.node))"
-			" order by r.run limit $4");
+			" and not exists (select 1 from ava_spec g join ava_run q on q.run = g.run"
+			"  where g.grp = s.grp and g.grp <> '' and q.state < 9)"
+			" order by s.created limit $4");
 	pg_batch_text(b, k->c->who.node);
 	pg_batch_int(b, k->older_s);
 	pg_batch_text(b, k->after);
@@ -102,5 +117,6 @@ void cluster_prune(struct cluster *c, int64_t older_s)
 		return;
 	k->c = c;
 	k->older_s = older_s;
+	snprintf(k->after, sizeof(k->after), "-infinity");
 	clearing_ask(k);
 }

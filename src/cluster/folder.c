@@ -73,16 +73,18 @@ static void folder_done(struct cluster_folder *f, bool ok)
 
 static void folder_told(const struct pg_answer *a, void *user)
 {
-	folder_done(user, a->rv == 0);
+	int64_t mine = 0;
+
+	folder_done(user, a->rv == 0 && pg_int(a->results, 0, 0, &mine) && mine == 1);
 }
 
 /* The runs that the look was for have this place. */
 static void folder_tell(struct cluster_folder *f)
 {
 	static const char sql[] = CLUSTER_ME_SQL
-		" update ava_spec s set place = $5, tree = $6 from me, ava_run r"
-		" where s.run = any($4) and r.run = s.run and r.node = $1 and r.epoch = $2"
-		"  and (s.place <> $5 or s.tree <> $6)";
+		", told as (update ava_spec s set place = $5, tree = $6 from me, ava_run r"
+		"  where s.run = any($4) and r.run = s.run and r.node = $1 and r.epoch = $2"
+		"   and (s.place <> $5 or s.tree <> $6)) select count(*) from me";
 	struct cluster *c = f->c;
 	const char **ids = calloc(c->by_id.count + 1, sizeof(*ids)),
 		   *place = f->tree[0] ? f->place : "here";

@@ -307,7 +307,7 @@ static void flush_settle(struct flush *f)
 		r->messages_at = from->messages_to;
 		r->chained = true;
 		r->fresh = false;
-		if (from->fresh && c->folders.n > 0)
+		if ((from->fresh || from->turn == 1) && c->folders.n > 0)
 			cluster_place_due(c, r);
 	}
 	for (size_t i = 0; i < f->nfiles; i++) {

@@ -542,10 +542,11 @@ static void copy_ask(struct reader_copy *c)
 	static const char sql[] =
 		"select (r.node = $2)::int::bigint, coalesce(n.name, 'gone'), r.state::bigint,"
 		" coalesce((n.lease_until > clock_timestamp())::int::bigint, 0),"
-		" (select s.place from ava_spec s where s.run = r.run), r.turn, r.tokens, r.micro,"
+		" p.place, r.turn, r.tokens, r.micro,"
 		" r.head, r.head_hash,"
 		" k.kind::bigint, k.head, k.body"
-		" from ava_run r left join ava_node n using (node) left join ava_chunk k"
+		" from ava_run r join ava_spec p on p.run = r.run"
+		" left join ava_node n using (node) left join ava_chunk k"
 		"  on k.stream = r.run and ((k.kind = 0 and k.head > $3)"
 		"   or (k.kind = 1 and k.head > $4)) and $5 >="
 		"  (select sum(length(s.body)) from ava_chunk s where s.stream = $1)"
@@ -572,6 +573,15 @@ static void copy_ask(struct reader_copy *c)
 /* Goes on once there is a connection, or it is known that there is none. */
 static void copy_go(struct reader_copy *c)
 {
+	char path[LOGBOOK_PATH];
+	struct stat st;
+
+	logbook_run_path(c->id, path);
+	if (c->at.bytes > 0 && sys->fstatat(c->dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+		c->at = (struct run_log){0}; /* a person or a pruning has removed it */
+		c->messages_at = 0;
+		c->whole = false;
+	}
 	if (c->whole)
 		copy_tell(c, 0, NULL);
 	else if (c->r->away || c->r->closing)

@@ -447,15 +447,19 @@ static void take_polled(const struct pg_answer *a, void *user)
 /* Folders in which runs of machines that are gone wait for one. */
 static void take_add_places(struct pg_batch *b, const struct cluster *c)
 {
-	pg_batch_add(
-		b,
-		"select distinct s.place from ava_run r join ava_spec s using (run)"
-		" left join ava_node n on n.node = r.node"
-		" where r.state = 0 and r.takes < $1 and r.node <> $2 and s.place like 'folder %'"
-		"  and coalesce(n.lease_until, '-infinity') = '-infinity'"
-		"  and " TAKE_FOLDER_SQL);
+	const char **places = calloc(c->folders.n, sizeof(*places));
+
+	for (unsigned i = 0; places && i < c->folders.n; i++)
+		places[i] = c->folders.all[i].place;
+	pg_batch_add(b, "select distinct s.place from ava_run r join ava_spec s using (run)"
+			" left join ava_node n on n.node = r.node"
+			" where r.state = 0 and r.takes < $1 and r.node <> $2 and s.place = any($3)"
+			"  and coalesce(n.lease_until, '-infinity') = '-infinity'"
+			"  and " TAKE_FOLDER_SQL);
 	pg_batch_int(b, CLUSTER_TAKES);
 	pg_batch_text(b, c->who.node);
+	pg_batch_texts(b, places, places ? c->folders.n : 0);
+	free(places);
 }
 
 void take_poll(struct cluster *c, bool fence)

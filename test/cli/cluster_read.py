@@ -467,16 +467,35 @@ def pruned(w, a, b):
     ask = {"older_than_seconds": 1}
     status, answer = a.api("POST", "/api/v1/prune", ask)
     check("a machine prunes", status == 200 and len(answer["runs"]) > 2, status, answer)
-    left = until(lambda: w.server.sql(f"select count(*) from ava_run where node in ('{mine}', 'left')") == "0")
+    rows = f"from ava_spec join ava_run using (run) where node {{}} ('{mine}', 'left')"
+    left = until(lambda: w.server.sql("select count(*) " + rows.format("in")) == "0")
     check("its runs go from the database, and those of a machine that left", left)
-    check("those of others stay", w.server.sql("select count(*) from ava_run") == others != "0")
-    rest = [w.server.sql(f"select count(*) from {table} where {column} <> '' and {column} not in (select run from ava_run)")
-            for table, column in (("ava_chunk", "stream"), ("ava_file", "run"), ("ava_spec", "run"))]
-    check("nothing of them is left", rest == ["0", "0", "0"], rest)
-    check("the other machine lists them no more", [r for r in b.list("?all=1")["runs"] if "machine" in r] == [], b.list("?all=1"))
+    check("those of others stay", w.server.sql("select count(*) " + rows.format("not in")) == others != "0")
+    rest = [w.server.sql(f"select count(*) from {table} where {column} <> '' and {column} not in (select run from ava_spec)")
+            for table, column in (("ava_chunk", "stream"), ("ava_file", "run"))]
+    check("of them all is left that one counts on from", rest == ["1", "0"], rest)
+    b.stop()
+    b.start()
+    at = "select max(tick) from ava_chunk where kind = 0 and node = "
+    last = w.server.sql(at + f"'{mine}'")
+    a.stop()
+    a.start()
+    a.ends(a.spawn("Behind it."))
+    check("and a machine counts on", until(lambda: int(w.server.sql(at + f"'{mine}'")) > int(last)), last)
+    there = [r["subagent_id"] for r in b.list("?all=1")["runs"] if "machine" in r]
+    check("the other machine lists them no more", not set(there) & set(answer["runs"]), there)
+    gone = next(r for r in answer["runs"] if os.path.exists(os.path.join(copies, r + ".jsonl")))
+    check("though it has a copy", b.api("GET", f"/api/v1/runs/{gone}/result")[0] == 200)
     status, answer = b.api("POST", "/api/v1/prune", ask)
     check("and loses its copies when it prunes", status == 200 and os.listdir(copies) == [] and
           os.listdir(os.path.join(b.root, "cluster/runs")) == [], os.listdir(copies))
+    status, answer = b.api("GET", f"/api/v1/runs/{gone}/result")
+    check("of a run that nobody has any more it says so", status == 404, status, answer)
+    a.stop()  # B has pruned a run that A began
+    a.start()
+    until(lambda: a.api("GET", "/api/v1/cluster")[1]["cluster"]["state"] == "member")
+    runs = a.api("GET", "/api/v1/health")[1]["runs"]
+    check("its first machine does not begin a run again that another one pruned", runs["running"] == 0, runs, a.said())
 
 
 def main():
