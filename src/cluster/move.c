@@ -166,7 +166,7 @@ enum { MINE, STATE, MACHINE, ALIVE, GONE, MOVES, EPOCH, LINE, MESSAGES, WHY };
 static void moving_came(const struct pg_answer *a, void *user)
 {
 	struct moving *m = user;
-	const struct pg_result *r = &a->results[0];
+	const struct pg_result *r = a->results;
 	int64_t mine = 0, state = 0, alive = 0, gone = 0;
 	struct ava_error err = {0};
 	const char *machine, *line, *messages, *why;

@@ -292,6 +292,8 @@ TEST_OF(an_end_waits_for_its_tools, struct world *w)
 	at_work = NULL;
 	assert_ended(w, g.id, "cancelled", "cancelled");
 	assert_paired(w, g.id);
+	while (c.calls == 0) /* it looks into files, on a thread */
+		os_loop_step(w->loop, 5);
 	tool_remove(&added);
 }
 

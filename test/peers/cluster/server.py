@@ -1,6 +1,7 @@
 """A server in trouble: its disk is full, it takes no more connections, and somebody looks at an old state of its
 tables for as long as runs are under way. Runs wait and go on; nothing is lost."""
 
+import os
 import sys
 import time
 
@@ -9,17 +10,26 @@ import world  # noqa: E402
 from world import LEASE, World, until  # noqa: E402
 
 RUNS = 12
+PATIENCE = 60  # seconds until runs at work have written something
 END = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'ava'"
 SMALL = 2 << 20  # bytes of a table that has a row a machine or a run
+
+
+def complains(w, at):
+    """Has the server said behind that place of its log that there is no room?"""
+    with open(w.database.log, "rb") as f:
+        f.seek(at)
+        return b"No space left" in f.read()
 
 
 def full(w, n):
     runs = w.spawn(RUNS)
     w.wait_asked(runs)
+    at, end = os.path.getsize(w.database.log), time.monotonic() + PATIENCE
     w.database.fill(True)
+    while not (complained := complains(w, at)) and time.monotonic() < end:
+        time.sleep(0.1)
     time.sleep((1, LEASE + 3)[n % 2])  # what is played is that it is full so long
-    with open(w.database.log, encoding="utf-8", errors="replace") as f:
-        complained = "No space left" in f.read()
     w.database.fill(False)
     if w.database.process.poll() is not None:
         w.database.start()
