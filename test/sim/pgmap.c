@@ -586,6 +586,7 @@ static void do_place(const struct pgmap_doing *d)
 			pgmap.wrong("%s: its place %s became %s", r->id, r->place,
 				    pgmap_text(d, 5));
 	}
+	pgmap_row(d, 1)[0] = pgmap_of_int(pgmap_me(d) != NULL);
 }
 
 static int64_t messages_head(const char *run)
@@ -843,7 +844,7 @@ static const struct pgmap_known pgmap_known[] = {
 	{"select kind, body from ava_chunk where stream = $1", do_chunks, NULL},
 	{"select path, body from ava_file where run = ", do_files, NULL},
 	{"update ava_run set epoch = $2 where node = $1", do_own_runs, NULL},
-	{"with me as (", do_place, " update ava_spec s set place = $5"},
+	{"with me as (", do_place, " told as (update ava_spec s set place = $5"},
 	{"select r.run, (r.node = $1)::int::bigint, r.head, r.head_hash", do_look, NULL},
 	{"select 1 from ava_run where node = $1 and state = 0", do_unknown, NULL},
 	{"select max(tick) from ava_chunk where node = $1 and kind = 0", do_tick, NULL},
