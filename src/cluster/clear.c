@@ -49,7 +49,7 @@ static bool clearing_pruned(const struct clearing *k, const char *run)
 	       sys->fstatat(k->c->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
 }
 
-/* One row: run, whether it is of this machine, time. */
+/* Rows of run, whether it is of this machine, time. */
 static void clearing_asked(const struct pg_answer *a, void *user)
 {
 	static const char sql[] = CLUSTER_ME_SQL

@@ -286,7 +286,7 @@ static void lease_renewed(const struct pg_answer *a, void *user)
 		c->why[0] = '\0';
 		if (was && c->settled && !c->leaving)
 			give_wishes(c, &a->results[2]);
-		/* It was given to this machine, maybe long after that was wanted. */
+		/* Runs were given to this machine, maybe long after that was wanted. */
 		if (pg_rows(&a->results[3]) > 0 && list_empty(&c->takings))
 			c->look_due = true;
 		if (!was)

@@ -301,25 +301,26 @@ static bool add_runs(struct pg_batch *b, struct flush *f)
 	return true;
 }
 
-/* What each of the runs has used since its row was written. */
+/* Figures of each run: the use since its row was written. */
 static bool add_figures(struct pg_batch *b, struct flush *f)
 {
-	int64_t *of = arena_get(&f->columns, 3 * (size_t)f->nruns * sizeof(*of));
-	int64_t *tokens = of + f->nruns, *micros = tokens + f->nruns;
+	int64_t *turns = arena_get(&f->columns, f->nruns * sizeof(*turns)),
+		*tokens = arena_get(&f->columns, f->nruns * sizeof(*tokens)),
+		*micros = arena_get(&f->columns, f->nruns * sizeof(*micros));
 	size_t n = 0;
 
-	for (unsigned i = 0; of && i < f->nruns; i++) {
+	if (!turns || !tokens || !micros)
+		return false;
+	for (unsigned i = 0; i < f->nruns; i++) {
 		const struct flush_run *r = &f->runs[i];
 
 		if (r->rv != 0)
 			continue;
-		of[n] = r->turn;
+		turns[n] = r->turn;
 		tokens[n] = r->tokens;
 		micros[n++] = r->micro;
 	}
-	if (!of)
-		return false;
-	pg_batch_ints(b, of, n);
+	pg_batch_ints(b, turns, n);
 	pg_batch_ints(b, tokens, n);
 	pg_batch_ints(b, micros, n);
 	return true;

@@ -53,7 +53,7 @@ struct flush {
 bool flush_add_file(struct flush *f, struct cluster_file *of, const char *path);
 /* On a pool thread: reads what is to be sent, with flush_run.rv for each run. */
 void flush_work(struct os_work *w);
-/* Its statements; NULL: out of memory, which `rv` and `err` say. */
+/* The statements of a flush; NULL: out of memory, which `rv` and `err` say. */
 struct pg_batch *flush_batch(struct flush *f);
 void flush_free(struct flush *f);
 

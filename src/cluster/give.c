@@ -94,7 +94,7 @@ static void giving_done(struct giving *g)
 	struct catalog_row row;
 	char line[100];
 
-	/* Its end here, once this machine leaves. */
+	/* The run gets its end here once this machine leaves. */
 	if (r && r->row && catalog_parse(r->row, strlen(r->row), &row, NULL) == 0) {
 		row.lsn = g->row;
 		if (held_add(&c->look.away, &row) != 0)

@@ -306,7 +306,7 @@ void inbox_answer(struct cluster *c, const char *id, const struct inbox_answer *
 		came_write(call);
 }
 
-/* One row: id, run, name, verb, body. False: it has to wait. */
+/* Rows of id, run, name, verb, body. False: this one has to wait. */
 static bool came_begin(struct cluster *c, const struct pg_result *rows, unsigned i)
 {
 	struct inbox_verb v = {

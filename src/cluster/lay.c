@@ -157,7 +157,7 @@ static void taking_failed(struct taking *t, const char *why)
 
 static void take_lay(struct taking *t);
 
-/* Whoever asks with the run's request id again is answered here. */
+/* The run's request id is answered here from now on. */
 static void taking_claim(const struct taking *t)
 {
 	struct cluster *c = t->c;

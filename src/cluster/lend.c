@@ -86,7 +86,8 @@ static void lend_tell(struct cluster *c, struct lend_told *told)
 	c->lend.known = false;
 }
 
-/* Of a later epoch it is higher: what the database has of an earlier one does not hold it up. */
+/* The number grows with the epoch, too: one that the database has of an earlier epoch holds nothing
+ * up. */
 static int64_t lend_number(const struct cluster *c, const struct lend_told *told)
 {
 	return c->epoch << CLUSTER_TICK_BITS | (int64_t)told->number;

@@ -848,7 +848,10 @@ static int pg_parse(struct pg *pg, const char *url, struct ava_error *err)
 			snprintf(p, sizeof(line) - (size_t)(p - line), "…");
 			break;
 		}
-	return err_set(err, AVA_EINVAL, "the URL of the database is not understood: %s", line);
+	return err_set(err, AVA_EINVAL,
+		       "the URL of the database is not understood: write it as "
+		       "postgresql://USER@HOST/DATABASE?sslmode=require (%s)",
+		       line);
 }
 
 int pg_open(struct pg **out, struct os_loop *loop, const struct pg_options *o,

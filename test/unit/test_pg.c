@@ -413,7 +413,7 @@ TEST(bad_url)
 	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
 		assert_int_equal(refusal(urls[i], NULL, &err), AVA_EINVAL);
 		print_message("%s\n", err.text);
-		assert_non_null(strstr(err.text, "the URL of the database is not understood"));
+		assert_non_null(strstr(err.text, "is not understood: write it as postgresql://"));
 		assert_null(strstr(err.text, "hunter"));
 	}
 }

@@ -73,16 +73,21 @@ def play(w, n, chance):
     return [f"round {n}: {s}" for s in wrong]
 
 
-def budget():
+def rounds(play):
+    """What is wrong after play(world, number of the round, chance), in a world with a day's budget each time."""
     wrong, chance = [], random.Random()
     for n in range(world.rounds()):
         seed = random.randrange(1 << 32)
-        print(f"# seed {seed}")
+        print(f"# seed {seed}", flush=True)
         chance.seed(seed)
         with World(settings={"AVA_BUDGET_DAY_CENTS": str(CENTS), "TZ": noon()}, config=CONFIG,
                    words=[f"output={OUTPUT}"]) as w:
             wrong += play(w, n, chance)
     return wrong
+
+
+def budget():
+    return rounds(play)
 
 
 if __name__ == "__main__":

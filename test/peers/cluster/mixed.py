@@ -12,10 +12,10 @@ import time
 
 sys.dont_write_bytecode = True
 import world  # noqa: E402
-from budget import CENTS, CONFIG, MICRO, OUTPUT, WRONG, account, noon, served  # noqa: E402
+from budget import MICRO, WRONG, account, rounds, served  # noqa: E402
 from move import move, moved  # noqa: E402
 from verbs import queued  # noqa: E402
-from world import GRACE, LEASE, World, until  # noqa: E402
+from world import GRACE, LEASE, until  # noqa: E402
 
 RUNS = 6
 
@@ -165,15 +165,7 @@ def play(w, n, chance):
 
 
 def mixed():
-    wrong, chance = [], random.Random()
-    for n in range(world.rounds()):
-        seed = random.randrange(1 << 32)
-        print(f"# seed {seed}", flush=True)
-        chance.seed(seed)
-        with World(settings={"AVA_BUDGET_DAY_CENTS": str(CENTS), "TZ": noon()}, config=CONFIG,
-                   words=[f"output={OUTPUT}"]) as w:
-            wrong += play(w, n, chance)
-    return wrong
+    return rounds(play)
 
 
 if __name__ == "__main__":
