@@ -465,6 +465,8 @@ def pruned(w, a, b):
     check("there are copies before", os.listdir(copies) != [], os.listdir(copies))
     time.sleep(1.1)  # all of it is to be older than a second
     ask = {"older_than_seconds": 1}
+    at = f"select coalesce(max(tick), 0) from ava_chunk where kind = 0 and node = '{mine}'"
+    last = int(w.server.sql(at))
     status, answer = a.api("POST", "/api/v1/prune", ask)
     check("a machine prunes", status == 200 and len(answer["runs"]) > 2, status, answer)
     rows = f"from ava_spec join ava_run using (run) where node {{}} ('{mine}', 'left')"
@@ -476,12 +478,10 @@ def pruned(w, a, b):
     check("of them all is left that one counts on from", rest == ["1", "0"], rest)
     b.stop()
     b.start()
-    at = "select max(tick) from ava_chunk where kind = 0 and node = "
-    last = w.server.sql(at + f"'{mine}'")
     a.stop()
     a.start()
     a.ends(a.spawn("Behind it."))
-    check("and a machine counts on", until(lambda: int(w.server.sql(at + f"'{mine}'")) > int(last)), last)
+    check("and a machine counts on", until(lambda: int(w.server.sql(at)) > last, 5), last, w.server.sql(at))
     there = [r["subagent_id"] for r in b.list("?all=1")["runs"] if "machine" in r]
     check("the other machine lists them no more", not set(there) & set(answer["runs"]), there)
     gone = next(r for r in answer["runs"] if os.path.exists(os.path.join(copies, r + ".jsonl")))
@@ -489,6 +489,9 @@ def pruned(w, a, b):
     status, answer = b.api("POST", "/api/v1/prune", ask)
     check("and loses its copies when it prunes", status == 200 and os.listdir(copies) == [] and
           os.listdir(os.path.join(b.root, "cluster/runs")) == [], os.listdir(copies))
+    came = [r for r in answer["runs"] if os.path.exists(os.path.join(a.root, "logs/subagents", r + ".jsonl"))]
+    check("one of its runs came from the other machine", until(lambda: len(came) == 1 and w.server.sql(
+        f"select count(*) from ava_spec where run = '{came[0]}'") == "0"), came)
     status, answer = b.api("GET", f"/api/v1/runs/{gone}/result")
     check("of a run that nobody has any more it says so", status == 404, status, answer)
     a.stop()  # B has pruned a run that A began
