@@ -171,6 +171,7 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
 	dialog_acknowledge(&c->d, c->noticed, false); /* who answers has seen the notices */
 	c->turns = 0;
+	c->held[0] = '\0';
 	silence_begins(c);
 	return dialog_say(&c->d, text, c->before, err);
 }
@@ -275,6 +276,15 @@ static const char *chat_who(struct chat *c, const char *run)
 	return known != NULL ? known->shown.who : "subagent";
 }
 
+/* A quote that did not wait for Ava's words stands behind them once more, in a line: a yes answers
+ * what was shown last. */
+static void chat_show_again(struct chat *c)
+{
+	speech_close(&c->speech);
+	term_print(stdout, "%s: Proceed? [Yes/No]\n", c->held);
+	chat_is_last(c, c->held);
+}
+
 /* Show what waits and was not shown yet. */
 static int chat_show_asks(struct chat *c, struct ava_error *err)
 {
@@ -288,6 +298,8 @@ static int chat_show_asks(struct chat *c, struct ava_error *err)
 	{
 		const char *id = json_str(ask, "id"), *text = json_str(ask, "text");
 
+		if (!c->d.busy && c->shown[0] == '\0' && strcmp(id, c->held) == 0)
+			chat_show_again(c);
 		/* A patch is shown with its result. */
 		if (was_shown(c, id) || strcmp(json_str(ask, "kind"), "apply") == 0)
 			continue;
@@ -299,7 +311,11 @@ static int chat_show_asks(struct chat *c, struct ava_error *err)
 			putchar('\n');
 		}
 		chat_shown(c, id);
+		if (c->d.busy && id[0] == 'P')
+			snprintf(c->held, sizeof(c->held), "%s", id);
 	}
+	if (!c->d.busy)
+		c->held[0] = '\0';
 	json_decref(all);
 	return rv;
 }
@@ -406,6 +422,8 @@ static bool take_in(struct chat *c, const struct dialog_news *n)
 		c->turns += c->d.nown == 0;
 		c->doing[0] = '\0';
 		c->stopped_ms = c->stopped_ms > 0 ? clock_mono_ms() : 0;
+		if (c->held[0] != '\0' && c->shown[0] == '\0' && c->asks_ms == 0)
+			c->asks_ms = clock_mono_ms();
 		return true;
 	case DIALOG_BUSY:
 		silence_begins(c);

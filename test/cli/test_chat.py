@@ -546,6 +546,30 @@ def test_cancel():
     check("leaves", t.leave() == 0)
 
 
+def test_held():
+    """Ava takes long to speak of her quote: only the terminal's clock goes on."""
+    if not os.environ.get("CLOCK"):
+        return
+    spawn = {"name": "spawn_subagent", "arguments": {"role": "code_reviewer", "task": "Look at a.c", "model": "offline"}}
+    late = Words("It is to your liking, I hope.")
+    GATE["model"] = Turns([spawn], late, ["It is at work."])
+    t = Terminal("--model", "local/m", LD_PRELOAD=os.environ["CLOCK"])
+    t.say("have it looked at")
+    t.wait(late.asked.is_set)
+    end = time.monotonic() + PATIENCE
+    while "Proceed?" not in t.text() and time.monotonic() < end:
+        skip_time(1)
+        t.read(0.1)
+    t.see("I'll spawn a CodeReviewer subagent", "Proceed? [Yes/No]")
+    late.go(0)
+    t.see("I hope.", ": Proceed? [Yes/No]")
+    check("a quote that did not wait for her words stands behind them", t.prompt(), t.text())
+    skip_time(2)
+    t.say("yes", "Spawning CodeReviewer")
+    check("and a yes is to it", "Which one" not in t.text(), t.text())
+    check("leaves", t.leave() == 0)
+
+
 def test_margin():
     """Nothing that a model says, whole or still coming, stands where lines of ava begin."""
     ours = "Proceed? [Yes / No / Modify]", "✅ Subagent [S-1]: Complete"
