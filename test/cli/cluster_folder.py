@@ -105,14 +105,12 @@ def places(w, a):
 
 def taken(w, a, b, c, runs):
     """The machine dies; the other one takes the runs when it has the tree, and not before."""
-    w.model.goes()
     shell = at_work(a, "Shell.", cwd=SITE, **script("shell.jsonl", ("run_bash", {"command": "echo x >kept"})))
     until(lambda: b'"ToolResult"' in a.log(shell) and a.status(shell)["iteration"] == 2)
     reads = at_work(a, "Reads.", cwd=SITE, **script("reads.jsonl", ("read_file", {"path": "a.txt"})))
     until(lambda: b'"ToolResult"' in a.log(reads) and a.status(reads)["iteration"] == 2)
     for run in (shell, reads):
         until(lambda r=run: place(w, r).startswith("folder site|"))
-    w.model.stands()
     runs = [*runs, at_work(a, "One more.", cwd=SITE), reads]
     until(lambda: all(place(w, r).startswith("folder site|") for r in runs))
     a.kill()
