@@ -33,7 +33,8 @@ struct chat {
 	int64_t shown_ms;
 	int64_t asks_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
 	char asks[CHAT_ASKS_MAX][CHAT_ASK]; /* shown so far; a ring */
-	char held[CHAT_ASK]; /* shown while Ava went on, whose words may stand behind it; "": none */
+	char held[CHAT_ASK]; /* shown while Ava went on, whose words may stand behind it; "": none
+			      */
 	size_t nasks;
 	/* Ava is at work and nothing new is shown: since when, and when a line says so next; what
 	 * Ava does, as last asked: "Ava is thinking (12 s)". */
