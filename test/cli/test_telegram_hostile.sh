@@ -49,12 +49,15 @@ equal 'and have no effect' 0 "$(heard numberless)"
 at_most 'nor are they asked for without end' $((asked + 8)) "$(calls)"
 # --- a disk that is full
 
+# What the daemon gives back meanwhile is filled, too.
+fill() { dd if=/dev/zero of="$AVA_DATA_ROOT/fill" bs=4k oflag=append conv=notrunc 2>/dev/null; }
 unwell() { [ -n "$("$AVA" status --json </dev/null | jq -r '.health.problem // empty')" ]; }
+full_and_unwell() { fill; unwell; }
 unconfirmed() { [ "$(seen | jq .waiting)" -ge 1 ]; }
 [ -z "${HOSTILE_NS:-}" ] || {
-	dd if=/dev/zero of="$AVA_DATA_ROOT/fill" bs=4k 2>/dev/null
+	fill
 	say $ME 'said to a full disk' >/dev/null
-	check 'a full disk shows' wait_for 20 unwell
+	check 'a full disk shows' wait_for 20 full_and_unwell
 	check 'what cannot be kept is not confirmed' unconfirmed
 	kill_daemon
 	check 'nor after a kill' unconfirmed
@@ -113,7 +116,7 @@ mkdir "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl"
 say $ME "/logs $RUN" >/dev/null
 say $ME /runs >/dev/null
 check 'a file that cannot be read holds up nobody' wait_for 20 has 'The newest runs:'
-check 'and that is said' has 'not a regular file'
+check 'and that is said' wait_for 20 has 'not a regular file'
 rmdir "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl"
 mv "$T/kept" "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl"
 id=$(say $ME 'said before a week' | jq .update_id)
