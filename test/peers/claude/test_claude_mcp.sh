@@ -85,5 +85,5 @@ ANTHROPIC_BASE_URL="$(sed -n 's/^plain //p' "$T/mock.out")" ANTHROPIC_API_KEY=$k
 	CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 ENABLE_TOOL_SEARCH=false \
 	play "$SRCDIR/test/peers/claude/life.py" "$claude" "$T/tree"
 "$SRCDIR/script/readme_claude" --check "${AVAD%/src/gateway/avad}" "$PEER_MODULES" >"$T/readme" 2>&1
-result $? 'at a terminal: the form, the task, the result, as README.md shows' || note "$(tail -c 1500 "$T/readme")"
+result $? 'at a terminal: the form, the task, the result, as doc/TOUR.md shows' || note "$(tail -c 1500 "$T/readme")"
 finish
