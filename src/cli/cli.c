@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -246,36 +247,74 @@ static struct {
 	bool json;
 } o;
 
-static const struct opt version_opts[] = {
+static const struct opt json_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "as JSON"),
 };
 
 #define HELP_COLUMN 31 /* where an option's explanation begins, in each of its rows */
 
+static const char about[] =
+	"Background subagents under hard limits, every step on record. Alone it "
+	"talks: chat.";
+static const char exit_codes[] =
+	"Exit codes: 0 done, 1 failed, 2 wrong usage,\n3 a limit was reached, 4 rejected or "
+	"expired, 5 no such thing, 124 a wait ran out.";
+
 static void list_commands(void)
 {
-	fputs("usage: ava [COMMAND [ARGUMENT...]]\n\n"
-	      "Background subagents under hard limits, every step on record. Alone it talks: "
-	      "chat.\n\n",
-	      stdout);
+	printf("usage: ava [COMMAND [ARGUMENT...]]\n\n%s\n\n", about);
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (strchr(commands[i]->name, ' ') == NULL)
 			printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\n`ava help COMMAND` tells more. Exit codes: 0 done, 1 failed, 2 wrong usage,\n"
-	      "3 a limit was reached, 4 rejected or expired, 5 no such thing, 124 a wait ran "
-	      "out.\n",
-	      stdout);
+	printf("\n`ava help COMMAND` tells more. %s\n", exit_codes);
+}
+
+/* The rows as they parse, subcommands too; `only` NULL: all of them. The man pages are made of it.
+ */
+static void help_json(const struct command *only)
+{
+	json_t *list = json_array(),
+	       *all = json_pack("{s:s,s:s,s:s,s:O}", "version", ava_version(), "about", about,
+				"exit_codes", exit_codes, "commands", list);
+
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		const struct command *c = commands[i];
+		json_t *opts = json_array();
+
+		for (size_t k = 0; k < c->nopts; k++)
+			json_array_append_new(
+				opts,
+				json_pack("{s:s,s:s#,s:b,s:s?,s:s}", "name", c->opts[k].name,
+					  "letter", &c->opts[k].letter, c->opts[k].letter != 0,
+					  "switch", c->opts[k].type == OPT_SWITCH, "value",
+					  c->opts[k].value, "help", c->opts[k].help));
+		if (only == NULL || only == c)
+			json_array_append_new(list,
+					      json_pack("{s:s,s:s,s:s,s:s?,s:O}", "name", c->name,
+							"args", c->args, "summary", c->summary,
+							"detail", c->detail, "options", opts));
+		json_decref(opts);
+	}
+	json_dumpf(all, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(all);
+	json_decref(list);
 }
 
 static int help_run(int argc, char **argv)
 {
 	const struct command *c = NULL;
 
-	if (argc == 0)
-		list_commands();
-	else if ((c = command_find(argv[0], NULL)) == NULL)
+	if (argc > 0 && (c = command_find(argv[0], argc > 1 ? argv[1] : NULL)) == NULL)
 		return CLI_USAGE;
-	if (c == NULL)
+	if (argc > 1 && strchr(c->name, ' ') == NULL)
+		return cli_error(CLI_USAGE, "there is no command \"%.60s %.60s\"; see: ava help %s",
+				 argv[0], argv[1], argv[0]);
+	if (o.json)
+		help_json(c);
+	else if (c == NULL)
+		list_commands();
+	if (o.json || c == NULL)
 		return CLI_DONE;
 	printf("usage: ava %s%s%s%s\n\n%c%s.\n", c->name, c->nopts > 0 ? " [OPTION...]" : "",
 	       c->args[0] != '\0' ? " " : "", c->args, c->summary[0] - 'a' + 'A', c->summary + 1);
@@ -305,6 +344,7 @@ static int version_run(int argc, char **argv)
 }
 
 const struct command cmd_version =
-	COMMAND("version", "", 0, 0, "print the version", NULL, OPTIONS(version_opts), version_run);
-const struct command cmd_help = COMMAND("help", "[COMMAND]", 0, 1,
-					"list the commands, or explain one", NULL, .run = help_run);
+	COMMAND("version", "", 0, 0, "print the version", NULL, OPTIONS(json_opts), version_run);
+const struct command cmd_help =
+	COMMAND("help", "[COMMAND]", 0, 2, "list the commands, or explain one", NULL,
+		OPTIONS(json_opts), help_run);
