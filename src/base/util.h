@@ -12,6 +12,12 @@
 #define MIN(a, b)                       ((a) < (b) ? (a) : (b))
 #define MAX(a, b)                       ((a) > (b) ? (a) : (b))
 
+/* A file in the program, a row of what script/embed makes; the last has no path. */
+struct embedded {
+	const char *path, *text;
+	size_t len;
+};
+
 /* For qsort: below 0 when `a` comes first, above 0 when `b` does. */
 static inline int order_of(uint64_t a, uint64_t b)
 {

@@ -694,6 +694,20 @@ static void api_recover(int rootfd)
 		cli_note("recovery before reading did not succeed; `avad --recover` says why");
 }
 
+bool root_is_held(void)
+{
+	char root[ROOT_PATH_MAX];
+	struct ava_error err;
+	int fd = settings_data_root(root, sizeof(root), &err) == 0
+			 ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			 : -1;
+	bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
+
+	if (fd >= 0)
+		close(fd);
+	return held;
+}
+
 int root_wait_gone(const char *root, struct ava_error *err)
 {
 	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -94,7 +94,9 @@ int api_follow(struct follow *f, struct ava_error *err);
  * own sentence when it fails, AVA_EBUSY when another program has the root. */
 int helper_ask(const char *const *words, json_t **out, struct ava_error *err);
 
-/* Wait until nobody has the lock of the data root any more. */
+/* Has anybody, a daemon mostly, the lock of the data root? */
+bool root_is_held(void);
+/* Wait until nobody has it any more. */
 int root_wait_gone(const char *root, struct ava_error *err);
 /* The path of the data root for commands that read it without a daemon, and after a crash
  * `avad --recover` first when nobody serves it, so that what was acknowledged can be read.

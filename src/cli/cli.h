@@ -81,11 +81,13 @@ struct command {
 	X(hook)                                                                                    \
 	X(hooks)                                                                                   \
 	X(mcp)                                                                                     \
+	X(completion)                                                                              \
 	X(version)                                                                                 \
 	X(help)                                                                                    \
 	X(logs_verify)                                                                             \
 	X(logs_head)                                                                               \
-	X(logs_reindex)
+	X(logs_reindex)                                                                            \
+	X(completion_words)
 
 #define X(name, ...) extern const struct command cmd_##name;
 COMMANDS(X)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/util.h"
 #include "subagent/role.h"
 
 #define ROLE_FILES_MAX  256u  /* files in a folder and the folders in it */
@@ -51,10 +52,6 @@ const struct role *role_of_config(const json_t *config);
 int roles_trust(const char *hash);
 
 /* Made of roles/ when the program is built (script/embed). */
-struct embedded {
-	const char *path, *text;
-	size_t len;
-};
-extern const struct embedded builtin_roles[]; /* the last has no path */
+extern const struct embedded builtin_roles[];
 
 #endif
