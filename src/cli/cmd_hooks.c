@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "cli/cli.h"
+#include "cli/cmd_hooks.h"
 #include "cli/settings_file.h"
 #include "cli/show.h"
 #include "cli/term.h"
@@ -259,6 +260,43 @@ static int status(const struct settings_file *f)
 	}
 	json_decref(told);
 	return all ? CLI_DONE : CLI_FAILED;
+}
+
+const char *hooks_stale(void)
+{
+	struct settings_file f = {0};
+	const char *why = NULL;
+	struct ava_error err;
+	size_t there = 0, lacks = 0;
+
+	if (settings_open(&f, &err) == 0) {
+		for (size_t i = 0; i < ARRAY_LEN(hooked); i++) {
+			const char *command = find_handler(&f, hooked[i].event, hooks_is_ours);
+
+			there += command != NULL;
+			lacks += command == NULL && !hooked[i].activity;
+			if (command && !can_run(command))
+				why = "the program that they call is gone";
+		}
+		if (there > 0 && lacks > 0 && !why)
+			why = "some of its events are not told";
+	}
+	settings_file_close(&f);
+	return why;
+}
+
+int hooks_renew(struct ava_error *err)
+{
+	struct settings_file f = {0};
+	int rv = settings_open(&f, err);
+
+	for (size_t i = 0; i < ARRAY_LEN(hooked); i++)
+		o.activity |= hooked[i].activity &&
+			      find_handler(&f, hooked[i].event, hooks_is_ours) != NULL;
+	if (rv == 0)
+		rv = install(&f, err);
+	settings_file_close(&f);
+	return rv;
 }
 
 static int hooks_run(int argc, char **argv)

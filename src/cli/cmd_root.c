@@ -1,5 +1,5 @@
-/* Commands for the data root and the daemon: export, prune, serve, dashboard, doctor. All but prune
- * and serve need no daemon and change nothing.
+/* Commands for the data root and the daemon: export, prune, serve, dashboard. Export needs no
+ * daemon and changes nothing.
  *
  * export: a run as one self-contained JSON object. The bytes are what stands in the files,
  * which were redacted when they were written; only whole lines are taken.
@@ -9,18 +9,12 @@
  *
  * dashboard: an address that signs in to the page, opened in a browser. The browser gets
  * a file with the address, which only its owner reads: arguments of a command are visible to
- * everybody on the machine.
- *
- * doctor: configuration, keys and services are looked at by `avad --doctor`, which links what
- * that needs. On a terminal it offers to keep a local server that it found. Exit 0 when all
- * is well, 1 when something must be fixed; that no daemon runs is not a failure. */
+ * everybody on the machine. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +22,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/doors.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/keys.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -47,7 +38,7 @@
 #include "journal/read.h"
 
 static struct {
-	bool json, dry, background, no_open, sign_out, paid;
+	bool json, dry, background, no_open, sign_out;
 	const char *older;
 } o;
 
@@ -64,11 +55,6 @@ static const struct opt serve_opts[] = {
 static const struct opt dashboard_opts[] = {
 	OPT("no-open", 0, FLAG, NULL, no_open, "only print the address"),
 	OPT("sign-out", 0, FLAG, NULL, sign_out, "sign out every browser instead"),
-	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
-};
-
-static const struct opt doctor_opts[] = {
-	OPT("try", 0, FLAG, NULL, paid, "try models that cost something, too: 30 tokens each"),
 	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
@@ -472,268 +458,6 @@ static int dashboard_run(int argc, char **argv)
 	return CLI_DONE;
 }
 
-/* ---- doctor */
-
-struct root_doctor {
-	char root[ROOT_PATH_MAX];
-	json_t *checks; /* [{"name","ok","detail"}] */
-	json_t *health; /* the daemon's health; NULL: none runs */
-	json_t *seen;   /* output of `avad --doctor`; NULL: none */
-	bool failed;
-};
-
-static void root_check(struct root_doctor *d, const char *name, bool ok, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static void root_check(struct root_doctor *d, const char *name, bool ok, const char *fmt, ...)
-{
-	char detail[ROOT_PATH_MAX + 512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(detail, sizeof(detail), fmt, ap);
-	va_end(ap);
-	d->failed |= !ok;
-	json_array_append_new(d->checks,
-			      json_pack("{s:s,s:b,s:s}", "name", name, "ok", ok, "detail", detail));
-	if (o.json)
-		return;
-	term_colour(stdout, ok ? TERM_GREEN : TERM_RED);
-	fputs(ok ? "ok    " : "wrong ", stdout);
-	term_colour(stdout, TERM_PLAIN);
-	term_print(stdout, " %-10s %s\n", name, detail);
-}
-
-static void check_space(struct root_doctor *d, const char *path)
-{
-	const json_t *set = json_object_get(d->seen, "settings");
-	int64_t least = json_get_int(set, "disk.free_min_mb", 0);
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct sys_room r;
-
-	if (fd < 0 || sys_room(fd, &r) != 0)
-		root_check(d, "space", false, "%s: %s", path, strerror(errno));
-	else if (least > 0 && r.inodes < r.few_inodes)
-		root_check(d, "space", false, "only %" PRIu64 " more files can be made (df -i)",
-			   r.inodes);
-	else
-		root_check(d, "space", r.mb >= (uint64_t)least,
-			   "%" PRIu64 " MB are free, new work needs %" PRId64, r.mb, least);
-	if (fd >= 0)
-		close(fd);
-}
-
-/* The root, or the nearest folder above it that exists: there it will be made. */
-static bool root_check_root(struct root_doctor *d)
-{
-	char above[ROOT_PATH_MAX];
-	struct ava_error err;
-	struct stat st;
-	int fd, own;
-
-	if (settings_data_root(d->root, sizeof(d->root), &err) != 0) {
-		root_check(d, "data root", false, "%s", err.text);
-		return false;
-	}
-	snprintf(above, sizeof(above), "%s", d->root);
-	while (stat(above, &st) != 0 && errno == ENOENT && strrchr(above, '/') > above)
-		*strrchr(above, '/') = '\0';
-	if (stat(above, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		root_check(d, "data root", false, "%s is not a folder", above);
-		return false;
-	}
-	if (access(above, R_OK | W_OK | X_OK) != 0) {
-		root_check(d, "data root", false, "%s: %s", above, strerror(errno));
-		return false;
-	}
-	fd = open(d->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	own = fd >= 0 ? settings_check_root(fd, d->root, &err) : 0;
-	if (fd >= 0)
-		close(fd);
-	if (strcmp(above, d->root) != 0)
-		root_check(d, "data root", true, "%s (will be made)", d->root);
-	else
-		root_check(d, "data root", own == 0, "%s", own == 0 ? d->root : err.text);
-	check_space(d, above);
-	return true;
-}
-
-/* Configuration, keys, services: what avad sees. */
-static void root_check_services(struct root_doctor *d)
-{
-	const char *const words[] = {o.paid ? "--try" : "--doctor", NULL};
-	struct ava_error err;
-	json_t *row;
-	size_t i;
-
-	if (!o.json && isatty(STDOUT_FILENO)) {
-		fputs("looking at services, trying models...\r", stdout);
-		fflush(stdout);
-	}
-	if (helper_ask(words, &d->seen, &err) != 0)
-		root_check(d, "config", false, "%s", err.text);
-	json_array_foreach(json_object_get(d->seen, "checks"), i, row)
-		root_check(d, json_str(row, "name"), json_get_bool(row, "ok", false), "%s",
-			   json_str(row, "detail"));
-}
-
-static void check_messenger(struct root_doctor *d, const char *name, const json_t *door)
-{
-	char line[SHOW_DOOR_MAX];
-
-	if (door)
-		root_check(d, name, !json_str(door, "problem")[0], "%s", show_door(door, line));
-}
-
-static void check_health(struct root_doctor *d)
-{
-	const json_t *web = json_object_get(d->health, "web");
-	const char *url = json_str(web, "url"), *closed = json_str(web, "problem");
-	const char *version = json_str(d->health, "version"),
-		   *problem = json_str(d->health, "problem");
-
-	root_check(d, "daemon", problem[0] == '\0', "process %" PRId64 ", version %s%s%s",
-		   json_get_int(d->health, "pid", 0), version, problem[0] != '\0' ? ": " : "",
-		   problem);
-	if (api_compare_versions(version, ava_version()) != 0)
-		root_check(d, "versions", api_compare_versions(version, ava_version()) > 0,
-			   "this is ava %s, the daemon is %s", ava_version(), version);
-	root_check(d, "limits", true, "of all of a command's processes together: %s",
-		   json_str(d->health, "control_group"));
-	if (url[0] != '\0' || closed[0] != '\0')
-		root_check(d, "page", closed[0] == '\0', "%s", closed[0] != '\0' ? closed : url);
-#define X(name, ...) check_messenger(d, #name, json_object_get(d->health, #name));
-	DOORS(X)
-#undef X
-	root_check(d, "model", true, "%s%s%s", json_str(d->health, "model"),
-		   json_str(d->health, "model_why")[0] != '\0' ? ": " : "",
-		   json_str(d->health, "model_why"));
-}
-
-static void root_check_daemon(struct root_doctor *d)
-{
-	static const char *const names[] = {"config.yaml", "env"};
-	char path[ROOT_PATH_MAX];
-	struct ava_error err;
-	struct stat st;
-	double started;
-	int rv = api_open(API_LOOK, &err);
-
-	if (rv == AVA_ECONNECT || rv == AVA_ENOENT) {
-		root_check(d, "daemon", true, "none runs; a command that needs one starts it");
-		return;
-	}
-	if (rv == 0) {
-		api_deadline(clock_mono_ms() + 5000);
-		rv = api_call("/health", NULL, &d->health, NULL, &err);
-	}
-	if (rv == 0)
-		check_health(d);
-	else
-		root_check(d, "daemon", false, "%s", err.text);
-	/* The daemon reads its files only when it starts: name files that changed since. */
-	started = (double)clock_wall_ms() / 1000 -
-		  json_number_value(json_object_get(d->health, "uptime_seconds"));
-	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(names); i++)
-		if (settings_config_path(names[i], path, sizeof(path), NULL) == 0 &&
-		    stat(path, &st) == 0 && (double)st.st_mtime > started)
-			root_check(
-				d, "settings", false,
-				"%s was written after the daemon had started, which goes by what "
-				"stood there then: `ava restart`",
-				path);
-}
-
-/* ---- local servers */
-
-static void offer(struct root_doctor *d)
-{
-	const json_t *servers = json_object_get(d->seen, "local_servers"), *row, *found = NULL;
-	const char *model;
-	char answer[64], path[ROOT_PATH_MAX];
-	struct ava_error err;
-	size_t i, n;
-
-	json_array_foreach((json_t *)servers, i, row)
-	{
-		if (json_get_bool(row, "used", false))
-			return;
-		if (!found && json_array_size(json_object_get(row, "models")) > 0)
-			found = row;
-	}
-	if (!found)
-		return;
-	n = json_array_size(json_object_get(found, "models"));
-	model = json_string_value(json_array_get(json_object_get(found, "models"), 0));
-	root_check(
-		d, "local", true,
-		"%s listens at %s with %zu model%s, %s the first: to use it set AVA_LOCAL_BASE_URL "
-		"and AVA_LOCAL_MODEL",
-		json_str(found, "kind"), json_str(found, "base_url"), n, n == 1 ? "" : "s", model);
-	if (o.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return;
-	term_print(stdout, "Write it into the file env, with the model %s? [y/N] ", model);
-	fflush(stdout);
-	/* Anything but a word of yes, also the end of input, is no. */
-	if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
-		return;
-	if (keys_store("AVA_LOCAL_BASE_URL", json_str(found, "base_url"), path, sizeof(path),
-		       &err) != 0 ||
-	    keys_store("AVA_LOCAL_MODEL", model, path, sizeof(path), &err) != 0)
-		root_check(d, "stored", false, "%s", err.text);
-	else
-		root_check(d, "stored", true, "%s (a daemon that runs reads it at its next start)",
-			   path);
-}
-
-static void root_print_json(struct root_doctor *d)
-{
-	json_t *all = json_pack("{s:b,s:s,s:s,s:o,s:O}", "ok", !d->failed, "version", ava_version(),
-				"root", d->root, "avad_pid",
-				d->health != NULL ? json_integer(json_get_int(d->health, "pid", 0))
-						  : json_null(),
-				"checks", d->checks);
-
-	if (all != NULL) {
-		json_object_set_new(all, "daemon",
-				    d->health != NULL ? json_incref(d->health) : json_null());
-		json_object_set(all, "local_servers", json_object_get(d->seen, "local_servers"));
-		json_object_set(all, "settings", json_object_get(d->seen, "settings"));
-	}
-	show_json(stdout, all);
-	json_decref(all);
-}
-
-static int doctor_run(int argc, char **argv)
-{
-	struct root_doctor d = {.checks = json_array()};
-	char avad[ROOT_PATH_MAX];
-	struct ava_error err;
-	int fd;
-
-	if (start_find(avad, sizeof(avad), &err) != 0) {
-		root_check(&d, "program", false, "%s", err.text);
-	} else {
-		root_check(&d, "program", true, "ava %s, daemon %s", ava_version(), avad);
-		root_check_services(&d);
-	}
-	if (root_check_root(&d)) {
-		fd = open(d.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* -1: no root yet */
-		if (fd >= 0 && read_check_format(fd, &err) != 0)
-			root_check(&d, "format", false, "%s", err.text);
-		if (fd >= 0)
-			close(fd);
-		root_check_daemon(&d);
-	}
-	offer(&d);
-	if (o.json)
-		root_print_json(&d);
-	json_decref(d.checks);
-	json_decref(d.health);
-	json_decref(d.seen);
-	return d.failed ? CLI_FAILED : CLI_DONE;
-}
-
 const struct command cmd_export =
 	COMMAND("export", "S-id", 1, 1, "print a run as one JSON object, to be sent elsewhere",
 		"Its catalog rows, events, messages, result and the text of its artifacts. Keys "
@@ -759,8 +483,3 @@ const struct command cmd_dashboard = COMMAND(
 	"or until `ava dashboard --sign-out`; a new tab needs a new address once the daemon has\n"
 	"ended. web.port of config.yaml sets the port.\n",
 	OPTIONS(dashboard_opts), dashboard_run);
-const struct command cmd_doctor =
-	COMMAND("doctor", "", 0, 0, "check that everything is in order",
-		"Models of a local server are tried with one short call: do they call tools, how\n"
-		"quick are they, and what to type where something is wrong (doc/LOCAL.md).\n",
-		OPTIONS(doctor_opts), doctor_run);
