@@ -1,0 +1,204 @@
+#!/bin/sh
+# install.sh [TARBALL]     put ava into ~/.local, without root: a folder of its version, and links to it
+# install.sh --uninstall   undo that; data and configuration stay
+#
+# Without TARBALL: the tarball beside this script, or the unpacked one that it stands in. The folder is
+# lib/ava-VERSION; links lead there from bin, share/man, share/systemd/user and the folders of shells'
+# completions, and are listed in the folder's file `links`. Each thing done is said. AVA_PREFIX: another
+# place than ~/.local. SHA256SUMS is asked where it stands beside the tarball.
+set -eu
+
+say() { printf '%s\n' "$*"; }
+die() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }
+
+# The folders that this script makes stand in the file `folders` of the version, children first.
+make_folder()
+{
+	[ ! -d "$prefix/$1" ] || return 0
+	make_folder "$(dirname -- "$1")"
+	mkdir -- "$prefix/$1"
+	{ printf '%s\n' "$1" && cat -- "$folders"; } >"$folders.new"
+	mv -- "$folders.new" "$folders"
+}
+
+# Remove the links of a folder that still lead into it, and the folder.
+remove()
+{
+	while IFS= read -r link; do
+		case $(readlink -- "$prefix/$link" 2>/dev/null) in
+		"$1"/*)
+			rm -f -- "$prefix/$link"
+			say "removed $prefix/$link"
+			;;
+		esac
+	done <"$1/links"
+	rm -rf -- "$1"
+	say "removed $1"
+}
+
+# Does a daemon of this user run? It is known by its name, since avad lets nobody see the path of its program.
+daemon_runs()
+{
+	me=$(id -u)
+	for status in /proc/[0-9]*/status; do
+		awk -v me="$me" '/^Name:/ { name = $2 } /^Uid:/ { exit !(name == "avad" && $2 == me) }' \
+			"$status" 2>/dev/null || continue
+		daemon=${status#/proc/}
+		daemon=${daemon%/status}
+		return 0
+	done
+	return 1
+}
+
+uninstall()
+{
+	found=
+	! daemon_runs || say "a daemon of ava runs, as process $daemon, and goes on: kill $daemon ends it"
+	for folder in "$prefix"/lib/ava-*/; do
+		folder=${folder%/}
+		[ -f "$folder/links" ] || continue
+		found=yes
+		made="$(cat -- "$folder/folders")
+${made:-}"
+		remove "$folder"
+	done
+	[ -n "$found" ] || die "there is no ava in $prefix that this script has put there"
+	printf '%s' "$made" | while IFS= read -r folder; do # those that are empty now
+		[ -z "$folder" ] || rmdir -- "$prefix/$folder" 2>/dev/null || :
+	done
+	say "what ava has kept stays: ${XDG_DATA_HOME:-$HOME/.local/share}/ava and ${XDG_CONFIG_HOME:-$HOME/.config}/ava, or where AVA_DATA_ROOT is"
+}
+
+# The tarball has the bytes that SHA256SUMS says, where that is beside it.
+verify()
+{
+	sums=$(dirname -- "$1")/SHA256SUMS
+	if [ ! -f "$sums" ]; then
+		say "not checked: there is no SHA256SUMS beside $1"
+		return 0
+	fi
+	said=$(awk -v name="$(basename -- "$1")" '$2 == name { print $1 }' "$sums")
+	[ -n "$said" ] || die "$sums does not name $(basename -- "$1"): take both from the same release"
+	[ "$(sha256sum -- "$1" | cut -d ' ' -f 1)" = "$said" ] ||
+		die "$1 is not what $sums says: fetch both again, and nothing of this file was used"
+	say "checked $1 by $sums"
+}
+
+# link FILE FOLDER: a link to FILE of the new version in FOLDER of the prefix.
+link()
+{
+	at=$prefix/$2/${1##*/}
+	if [ -e "$at" ] || [ -L "$at" ]; then
+		case $(readlink -- "$at" 2>/dev/null) in
+		"$prefix"/lib/ava-*) ;;
+		*) die "$at is there and is not of this script: move it away first" ;;
+		esac
+	fi
+	make_folder "$2"
+	ln -sf -- "$home/$1" "$at"
+	printf '%s\n' "$2/${1##*/}" >>"$home/links"
+	say "linked $at"
+}
+
+# links FOLDER TO: one for each file of FOLDER.
+links()
+{
+	for file in "$home/$1"/*; do
+		[ ! -f "$file" ] || link "$1/${file##*/}" "$2"
+	done
+}
+
+install()
+{
+	if [ -n "$tarball" ]; then
+		[ -f "$tarball" ] || die "there is no file $tarball"
+		verify "$tarball"
+		tar -xzf "$tarball" -C "$new" || die "$tarball cannot be unpacked: fetch it again"
+	else
+		cp -R -- "$self" "$new/"
+	fi
+	set -- "$new"/ava-*-linux-*/
+	[ $# -eq 1 ] && [ -x "$1/bin/ava" ] || die "this is no tarball of ava: ${tarball:-$self}"
+	unpacked=${1%/}
+	said=$("$unpacked/bin/ava" version 2>&1) ||
+		die "ava does not start here (it needs Linux with glibc 2.36 or newer, on $(basename -- "$unpacked" | sed 's/.*-linux-//')): $said"
+	home=$prefix/lib/$(basename -- "$unpacked" | sed 's/-linux-.*//')
+	for name in ava avad; do # before anything is moved
+		at=$prefix/bin/$name
+		case $(readlink -- "$at" 2>/dev/null) in
+		"$prefix"/lib/ava-*) ;;
+		*) [ ! -e "$at" ] || die "$at is there and is not of this script: move it away first" ;;
+		esac
+	done
+	: >"$unpacked/links"
+	for old in "$prefix"/lib/ava-*/folders; do # made by an older version: this one's to remove now
+		[ ! -f "$old" ] || [ "$old" = "$folders" ] || cat -- "$old" >>"$folders"
+	done
+	mv -- "$folders" "$unpacked/folders"
+	folders=$home/folders
+	[ ! -d "$home" ] || mv -- "$home" "$new/before" # the same version again
+	mv -- "$unpacked" "$home"
+	say "unpacked into $home"
+	for name in ava avad; do link "bin/$name" bin; done
+	for page in "$home"/share/man/man*; do
+		[ ! -d "$page" ] || links "share/man/${page##*/}" "share/man/${page##*/}"
+	done
+	links share/bash-completion/completions share/bash-completion/completions
+	for folder in site-functions vendor-completions; do
+		links "share/zsh/$folder" share/zsh/site-functions
+	done
+	links share/fish/vendor_completions.d share/fish/vendor_completions.d
+	links lib/systemd/user share/systemd/user
+	old_versions
+	say "installed: $said"
+	case :$PATH: in *":$prefix/bin:"*) ;; *) say "$prefix/bin is not in PATH. To type \`ava\` alone: export PATH=\"$prefix/bin:\$PATH\"" ;; esac
+	[ -x /usr/bin/bwrap ] || [ -x /usr/local/bin/bwrap ] ||
+		say "for commands of subagents install the package bubblewrap, which keeps them in a sandbox"
+	say "to undo this: sh $home/install.sh --uninstall"
+}
+
+# Programs of an older version are kept while a daemon may need them.
+old_versions()
+{
+	if daemon_runs; then
+		say "a daemon of ava runs as it was: \`ava restart\` begins it anew with this version"
+		return 0
+	fi
+	for folder in "$prefix"/lib/ava-*/; do
+		folder=${folder%/}
+		[ "$folder" = "$home" ] || [ ! -f "$folder/links" ] || remove "$folder"
+	done
+}
+
+[ "$(uname -s)" = Linux ] || die "this is for Linux (in Windows: for WSL2)"
+[ -n "${HOME:-}" ] || die "HOME is not set"
+prefix=${AVA_PREFIX:-$HOME/.local}
+case $prefix in /*) ;; *) die "AVA_PREFIX is $prefix, and has to begin with /" ;; esac
+case ${1:-} in
+--uninstall)
+	uninstall
+	exit 0
+	;;
+-h | --help)
+	sed -n '2,9s/^# \{0,1\}//p' "$0"
+	exit 0
+	;;
+-*) die "there is no option $1; --uninstall and --help are" ;;
+esac
+self=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+tarball=${1:-}
+if [ -z "$tarball" ] && [ ! -x "$self/bin/ava" ]; then
+	set -- "$self"/ava-*-linux-"$(uname -m)".tar.gz
+	[ $# -eq 1 ] && [ -f "$1" ] || die "name the tarball: install.sh ava-VERSION-linux-$(uname -m).tar.gz"
+	tarball=$1
+fi
+mkdir -p -- "$prefix"
+made_lib=
+[ -d "$prefix/lib" ] || made_lib=lib
+mkdir -p -- "$prefix/lib"
+new=$(mktemp -d "$prefix/lib/ava-new.XXXXXX")
+trap 'rm -rf -- "$new"; [ -z "$made_lib" ] || rmdir -- "$prefix/lib" 2>/dev/null || :' EXIT
+trap 'exit 130' INT TERM HUP
+folders=$new/folders
+printf '%s\n' $made_lib >"$folders"
+install

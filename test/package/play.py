@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+"""play.py BUILD CACHE - what a release is made of, as a user gets it. `./dev check package` runs it.
+
+script/release makes the files in BUILD; lintian reads the packages; they and the tarball are
+installed into private roots (roots.py, kept in CACHE), used and removed (inside.sh); install.sh is
+tried as a user of this machine. What cannot be had here is skipped with its reason."""
+
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import yaml
+import roots
+
+count = failed = 0
+
+
+def result(ok, name, why=""):
+    global count, failed
+    count += 1
+    failed += not ok
+    if why and not ok:
+        print("".join(f"# {line}\n" for line in why.rstrip().split("\n")[-60:]), end="")
+    print(f"{'ok' if ok else 'not ok'} {count} - {name}", flush=True)
+    return ok
+
+
+def skip(name, why):
+    global count
+    count += 1
+    print(f"ok {count} - {name} # SKIP {why}", flush=True)
+
+
+def passed_on(name, done):
+    """The checks of a script within ours."""
+    global count, failed
+    for line in done.stdout.split("\n"):
+        match = re.match(r"(not ok|ok) \d+ (.*)", line)
+        if match:
+            count += 1
+            failed += match.group(1) != "ok"
+            print(f"{match.group(1)} {count} {match.group(2)}", flush=True)
+        elif line.startswith("#"):
+            print(line)
+    if done.returncode and "\nnot ok" not in "\n" + done.stdout:
+        result(False, name, done.stdout)
+
+
+def check_files(out):
+    """What can be said of the files by reading them."""
+    said = dict(reversed(line.split("  ")) for line in open(out + "/SHA256SUMS", encoding="utf-8").read().splitlines())
+    there = {name: hashlib.sha256(open(f"{out}/{name}", "rb").read()).hexdigest() for name in os.listdir(out) if name != "SHA256SUMS"}
+    result(said == there, "SHA256SUMS has each file")
+    sbom = json.load(open(glob.glob(out + "/*.spdx.json")[0], encoding="utf-8"))
+    ids = [p["SPDXID"] for p in sbom["packages"]]
+    names = {p["name"] for p in sbom["packages"]}
+    ends = {e for r in sbom["relationships"] for e in (r["spdxElementId"], r["relatedSpdxElement"])} - {"SPDXRef-DOCUMENT"}
+    result(len(ids) == len(set(ids)) and ends == set(ids) and {"libcurl4", "libsodium-dev", "libcurl", "preact"} <= names,
+           "the SBOM names libraries of Debian, of meson and of npm, each once", str(sorted(names)))
+    tar = tarfile.open(glob.glob(out + "/ava-*.tar.gz")[0])
+    members = tar.getmembers()
+    top = members[0].name
+    files = {m.name.removeprefix(top + "/") for m in members}
+    result({"bin/ava", "bin/avad", "libexec/ava/ava-page", "libexec/ava/ava-sandbox", "lib/ava/libcurl.so.4", "lib/ava/libmd4c.so.0",
+            "lib/systemd/user/ava.service", "share/doc/ava/README.md", "install.sh"} <= files and
+           all(m.name == top or m.name.startswith(top + "/") for m in members) and not any(f.startswith("lib/ava/libc.so") for f in files),
+           "the tarball has programs, libraries but libc, and documents, in one folder", str(sorted(files)))
+    result(len({(m.uid, m.gid, m.uname, m.mtime) for m in members}) == 1 and [m.name for m in members] == sorted(
+        (m.name for m in members), key=lambda n: n.split("/")), "nothing in it tells who packed it, or when")
+    work = os.path.abspath(out).encode()
+    told = [m.name for m in members if m.isfile() and work in tar.extractfile(m).read()]
+    result(not told, "nor where it was built", str(told))
+
+
+def check_others(out):
+    """The flake, the Containerfile and compose.yaml say what their readers understand."""
+    text = open(ROOT + "/packaging/Containerfile", encoding="utf-8").read()
+    lines = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", text, flags=re.M)).strip().split("\n")
+    words = [line.split(None, 1)[0] for line in lines]
+    copied = [line.split()[1] for line in lines if line.startswith("COPY ")]
+    known = {"FROM", "COPY", "RUN", "USER", "WORKDIR", "ENV", "VOLUME", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+    result(words[0] == "FROM" and set(words) <= known and all(len(glob.glob(f"{out}/{name}")) == 1 for name in copied) and
+           all(isinstance(json.loads(line.split(None, 1)[1]), list) for line in lines if line.split()[0] in ("ENTRYPOINT", "CMD", "VOLUME")),
+           "the Containerfile parses, and a release has what it copies", str(lines))
+    compose = yaml.safe_load(open(ROOT + "/packaging/compose.yaml", encoding="utf-8"))
+    services = compose["services"]
+    volumes = {v.split(":")[0] for s in services.values() for v in s.get("volumes", [])}
+    built = services["ava"]["build"]
+    result(all(set(s.get("depends_on", [])) <= set(services) and ("image" in s) != ("build" in s) for s in services.values()) and
+           volumes == set(compose["volumes"]) and os.path.exists(os.path.normpath(os.path.join(ROOT, "packaging", built["context"], built["dockerfile"]))) and
+           services["ava"]["environment"]["AVA_LOCAL_BASE_URL"].endswith(services["ollama"]["environment"]["OLLAMA_HOST"] + "/v1"),
+           "compose.yaml parses, and its services know each other", str(compose))
+    version = re.search(r"version: '([^']+)'", open(ROOT + "/meson.build", encoding="utf-8").read()).group(1)
+    flake = open(ROOT + "/flake.nix", encoding="utf-8").read()
+    result(f'version = "{version}";' in flake, "the flake has the version of meson.build")
+    if shutil.which("nix-instantiate"):
+        done = roots.run(["nix-instantiate", "--parse", ROOT + "/flake.nix"])
+        result(done.returncode == 0, "the flake parses", done.stdout)
+    else:
+        skip("the flake parses", "there is no nix")
+    builder = next((b for b in ("podman", "docker") if shutil.which(b) and roots.run([b, "info"], 30).returncode == 0), None)
+    if not builder or roots.run([builder, "image", "inspect", "debian:12-slim"]).returncode and roots.run([builder, "pull", "debian:12-slim"], 60).returncode:
+        skip("the container is built", "no builder of containers works here, or it cannot have debian:12-slim")
+    else:
+        done = roots.run([builder, "build", "-f", ROOT + "/packaging/Containerfile", "-t", "ava-check", out], 900)
+        if result(done.returncode == 0, "the container is built", done.stdout):
+            done = roots.run([builder, "run", "--rm", "ava-check", "version"])
+            result(done.returncode == 0, "and starts", done.stdout)
+
+
+def check_lintian(out):
+    if not shutil.which("lintian"):
+        return skip("lintian", "it is not installed")
+    debs = glob.glob(out + "/*.deb")
+    missing = [] if any("man1/ava.1" in roots.run(["dpkg-deb", "-c", d]).stdout for d in debs) else ["--suppress-tags", "no-manual-page"]
+    done = roots.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--tag-display-limit", "0", *missing, *debs])
+    result(done.returncode == 0, "lintian has no error and no warning without an override", done.stdout)
+
+
+def check_home(out, home):
+    """install.sh, as a user: twice, over another's program, from broken bytes, and away again."""
+    tarball = glob.glob(out + "/ava-*.tar.gz")[0]
+    env = {"HOME": home, "PATH": f"{home}/.local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+    here = home + "/files"
+    os.makedirs(home + "/.local/bin")
+    shutil.copytree(out, here)
+
+    def sh(*argv, **more):
+        return roots.run(["sh", here + "/install.sh", *argv], env={**env, **more})
+
+    def listed():
+        return sorted(os.path.join(d, n) for d, ds, ns in os.walk(home) for n in ds + ns)
+
+    before = listed()
+    with open(home + "/.local/bin/ava", "w", encoding="utf-8") as f:
+        f.write("another's\n")
+    done = sh()
+    result(done.returncode == 1 and "is there and is not of this script" in done.stdout, "install.sh leaves another's program alone", done.stdout)
+    os.remove(home + "/.local/bin/ava")
+    with open(here + "/" + os.path.basename(tarball), "ab") as f:
+        f.write(b"x")
+    done = sh()
+    result(done.returncode == 1 and "is not what" in done.stdout and listed() == before, "and takes no file that SHA256SUMS does not say", done.stdout)
+    shutil.copy(tarball, here)
+    done = sh()
+    version = roots.run(["ava", "version"], env=env)
+    result(done.returncode == 0 and version.returncode == 0, "it installs", done.stdout + version.stdout)
+    folder = glob.glob(home + "/.local/lib/ava-*")[0]
+    old = home + "/.local/lib/ava-0.0.1"
+    shutil.copytree(folder, old, symlinks=True)  # an older one, whose links are its own
+    for link in open(old + "/links", encoding="utf-8").read().split():
+        os.remove(f"{home}/.local/{link}")
+        os.symlink(f"{old}/bin/ava", f"{home}/.local/{link}")
+    os.symlink(f"{old}/bin/ava", home + "/.local/bin/ava-old")
+    with open(old + "/links", "a", encoding="utf-8") as f:
+        f.write("bin/ava-old\n")
+    done = sh()
+    result(done.returncode == 0 and os.readlink(home + "/.local/bin/ava") == folder + "/bin/ava" and
+           ("ava restart" in done.stdout or not os.path.exists(old)), "over an older one its links lead to the new one", done.stdout)
+    roots.run(["ava", "ps"], env={**env, "AVA_DATA_ROOT": home + "/data"})
+    done = sh()
+    result(done.returncode == 0 and "`ava restart`" in done.stdout, "where a daemon runs, ava restart is named", done.stdout)
+    done = roots.run(["ava", "restart"], env={**env, "AVA_DATA_ROOT": home + "/data"})
+    result(done.returncode == 0, "and works", done.stdout)
+    roots.run(["ava", "stop"], env={**env, "AVA_DATA_ROOT": home + "/data"})
+    done = sh("--uninstall")
+    left = [path for path in listed() if path not in before and not path.startswith(home + "/data")]
+    result(done.returncode == 0 and not left and os.path.exists(home + "/data/ava.lock"), "what it did is undone, and data stay", done.stdout + str(left))
+    result(sh("--uninstall").returncode == 1, "there is nothing to undo twice")
+
+
+def figures(out, home):
+    for name in sorted(os.listdir(out)):
+        print(f"# {os.path.getsize(out + '/' + name) / 1e6:.1f} MB {name}")
+    tar = tarfile.open(glob.glob(out + "/ava-*.tar.gz")[0])
+    print(f"# {sum(m.size for m in tar.getmembers()) / 1e6:.1f} MB unpacked")
+    tar.extractall(home, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(home)
+    for program in ("bin/ava", "bin/avad"):
+        path = glob.glob(f"{home}/ava-*/{program}")[0]
+        best = 1e9
+        for _ in range(20):
+            began = time.monotonic()
+            subprocess.run([path, "version" if program == "bin/ava" else "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            best = min(best, time.monotonic() - began)
+        print(f"# {best * 1000:.1f} ms to start {program}")
+
+
+def check_root(name, how, made, out, work, cache):
+    try:
+        root = made(cache)
+        given = f"{work}/in-{how}"
+        shutil.rmtree(given, ignore_errors=True)
+        shutil.copytree(out, given)
+        if how == "deb":
+            shutil.copytree(roots.needs(cache, root, glob.glob(out + "/*.deb")), given + "/needs", ignore=lambda *_: ["partial", "lock", "for.txt"])
+    except roots.Skip as why:
+        return skip(name, str(why))
+    shutil.copy(HERE + "/inside.sh", given)
+    with open(given + "/version", "w", encoding="utf-8") as f:
+        f.write(re.search(r"ava-([^/]*)-linux", glob.glob(out + "/ava-*.tar.gz")[0]).group(1))
+    print(f"# {name}")
+    passed_on(name, roots.inside(root, f"{work}/over", given, ["sh", "/in/inside.sh", how]))
+    shutil.rmtree(given)
+
+
+def main():
+    build, cache = sys.argv[1:]
+    out, home = build + "/out", os.environ["HOME"]
+    if not os.path.exists(ROOT + "/web/dist/index.html") or not os.path.exists(ROOT + "/.git"):
+        print("the page is not built, or this is no clone: there is nothing to make a release of")
+        return 77
+    if not shutil.which("dh"):
+        print("debhelper is not installed: no packages can be made")
+        return 77
+    began = time.monotonic()
+    done = roots.run([ROOT + "/script/release", out], 1800)
+    print(f"# made in {time.monotonic() - began:.0f} s")
+    if not result(done.returncode == 0, "a release is made", done.stdout):
+        return 1
+    check_files(out)
+    check_others(out)
+    check_lintian(out)
+    check_home(out, home + "/user")
+    figures(out, home)
+    check_root("deb in a bare Debian", "deb", roots.debian, out, build, cache)
+    check_root("tarball in a bare Debian", "tarball", roots.debian, out, build, cache)
+    check_root("tarball in a bare Ubuntu 24.04", "tarball", roots.ubuntu, out, build, cache)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
