@@ -345,8 +345,9 @@ static void take_model_name(struct config_reading *r, const struct yaml_node *n,
 
 /* ---- settings: section.key */
 
-static const char *const own_keys[] = {"ava.model",   "notify.exec",       "otel.endpoint",
-				       "web.searxng", "web.allow_private", "cluster.folders",
+static const char *const own_keys[] = {"ava.model",      "notify.exec",       "otel.endpoint",
+				       "web.searxng",    "web.allow_private", "cluster.folders",
+				       "metrics.listen", "metrics.token",
 #define X(name, title, secret, key, ...) key,
 				       DOORS(X)
 #undef X
@@ -359,6 +360,42 @@ static const struct config_door {
 	DOORS(X)
 #undef X
 };
+
+/* Settings of /metrics, which whoever serves that reads. */
+static const struct config_text {
+	const char *name, *variable;
+	size_t at;
+} config_texts[] = {
+	{"metrics.listen", "AVA_METRICS_LISTEN", offsetof(struct config, metrics_listen)},
+	{"metrics.token", "AVA_METRICS_TOKEN", offsetof(struct config, metrics_token)},
+};
+
+/* false: it is none of them. */
+static bool config_take_text(struct config_reading *r, const struct yaml_node *v, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(config_texts); i++) {
+		if (strcmp(name, config_texts[i].name) != 0)
+			continue;
+		snprintf((char *)r->config + config_texts[i].at, CONFIG_OTEL_BYTES, "%s",
+			 config_text_of(r, v, CONFIG_OTEL_BYTES - 1));
+		return true;
+	}
+	return false;
+}
+
+static int take_texts_variables(struct config *c, struct ava_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(config_texts); i++) {
+		const char *text = env_get(config_texts[i].variable);
+
+		if (text && strlen(text) >= CONFIG_OTEL_BYTES)
+			return err_set(err, AVA_EINVAL, "%s has more than %d bytes",
+				       config_texts[i].variable, CONFIG_OTEL_BYTES - 1);
+		if (text)
+			snprintf((char *)c + config_texts[i].at, CONFIG_OTEL_BYTES, "%s", text);
+	}
+	return 0;
+}
 
 /* Takes the setting of a messenger's door; false: it is none. A secret has its own file. */
 static bool take_door(struct config_reading *r, const struct yaml_node *v, const char *section,
@@ -421,7 +458,7 @@ static void take_settings(struct config_reading *r, const struct yaml_node *sect
 			take_notify(r, v);
 		} else if (strcmp(name, "otel.endpoint") == 0) {
 			config_take_url(r, v, name, r->config->otel);
-		} else if (take_door(r, v, section->key, name)) {
+		} else if (take_door(r, v, section->key, name) || config_take_text(r, v, name)) {
 			continue;
 		} else if (strcmp(name, "web.allow_private") == 0) {
 			take_inside(r, v);
@@ -707,7 +744,7 @@ static int config_read_text(struct config *c, const char *name, const char *text
 {
 	struct config_reading r = {.config = c, .err = err};
 	const struct yaml_node *root, *models;
-	char words[1024] = "models providers confirm";
+	char words[1024] = "models providers confirm metrics";
 	struct yaml *y;
 	int rv = yaml_parse(&y, name, text, len, err);
 
@@ -837,6 +874,8 @@ static int take_environment(struct config *c, struct ava_error *err)
 	if (rv == 0 && searxng)
 		rv = set_url(c->searxng, "AVA_WEB_SEARXNG", searxng, err);
 	if (rv == 0)
+		rv = take_texts_variables(c, err);
+	if (rv == 0)
 		rv = take_variable("AVA_MODELS_DEFAULT", models_set_default, err);
 	if (rv == 0)
 		rv = take_variable("AVA_AVA_MODEL", models_set_ava, err);
@@ -857,7 +896,7 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	memset(c->web_inside, 0, sizeof(c->web_inside));
 	memset(c->folders, 0, sizeof(c->folders));
 	memset(c->doors, 0, sizeof(c->doors));
-	c->otel[0] = c->searxng[0] = '\0';
+	c->otel[0] = c->searxng[0] = c->metrics_listen[0] = c->metrics_token[0] = '\0';
 	rv = text ? config_read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
 		rv = take_environment(c, err);

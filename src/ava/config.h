@@ -26,6 +26,8 @@ struct config {
 	char notify[CONFIG_NOTIFY_BYTES]; /* notify.exec; "": none */
 	char otel[CONFIG_OTEL_BYTES];     /* otel.endpoint; "": none */
 	char searxng[CONFIG_OTEL_BYTES];  /* web.searxng; "": none */
+	/* metrics.listen, metrics.token (gateway/metrics.h reads them); "": none */
+	char metrics_listen[CONFIG_OTEL_BYTES], metrics_token[CONFIG_OTEL_BYTES];
 	char doors[DOORS_N]
 		  [CONFIG_OTEL_BYTES];     /* addresses (base/doors.h); "": the service's own */
 	char web_inside[CONFIG_WEB_BYTES]; /* web.allow_private; words as in notify */

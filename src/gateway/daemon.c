@@ -36,6 +36,7 @@
 #include "exec/cgroup.h"
 #include "gateway/doors.h"
 #include "gateway/mcp.h"
+#include "gateway/metrics.h"
 #include "gateway/routes.h"
 #include "gateway/web.h"
 #include "journal/index.h"
@@ -227,7 +228,8 @@ static void tick(void *user)
 	struct daemon *d = user;
 	int64_t now = os_now_ms(d->h.loop), limit = d->h.config.settings.idle_exit_s * 1000;
 	bool alone = http_server_connections(d->http) + web_connections(d->web) == 0;
-	bool idle = core_idle(d->h.core) && alone && !doors_serve(&d->doors);
+	bool idle = core_idle(d->h.core) && alone && !doors_serve(&d->doors) &&
+		    !metrics_listens(d->routes.metrics);
 
 	daemon_check_root(d);
 	if (!idle && now - d->indexed_ms >= INDEX_MS) {
@@ -309,6 +311,9 @@ static int start_http(struct daemon *d, struct ava_error *err)
 	routes_init(&d->routes, d->h.core, shutdown_asked, d);
 	rv = mcp_new(&d->routes.mcp, d->h.core, &d->routes.streams, err);
 	if (rv == 0)
+		rv = metrics_new(&d->routes.metrics, &d->h.config, d->h.core, &d->routes.streams,
+				 d->h.redact, daemon_log_line, d, err);
+	if (rv == 0)
 		rv = web_new(&d->web, &d->routes, d->h.root_fd, daemon_log_line, d, err);
 	if (rv == 0)
 		rv = lock_listen(&d->h.lock, d->h.root_fd, &fd, err);
@@ -379,6 +384,7 @@ static void daemon_close(struct daemon *d)
 {
 	doors_close(&d->doors);
 	web_free(d->web);
+	metrics_free(d->routes.metrics);
 	http_server_stop(d->http);
 	house_stop(&d->h); /* signals are still ours */
 	os_timer_free(d->tick);

@@ -11,14 +11,16 @@ struct caller;
 struct core;
 struct http_request;
 struct mcp;
+struct metrics;
 
 /* State that all requests share. */
 struct routes {
 	struct core *core;
-	struct mcp *mcp;  /* the door at /mcp; NULL: none */
-	bool stopping;    /* answers are the last of their connection */
-	unsigned streams; /* event streams that have not come to their end */
-	struct list open; /* the streams that `streams` counts */
+	struct mcp *mcp;         /* the door at /mcp; NULL: none */
+	struct metrics *metrics; /* *borrowed*, as mcp */
+	bool stopping;           /* answers are the last of their connection */
+	unsigned streams;        /* event streams that have not come to their end */
+	struct list open;        /* the streams that `streams` counts */
 	/* Users who may be served, with their login from the system: looked up once. */
 	struct {
 		uid_t uid;

@@ -41,6 +41,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "gateway/mcp.h"
+#include "gateway/metrics.h"
 #include "gateway/routes.h"
 #include "gateway/web_keys.h"
 #include "journal/files.h"
@@ -302,6 +303,9 @@ static void web_handle(struct http_request *req, void *user)
 
 	if (!is_host(w, http_header(req, "Host"))) {
 		web_refuse(req, 421, "this server is known by another name");
+	} else if (!changes && strcmp(req->path, "/metrics") == 0 &&
+		   metrics_allows(w->routes->metrics, http_header(req, "Authorization"))) {
+		metrics_send(w->routes->metrics, req); /* whoever has the token: another user */
 	} else if (is_stranger(w, req)) {
 		web_refuse(
 			req, 403,
@@ -565,8 +569,9 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 	service->login = web_login;
 	service->mcp = web_mcp;
 	service->web = w;
-	/* Without the page everything else works. */
-	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || getenv("LISTEN_FDS")) &&
+	/* Without the page everything else works. Prometheus knows a port that is set. */
+	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || getenv("LISTEN_FDS") ||
+	     (routes->core->settings.web_port && metrics_has_token(routes->metrics))) &&
 	    web_listen(w, &why) != 0)
 		web_say(w, "the page is not served: %s", why.text);
 	*out = w;

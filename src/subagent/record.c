@@ -18,6 +18,7 @@
 #include "subagent/run.h"
 #include "provider/context.h"
 #include "subagent/session_entry.h"
+#include "subagent/tally.h"
 
 #define CONTENT_MAX (256u << 10)
 #define CALLS_SHOWN 4096 /* ids listed in a ContextEdit */
@@ -236,14 +237,19 @@ void record_usage(const json_t *content, const json_t *meta, struct usage *u)
 	};
 }
 
+/* Counts the call as well. */
 static void infer_meta(struct rec *c, const struct usage *u)
 {
+	int64_t ms = -1;
+
 	c->meta.input_tokens = u->input;
 	c->meta.output_tokens = u->output;
 	c->meta.cost_microusd = u->cost_microusd;
 	c->meta.model_id = c->r->spec->model->id;
 	if (c->r->call.started_ms) /* 0: the call was made by an earlier process */
-		c->meta.duration_ms = c->r->agent.io->now(&c->r->agent) - c->r->call.started_ms;
+		c->meta.duration_ms = ms =
+			c->r->agent.io->now(&c->r->agent) - c->r->call.started_ms;
+	tally_call(c->r->sup->tally, c->r->spec->model->id, u, ms);
 }
 
 void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
@@ -312,6 +318,7 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 	}
 	write_clock(&c);
 	infer_meta(&c, estimate);
+	tally_add(r->sup->tally, TALLY_ERRORS, f->error_class, r->spec->model->id, 0);
 	record_end(&c);
 	if (estimate->input + estimate->output > 0)
 		record_cost(d, r, estimate);
@@ -375,6 +382,9 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	write_clock(&c);
 	if (call->started && call->ended_ms >= call->started_ms)
 		c.meta.duration_ms = call->ended_ms - call->started_ms;
+	/* The model may write any name: only those of tools have a row. */
+	tally_add(r->sup->tally, TALLY_TOOLS, call->tool ? call->tool->name : "unknown", NULL,
+		  call->success);
 	record_end(&c);
 }
 
@@ -702,6 +712,7 @@ void record_complete(struct draft *d, struct run *r, const struct record_end *e)
 	c.meta.duration_ms = run_elapsed_ms(r);
 	c.meta.model_id = r->spec->model->id;
 	end_as(&c, true, complete_number, r);
+	tally_add(r->sup->tally, TALLY_ENDS, r->spec->role->name, r->spec->model->id, e->status);
 	record_catalog_end(d, r, e->status, e->stop_reason);
 }
 

@@ -29,6 +29,7 @@ struct context_edit;
 struct messages_info;
 struct jw;
 struct supervisor;
+struct tally;
 struct group;
 struct infer_job;
 struct copying;
@@ -262,6 +263,7 @@ struct supervisor {
 	int64_t before_microusd, day_seen_ms; /* spent on before_date; latest time in day_date */
 	struct wire_lines *lines;             /* connections to model services */
 	struct learner *learner;              /* learns the windows of models */
+	struct tally *tally;                  /* counters of this process; owned; NULL: none */
 	struct pages *pages;                  /* web pages of the tools; owned; or NULL */
 	struct mcp_client *mcp;               /* MCP servers of the tools; *borrowed*; or NULL */
 	/* Listener to the text of replies as it comes; or NULL. */

@@ -18,6 +18,7 @@
 #include "subagent/record.h"
 #include "subagent/resume.h"
 #include "subagent/learn.h"
+#include "subagent/tally.h"
 #include "subagent/wire.h"
 #include "agent/tool.h"
 #include "tool/pages.h"
@@ -34,13 +35,15 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 	money_init(s);
 	s->lines = wire_lines_new(loop);
 	s->learner = learner_new(loop, book->root_fd);
-	return s->lines && s->learner ? 0 : AVA_ENOMEM;
+	s->tally = calloc(1, sizeof(*s->tally));
+	return s->lines && s->learner && s->tally ? 0 : AVA_ENOMEM;
 }
 
 void supervisor_fini(struct supervisor *s)
 {
 	wire_lines_free(s->lines);
 	learner_free(s->learner);
+	free(s->tally);
 	pages_free(s->pages);
 	free(s->keep_out[0]);
 	free(s->keep_out[1]);

@@ -28,7 +28,7 @@ equal 'a span that ends before it begins is refused' invalid "$(ask '/api/v1/sta
 equal 'as is a time that is none' invalid "$(ask '/api/v1/stats?since=soonish' | jq -r .error.code)"
 equal 'and a part too many' invalid "$(ask '/api/v1/stats?parts=401' | jq -r .error.code)"
 ask /metrics >"$T/metrics"
-contains 'metrics: runs' 'ava_runs_total 1' "$T/metrics"
+contains 'metrics: runs' 'ava_runs_spawned_total 1' "$T/metrics"
 contains 'metrics: health' 'ava_healthy 1' "$T/metrics"
 equal 'metrics: each line is a comment or a figure' 0 "$(grep -cvE '^(# (HELP|TYPE) ava_[a-z_]+ .+|ava_[a-z_]+(\{[^}]*\})? [-+0-9.e]+)$' "$T/metrics")"
 equal 'metrics: no name has two types' "$(grep -c '^# TYPE' "$T/metrics")" "$(grep '^# TYPE' "$T/metrics" | cut -d' ' -f3 | sort -u | wc -l)"
