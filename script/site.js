@@ -52,6 +52,8 @@ document.addEventListener("keydown", (e) => {
 	if (e.key === "/" && document.activeElement !== q) {
 		e.preventDefault();
 		q.focus();
+	} else if (e.key === "Enter" && document.activeElement === q) {
+		hits.querySelector("a")?.click();
 	} else if (e.key === "Escape" && document.activeElement === q) {
 		q.value = "";
 		show();

@@ -83,19 +83,19 @@ def operation(path, verb, what, shared):
     if what.get("description"):
         yield ""
         yield " ".join(what["description"].split())
-    yield from table(("parameter", "in", "type", ""), [
+    yield from table(("parameter", "in", "type", "what"), [
         f"| `{p['name']}`{'' if p.get('required') or p['in'] == 'path' else '?'} | {p['in']} | {cell(kind(p.get('schema')))} | {cell(p.get('description'))} |"
         for p in shared + what.get("parameters", [])])
     body, media = content(what.get("requestBody") or {})
     if body is not None:
         yield ""
         yield f"Body{'' if media == 'application/json' else ' (' + media + ')'}: {kind(body)}"
-        yield from table(("member", "type", ""), list(members(body)))
+        yield from table(("member", "type", "what"), list(members(body)))
     rows = []
     for code, answer in what.get("responses", {}).items():
         shape, _ = content(answer)
         rows.append(f"| {code} | {cell(kind(shape)) if shape is not None else ''} | {cell(answer.get('description'))} |")
-    yield from table(("answer", "type", ""), rows)
+    yield from table(("answer", "type", "what"), rows)
 
 
 def area(path):
@@ -124,5 +124,5 @@ def markdown(text):
         if schema.get("description"):
             out += [" ".join(schema["description"].split()), ""]
         rows = list(members(schema))
-        out += table(("member", "type", ""), rows) if rows else [kind(schema), ""]
+        out += table(("member", "type", "what"), rows) if rows else [kind(schema), ""]
     return "\n".join(out) + "\n"
