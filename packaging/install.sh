@@ -139,6 +139,7 @@ install()
 	[ ! -d "$home" ] || mv -- "$home" "$new/before" # the same version again
 	mv -- "$unpacked" "$home"
 	say "unpacked into $home"
+	[ "$prefix" = "$HOME/.local" ] || sed -i "s#%h/.local#$prefix#" "$home"/lib/systemd/user/*.service
 	for name in ava avad; do link "bin/$name" bin; done
 	for page in "$home"/share/man/man*; do
 		[ ! -d "$page" ] || links "share/man/${page##*/}" "share/man/${page##*/}"

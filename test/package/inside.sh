@@ -141,11 +141,15 @@ tools=/usr/libexec/ava
 
 check 'it is installed' "install_$how"
 check 'it starts' as ava version
-check 'doctor finds the daemon and the sandbox' as ava doctor
-grep -q sandbox /tmp/check.out
-result $? 'doctor has looked at the sandbox'
 check 'a run has its result' as ava run 'Where is a torn page?' --yes
-check 'a command of a run is in the sandbox' sandbox_runs
+if as bwrap --unshare-user --ro-bind / / true; then
+	check 'doctor finds the daemon and the sandbox' as ava doctor
+	grep -q sandbox /tmp/check.out
+	result $? 'doctor has looked at the sandbox'
+	check 'a command of a run is in the sandbox' sandbox_runs
+else
+	result 0 'commands in the sandbox # SKIP this machine gives users no namespaces'
+fi
 check 'a page is made text' page_is_read "$tools/ava-page"
 check 'the page answers' page_answers
 check 'a hook is recorded' hook_is_recorded

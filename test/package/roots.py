@@ -1,8 +1,8 @@
 """Private roots to install into: bare systems by debootstrap, kept between checks, and what runs in them.
 
-A root is /var/lib-free of anything but the minimal system, bubblewrap and certificates. A check sees
-an overlay of it, in namespaces of its own without a network, all of which end with the check. The
-mirror is the one that apt has here; Ubuntu's is debootstrap's own."""
+A root has the minimal system, bubblewrap and certificates, and nothing else. A check sees an overlay
+of it, in namespaces of its own without a network, which end with the check. The mirror is the one
+that apt has here; Ubuntu's is debootstrap's own."""
 
 import glob
 import os
@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 IN_ROOT = """set -e
+umask 022
 mount -t tmpfs tmpfs "$2"
 mkdir "$2/upper" "$2/work" "$2/root"
 mount -t overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" overlay "$2/root"
@@ -69,14 +70,14 @@ def mirror(name):
     raise Skip(f"apt has no sources of {name} here")
 
 
-def make(cache, name, argv, env=None):
+def make(cache, name, argv):
     """cache/NAME, by debootstrap; one that was not finished is made anew."""
     root, part = os.path.join(cache, name), os.path.join(cache, name + ".part")
     if os.path.isdir(root):
         return root
     shutil.rmtree(part, ignore_errors=True)
     os.makedirs(cache, exist_ok=True)
-    done = run(["debootstrap", "--variant=minbase", "--include=bubblewrap,ca-certificates", *argv[:1], part, *argv[1:]], env=env)
+    done = run(["debootstrap", "--variant=minbase", "--include=bubblewrap,ca-certificates", *argv[:1], part, *argv[1:]])
     if done.returncode:
         shutil.rmtree(part, ignore_errors=True)
         raise Skip(f"debootstrap could not make {name}: {done.stdout.strip().rsplit(chr(10), 1)[-1][:200]}")
@@ -97,12 +98,12 @@ def ubuntu(cache):
     may()
     if not os.environ.get("AVA_UBUNTU"):
         raise Skip("AVA_UBUNTU=1 has debootstrap fetch Ubuntu 24.04, without a signature that could be checked here")
-    scripts = os.path.join(cache, "debootstrap")
-    if not os.path.isdir(scripts):
-        shutil.copytree("/usr/share/debootstrap", scripts, symlinks=True)
-        if not os.path.exists(scripts + "/scripts/noble"):
-            os.symlink("gutsy", scripts + "/scripts/noble")
-    return make(cache, "ubuntu-noble", ["noble"], dict(os.environ, DEBOOTSTRAP_DIR=scripts))
+    name = "/usr/share/debootstrap/scripts/gutsy"  # the script of all releases since
+    with open(name, encoding="utf-8") as script:
+        places = re.findall(r"\bhttp://archive\.\S+", script.read())
+    if not places:
+        raise Skip("debootstrap knows no mirror of Ubuntu's")
+    return make(cache, "ubuntu-noble", ["noble", places[0], name])
 
 
 def needs(cache, root, debs):
