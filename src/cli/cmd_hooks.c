@@ -64,12 +64,11 @@ static int settings_open(struct settings_file *f, struct ava_error *err)
 static int own_command(char out[PATH_MAX + 64], struct ava_error *err)
 {
 	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int rv = settings_file_program(self, err);
 	bool plain;
 
-	if (n <= 0)
-		return err_sys(err, "find this program");
-	self[n] = 0;
+	if (rv != 0)
+		return rv;
 	plain = self[strspn(self, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				  "0123456789/._+-")] == 0;
 	if (strpbrk(self, "'\n"))

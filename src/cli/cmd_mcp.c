@@ -403,10 +403,10 @@ static json_t *other_root(void)
 static json_t *entry_of_command(const struct mcp_target *t)
 {
 	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	json_t *entry;
 
-	self[MAX(n, 0)] = 0;
+	if (settings_file_program(self, NULL) != 0)
+		self[0] = 0;
 	entry = json_pack("{s:s*,s:s,s:[s],s:o*}", "type", t->typed ? "stdio" : NULL, "command",
 			  self, "args", "mcp", "env", other_root());
 	if (!entry)

@@ -209,3 +209,24 @@ int settings_file_save(struct settings_file *f, struct ava_error *err)
 	buf_fini(&out);
 	return rv;
 }
+
+int settings_file_program(char out[PATH_MAX], struct ava_error *err)
+{
+	char self[PATH_MAX], to[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *path = getenv("PATH");
+
+	if (n <= 0)
+		return err_sys(err, "find this program");
+	self[n] = '\0';
+	for (const char *p = path; p; p = *p ? p + 1 : NULL) {
+		int len = (int)strcspn(p, ":");
+
+		if (*p == '/' && snprintf(out, PATH_MAX, "%.*s/ava", len, p) < PATH_MAX &&
+		    realpath(out, to) && strcmp(to, self) == 0)
+			return 0;
+		p += len;
+	}
+	snprintf(out, PATH_MAX, "%s", self);
+	return 0;
+}

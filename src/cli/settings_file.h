@@ -37,4 +37,8 @@ int settings_file_write(struct settings_file *f, const char *text, size_t len,
 /* settings_file_write of `root` as JSON, with two blanks a level. */
 int settings_file_save(struct settings_file *f, struct ava_error *err);
 
+/* The path of this program for settings that outlive it: of ava in $PATH if that is this very file,
+ * so that an upgrade which changes where a link leads is found; else where the file is. */
+int settings_file_program(char out[PATH_MAX], struct ava_error *err);
+
 #endif

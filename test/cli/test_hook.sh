@@ -35,6 +35,12 @@ exits 'and status knows' 0
 equal 'each event calls ava' 3 "$(jq '[.hooks[][].hooks[] | select(.command == $c)] | length' --arg c "$AVA hook" "$settings")"
 run "$AVA" hooks uninstall
 equal 'uninstall leaves nothing of it' '{}' "$(jq -c . "$settings")"
+mkdir "$T/links" "$T/others"
+ln -s "$AVA" "$T/links/ava"
+cp "$AVA" "$T/others/ava"
+run env PATH="$T/others:$T/links:$PATH" "$AVA" hooks install
+equal 'a link in PATH is what an upgrade keeps' 3 "$(jq '[.hooks[][].hooks[] | select(.command == $c)] | length' --arg c "$T/links/ava hook" "$settings")"
+run "$AVA" hooks uninstall
 
 mkdir "$T/dot"
 cat >"$T/dot/settings.json" <<'END'
