@@ -81,6 +81,7 @@ struct command {
 	X(hook)                                                                                    \
 	X(hooks)                                                                                   \
 	X(mcp)                                                                                     \
+	X(config)                                                                                  \
 	X(completion)                                                                              \
 	X(version)                                                                                 \
 	X(help)                                                                                    \

@@ -458,6 +458,37 @@ static int dashboard_run(int argc, char **argv)
 	return CLI_DONE;
 }
 
+/* ---- config: where it stands, and what may stand in it */
+
+extern const struct embedded config_schema[];
+
+static int config_run(int argc, char **argv)
+{
+	char path[ROOT_PATH_MAX];
+	struct ava_error err;
+
+	if (argc > 0 && strcmp(argv[0], "schema") == 0) {
+		fwrite(config_schema[0].text, 1, config_schema[0].len, stdout);
+		return CLI_DONE;
+	}
+	if (argc > 0 && strcmp(argv[0], "path") != 0)
+		return cli_error(CLI_USAGE,
+				 "there is no \"%.40s\"; the form is: ava config path|schema",
+				 argv[0]);
+	if (settings_config_path("config.yaml", path, sizeof(path), &err) != 0)
+		return cli_fail(&err);
+	term_print(stdout, "%s\n", path);
+	return CLI_DONE;
+}
+
+const struct command cmd_config = COMMAND(
+	"config", "[path|schema]", 0, 1, "say where config.yaml stands, or what may stand in it",
+	"What may stand there is a JSON Schema. An editor with yaml-language-server completes and\n"
+	"checks by it, when the file begins with a line that names a copy:\n"
+	"\n"
+	"  ava config schema >~/.config/ava/config.schema.json\n"
+	"  # yaml-language-server: $schema=config.schema.json\n",
+	.run = config_run);
 const struct command cmd_export =
 	COMMAND("export", "S-id", 1, 1, "print a run as one JSON object, to be sent elsewhere",
 		"Its catalog rows, events, messages, result and the text of its artifacts. Keys "
