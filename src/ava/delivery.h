@@ -115,6 +115,7 @@ struct delivery {
 	uint64_t settled; /* the last process settled all notices up to it that are not open */
 	struct channel *channels[DELIVERY_NCHANNELS]; /* NULL: not called, or not set */
 	unsigned called;                              /* channels that are */
+	struct otel_metrics *metrics;                 /* ava/otel_metrics.c; NULL: none */
 	struct delivery_watcher {
 		void (*fresh)(void *user);
 		void *user;

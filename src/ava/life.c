@@ -129,6 +129,10 @@ static const struct life_part parts[] = {
 	 .idle = delivery_idle,
 	 .quiesce = delivery_quiesce,
 	 .close = delivery_close},
+	{.stage = PART_RUNS,
+	 .open_as = otel_metrics_open,
+	 .quiesce = otel_metrics_close,
+	 .close = otel_metrics_close},
 	{.quiesce = claude_close},
 	{.stage = PART_BOOT, .open = seals_open, .restore = seals_restore, .close = seals_free},
 };

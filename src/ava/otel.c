@@ -23,20 +23,19 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
-#include "event/trace.h"
 #include "net/http_client.h"
 #include "provider/retry.h"
 
-#define PATH          "/v1/traces"
+#define PATH          "/v1/traces" /* of the address that a person may have written */
 #define HEADER_MAX    4096
 #define ANSWER_MAX    65536 /* bytes of an answer that are read */
 #define MESSAGE_CHARS 160   /* of the collector; a reason has room for it in any script */
 
-/* ---- the collector: POST /v1/traces, as in the specification of OTLP/HTTP. 200 is a success;
- * spans left out by partialSuccess are reported and not sent again. 429, 502, 503, 504 and a failed
- * or broken connection are tried again, after the time that the answer asks for; any other answer
- * is a refusal. OTEL_EXPORTER_OTLP_HEADERS and otel.endpoint are read as by other programs of
- * OpenTelemetry; no value of a header is ever part of an error. */
+/* ---- the collector: POST /v1/traces or another signal's path, as in the specification of
+ * OTLP/HTTP. 200 is a success; spans left out by partialSuccess are reported and not sent again.
+ * 429, 502, 503, 504 and a failed or broken connection are tried again, after the time that the
+ * answer asks for; any other answer is a refusal. OTEL_EXPORTER_OTLP_HEADERS and otel.endpoint are
+ * read as by other programs of OpenTelemetry; no value of a header is ever part of an error. */
 
 struct otel_sender {
 	struct http_client *client;
@@ -160,6 +159,14 @@ void otel_base(const char *endpoint, char *base, size_t size)
 
 /* ---- the meaning of an answer */
 
+static const struct {
+	const char *path, *rejected;
+} otel_signals[] = {
+	[OTLP_TRACES] = {PATH, "rejectedSpans"},
+	[OTLP_LOGS] = {"/v1/logs", "rejectedLogRecords"},
+	[OTLP_METRICS] = {"/v1/metrics", "rejectedDataPoints"},
+};
+
 /* Adds the collector's message, which is a stranger's text, for people only. */
 static void otel_add_message(struct otel_answer *out, const char *text)
 {
@@ -177,18 +184,21 @@ static void otel_add_message(struct otel_answer *out, const char *text)
 static void judge_taken(const json_t *body, struct otel_answer *out)
 {
 	const json_t *partial = json_object_get(body, "partialSuccess");
-	const json_t *left_out = json_object_get(partial, "rejectedSpans");
+	const json_t *left_out = NULL;
 	const char *message = json_get_str(partial, "errorMessage");
 
 	out->end = CHANNEL_TAKEN;
+	for (size_t i = 0; i < ARRAY_LEN(otel_signals) && left_out == NULL; i++)
+		left_out = json_object_get(partial, otel_signals[i].rejected);
 	/* 64-bit numbers are strings in the JSON of protocol buffers; some collectors write
 	 * numbers. */
 	out->rejected = json_is_string(left_out) ? strtoll(json_string_value(left_out), NULL, 10)
 						 : (int64_t)json_integer_value(left_out);
 	out->rejected = MAX(out->rejected, (int64_t)0);
 	if (out->rejected > 0)
-		snprintf(out->reason, sizeof(out->reason), "it left out %" PRId64 " spans",
-			 out->rejected);
+		snprintf(out->reason, sizeof(out->reason), "it left out %" PRId64 " %s",
+			 out->rejected,
+			 json_object_get(partial, "rejectedSpans") ? "spans" : "of what it got");
 	else if (message != NULL && message[0] != '\0')
 		snprintf(out->reason, sizeof(out->reason), "it took all and warns");
 	otel_add_message(out, message);
@@ -288,7 +298,7 @@ static void otel_on_done(struct http_call *c, int rv, const struct ava_error *er
 	s->done(&a, s->user);
 }
 
-int otel_send(struct otel_sender *s, struct buf *body,
+int otel_send(struct otel_sender *s, enum otlp_signal signal, struct buf *body,
 	      void (*done)(const struct otel_answer *a, void *user), void *user,
 	      struct ava_error *err)
 {
@@ -298,7 +308,7 @@ int otel_send(struct otel_sender *s, struct buf *body,
 	s->done = done;
 	s->user = user;
 	s->call = (struct http_call){
-		.path = PATH,
+		.path = otel_signals[signal].path,
 		.headers = (const char *const *)s->headers,
 		.nheaders = s->nheaders,
 		.body = *body,
@@ -332,9 +342,10 @@ struct otel {
 	uint64_t left_out; /* spans, in this process */
 
 	/* the trace under way, also while it waits for another attempt */
-	char run[24]; /* "": none */
-	uint64_t lsn; /* of its end; 0: pushed on request */
-	size_t from;  /* span with which the part under way begins */
+	char run[24];            /* "": none */
+	uint64_t lsn;            /* of its end; 0: pushed on request */
+	enum otlp_signal signal; /* its spans, then, with otel.logs, its records */
+	size_t from;             /* span or event with which the part under way begins */
 
 	/* its part: the job's while that is at work */
 	struct job job;
@@ -383,6 +394,20 @@ static void otel_pushed(struct otel *o)
 /* ---- sending */
 
 static void otel_next_part(struct otel *o);
+
+/* The part is sent, or there was nothing to send. */
+static void otel_part_over(struct otel *o)
+{
+	o->from = o->to;
+	if (o->part == 0 && o->signal == OTLP_TRACES && o->ch.d->core->settings.otel_logs) {
+		o->signal = OTLP_LOGS;
+		o->from = 0;
+	} else if (o->part == 0) {
+		otel_pushed(o);
+		return;
+	}
+	otel_next_part(o);
+}
 
 /* Doubles with each failure, with a random part: many daemons may have one collector. */
 static int64_t otel_pause_ms(const struct otel *o, int64_t asked)
@@ -433,12 +458,7 @@ static void otel_reply(const struct otel_answer *a, void *user)
 	o->ch.left_out += a->rejected;
 	o->left_out += (uint64_t)a->rejected;
 	set_problem(o, a->reason);
-	if (o->part == 0) {
-		otel_pushed(o);
-		return;
-	}
-	o->from = o->to;
-	otel_next_part(o);
+	otel_part_over(o);
 }
 
 /* ---- reading */
@@ -470,8 +490,9 @@ static void otel_read_part(struct job *job)
 						 NULL, &o->err);
 	}
 	if (o->part == 0)
-		o->part = otlp_part(o->trace, &o->to, &o->body, &o->err);
-	if (o->part == 0) { /* not needed while the last part is sent */
+		o->part = otlp_part(o->trace, o->signal, &o->to, &o->body, &o->err);
+	if (o->part == 0 && (o->signal == OTLP_LOGS || !job->core->settings.otel_logs)) {
+		/* not needed while the last part is sent */
 		ava_trace_free(o->trace);
 		o->trace = NULL;
 	}
@@ -485,13 +506,13 @@ static void otel_part_read(struct job *job)
 		otel_give_up(o, o->err.text, 0);
 		return;
 	}
-	if (o->part == 0 && o->body.len == 0) { /* no span */
-		otel_pushed(o);
+	if (o->part == 0 && o->body.len == 0) { /* no span, no record */
+		otel_part_over(o);
 		return;
 	}
 	if (o->part >= 0 && o->ch.item != NULL)
 		channel_try(&o->ch)->attempts++;
-	if (o->part < 0 || otel_send(o->sender, &o->body, otel_reply, o, NULL) != 0)
+	if (o->part < 0 || otel_send(o->sender, o->signal, &o->body, otel_reply, o, NULL) != 0)
 		otel_over(o, CHANNEL_LATER, BUSY_MS);
 }
 
@@ -512,6 +533,7 @@ static void otel_begin(struct channel *ch)
 
 	if (o->lsn != it->lsn || strcmp(o->run, it->run) != 0) {
 		o->from = 0;
+		o->signal = OTLP_TRACES;
 		o->ch.left_out = 0;
 		o->lsn = it->lsn;
 		snprintf(o->run, sizeof(o->run), "%s", it->run);

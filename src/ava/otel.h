@@ -9,6 +9,7 @@
 
 #include "ava/delivery.h"
 #include "base/buf.h"
+#include "event/trace.h"
 
 struct otel_sender;
 struct redact;
@@ -29,6 +30,13 @@ void otel_health(const struct core *c, struct jw *w);
  * AVA_EUNSUPPORTED: no endpoint; AVA_ENOENT: no such run; AVA_EBUSY: it has not ended, or 64 others
  * wait; AVA_ENOMEM. */
 int ops_push(struct core *c, const char *run, struct ava_error *err);
+
+/* ---- otel_metrics.c: the counters of this process (subagent/tally.h), pushed every otel.metrics
+ * seconds, where an endpoint is set. After delivery_open; errors as of otel_open. */
+struct core_options;
+int otel_metrics_open(struct core *c, const struct core_options *o, struct ava_error *err);
+/* Ends a push under way; accepts a core without one. */
+void otel_metrics_close(struct core *c);
 
 /* ---- the collector */
 
@@ -63,7 +71,7 @@ struct otel_sender *otel_sender_new(struct os_loop *loop, const char *endpoint, 
 void otel_sender_free(struct otel_sender *s); /* NULL is fine; cancels the call */
 /* One call at a time. `body` is *taken*; `done` once, from the loop, unless freed before.
  * AVA_ENOMEM: not begun, `body` stays the caller's. */
-int otel_send(struct otel_sender *s, struct buf *body,
+int otel_send(struct otel_sender *s, enum otlp_signal signal, struct buf *body,
 	      void (*done)(const struct otel_answer *a, void *user), void *user,
 	      struct ava_error *err);
 

@@ -65,6 +65,10 @@ struct ava_error;
 	X(otel_timeout_s, "otel.timeout", 10, 1, 600)                                              \
 	X(otel_retry_s, "otel.retry", 1, 0, 60)                                                    \
 	X(otel_give_up_s, "otel.give_up", 3600, 1, 604800)                                         \
+	/* 1: events of an ended run are pushed as records of a log, too; seconds between two      \
+	 * pushes of metrics, 0: none */                                                           \
+	X(otel_logs, "otel.logs", 0, 0, 1)                                                         \
+	X(otel_metrics_s, "otel.metrics", 0, 0, 86400)                                             \
 	/* ms between two messages to a chat of Telegram, and two changes of one message */        \
 	X(telegram_pace_ms, "telegram.pace_ms", 1000, 0, 60000)                                    \
 	X(telegram_edit_ms, "telegram.edit_ms", 3000, 100, 600000)                                 \

@@ -1,10 +1,11 @@
 /* A trace as OTLP/JSON (ExportTraceServiceRequest), the form that a collector takes at
  * /v1/traces: a span invoke_agent for each run, below it one for each model call and tool call,
- * and events for moments. Prompts, replies, arguments and results stay out of it.
+ * and events for moments, which are records of a log as well (/v1/logs). Prompts, replies,
+ * arguments and results stay out of it.
  *
- * The names are those of one version of the gen_ai conventions, which are all still in
- * development and change; facts without a standard name are ava.*; openinference and llm.* are
- * for Phoenix.
+ * The names are those of the first release of the gen_ai conventions by themselves (0.1.0), which
+ * are all still in development and change; facts without a standard name are ava.*; openinference
+ * and llm.* are for Phoenix.
  *
  * Ids are hashes of their objects: a second export has the same ids, so sending a trace twice
  * does not show it twice. A span without an end ends where the trace does and is marked
@@ -65,7 +66,7 @@ struct otlp_attr {
 static const struct otlp_attr agent_attrs[] = {
 	{"gen_ai.operation.name", AS_ALWAYS, 0, "invoke_agent", NULL},
 	{"openinference.span.kind", AS_ALWAYS, 0, "AGENT", NULL},
-	{"gen_ai.agent.id", AS_TEXT, FROM_HEAD, "agent", NULL},
+	{"ava.run.id", AS_TEXT, FROM_HEAD, "agent", NULL},
 	{"gen_ai.agent.name", AS_TEXT, FROM_START, "role", NULL},
 	{"agent.name", AS_TEXT, FROM_START, "role", NULL},
 	{NULL, AS_MODEL, FROM_START, "model", NULL},
@@ -92,7 +93,7 @@ static const struct otlp_attr chat_attrs[] = {
 	{"gen_ai.response.finish_reasons", AS_LIST, FROM_END, "stopReason", NULL},
 	TOKENS(FROM_TOKENS, "input", "output"),
 	{"gen_ai.usage.cache_read.input_tokens", AS_INT, FROM_TOKENS, "cacheRead", NULL},
-	{"gen_ai.usage.cache_creation.input_tokens", AS_INT, FROM_TOKENS, "cacheWrite", NULL},
+	{"gen_ai.usage.cache_write.input_tokens", AS_INT, FROM_TOKENS, "cacheWrite", NULL},
 	{"gen_ai.usage.reasoning.output_tokens", AS_INT, FROM_TOKENS, "reasoning", NULL},
 	{"llm.token_count.prompt_details.cache_read", AS_INT, FROM_TOKENS, "cacheRead", NULL},
 	{"llm.token_count.prompt_details.cache_write", AS_INT, FROM_TOKENS, "cacheWrite", NULL},
@@ -119,23 +120,29 @@ static const struct {
 	[TRACE_TOOL] = {"tool", "execute_tool", "name", tool_attrs},
 };
 
-/* Events of a run's span, and the part of their content that is exported. */
+/* Severities of a record of a log, by their numbers. */
+enum otlp_severity { SEVERITY_DEBUG = 5, SEVERITY_INFO = 9, SEVERITY_WARN = 13 };
+
+/* Events of a run's span, which are records of a log too, and the part of their content that is
+ * exported. */
 static const struct {
 	enum event_kind kind;
+	enum otlp_severity severity;
 	const char *name, *attr, *path, *attr2, *path2;
 } points[] = {
-	{EVENT_Error, "gen_ai.client.operation.exception", "exception.type", "class",
+	{EVENT_Error, SEVERITY_WARN, "gen_ai.client.inference.exception", "exception.type", "class",
 	 "exception.message", "message"},
-	{EVENT_Exhausted, "ava.exhausted", "ava.limit.kind", "resource", NULL, NULL},
-	{EVENT_Limit, "ava.limit", "ava.limit.kind", "warned", NULL, NULL},
-	{EVENT_Checkpoint, "ava.checkpoint", "ava.checkpoint.name", "name", NULL, NULL},
-	{EVENT_Activity, "ava.activity", "ava.text", "text", NULL, NULL},
-	{EVENT_Steering, "ava.steering", NULL, NULL, NULL, NULL},
-	{EVENT_ContextEdit, "ava.context_edit", NULL, NULL, NULL, NULL},
-	{EVENT_Fork, "ava.fork", NULL, NULL, NULL, NULL},
-	{EVENT_Join, "ava.join", NULL, NULL, NULL, NULL},
-	{EVENT_StateRead, "ava.state.read", NULL, NULL, NULL, NULL},
-	{EVENT_StateWrite, "ava.state.write", NULL, NULL, NULL, NULL},
+	{EVENT_Exhausted, SEVERITY_WARN, "ava.exhausted", "ava.limit.kind", "resource", NULL, NULL},
+	{EVENT_Limit, SEVERITY_INFO, "ava.limit", "ava.limit.kind", "warned", NULL, NULL},
+	{EVENT_Checkpoint, SEVERITY_INFO, "ava.checkpoint", "ava.checkpoint.name", "name", NULL,
+	 NULL},
+	{EVENT_Activity, SEVERITY_INFO, "ava.activity", "ava.text", "text", NULL, NULL},
+	{EVENT_Steering, SEVERITY_INFO, "ava.steering", NULL, NULL, NULL, NULL},
+	{EVENT_ContextEdit, SEVERITY_INFO, "ava.context_edit", NULL, NULL, NULL, NULL},
+	{EVENT_Fork, SEVERITY_INFO, "ava.fork", NULL, NULL, NULL, NULL},
+	{EVENT_Join, SEVERITY_INFO, "ava.join", NULL, NULL, NULL, NULL},
+	{EVENT_StateRead, SEVERITY_DEBUG, "ava.state.read", NULL, NULL, NULL, NULL},
+	{EVENT_StateWrite, SEVERITY_DEBUG, "ava.state.write", NULL, NULL, NULL, NULL},
 };
 
 /* ---- writing attributes */
@@ -160,13 +167,20 @@ static void end_attr(struct otlp *o)
 	jw_end(&o->w);
 }
 
+void otlp_put_str(struct jw *w, const char *name, const char *value)
+{
+	jw_object(w, NULL);
+	jw_str(w, "key", name);
+	jw_object(w, "value");
+	jw_str(w, "stringValue", value);
+	jw_end(w);
+	jw_end(w);
+}
+
 static void attr_str(struct otlp *o, const char *name, const char *value)
 {
-	if (value == NULL || value[0] == '\0')
-		return;
-	begin_attr(o, name);
-	jw_str(&o->w, "stringValue", value);
-	end_attr(o);
+	if (value != NULL && value[0] != '\0')
+		otlp_put_str(&o->w, name, value);
 }
 
 /* 64 bits are strings in the JSON of protocol buffers. */
@@ -189,8 +203,7 @@ static void attr_true(struct otlp *o, const char *name)
 	end_attr(o);
 }
 
-/* The provider and model of "anthropic/claude-x", by the conventions' names. */
-static void attr_model(struct otlp *o, const char *id)
+const char *otlp_put_model(struct jw *w, const char *id)
 {
 	static const char *const providers[][2] = {
 		{"google", "gcp.gemini"}, {"xai", "x_ai"}, {"mistral", "mistral_ai"}};
@@ -199,7 +212,7 @@ static void attr_model(struct otlp *o, const char *id)
 	char provider[64];
 
 	if (id == NULL || id[0] == '\0')
-		return;
+		return NULL;
 	snprintf(provider, sizeof(provider), "%.*s", (int)MIN(len, sizeof(provider) - 1), id);
 	if (slash == NULL) /* the offline model, with or without a script */
 		snprintf(provider, sizeof(provider), "ava.%.*s",
@@ -207,9 +220,10 @@ static void attr_model(struct otlp *o, const char *id)
 	for (size_t i = 0; i < ARRAY_LEN(providers); i++)
 		if (strcmp(provider, providers[i][0]) == 0)
 			snprintf(provider, sizeof(provider), "%s", providers[i][1]);
-	attr_str(o, "gen_ai.provider.name", provider);
-	attr_str(o, "gen_ai.request.model", slash != NULL ? slash + 1 : id);
-	attr_str(o, "llm.model_name", slash != NULL ? slash + 1 : id);
+	id = slash != NULL ? slash + 1 : id;
+	otlp_put_str(w, "gen_ai.provider.name", provider);
+	otlp_put_str(w, "gen_ai.request.model", id);
+	return id;
 }
 
 /* A field of the first event's line. */
@@ -244,7 +258,7 @@ static void put_attr(struct otlp *o, const struct otlp_attr *a, const struct tra
 		attr_str(o, a->name, text);
 		break;
 	case AS_MODEL:
-		attr_model(o, text);
+		attr_str(o, "llm.model_name", otlp_put_model(&o->w, text));
 		break;
 	case AS_INT:
 		attr_int(o, a->name, n);
@@ -362,34 +376,58 @@ static const char *failure(const struct trace_span *one, const json_t *end)
 	return json_get_str(end, "errorClass");
 }
 
+/* The place in `points`, or behind its end. */
+static size_t point_of(const struct trace_event *e)
+{
+	size_t k = 0;
+
+	while (k < ARRAY_LEN(points) && (int)points[k].kind != e->kind)
+		k++;
+	return k;
+}
+
+/* The event in an open array: of the span `one`, or with `log` as a record. false: it is no point,
+ * or not of that run. */
+static bool put_point(struct otlp *o, const struct trace_span *one, const struct trace_event *e,
+		      bool log)
+{
+	const size_t k = point_of(e);
+	const json_t *v;
+	json_t *content;
+
+	if (k == ARRAY_LEN(points) || one->kind != TRACE_AGENT ||
+	    strcmp(e->shown.agent, one->agent) != 0)
+		return false;
+	content = trace_content(e);
+	jw_object(&o->w, NULL);
+	put_nano(o, "timeUnixNano", e->shown.time_ms);
+	jw_str(&o->w, log ? "eventName" : "name", points[k].name);
+	if (log) {
+		put_nano(o, "observedTimeUnixNano", e->shown.time_ms);
+		jw_int(&o->w, "severityNumber", points[k].severity);
+		put_ids(o, one, true, "spanId");
+	}
+	jw_array(&o->w, "attributes");
+	if (log) {
+		attr_str(o, "ava.run.id", one->agent);
+		attr_str(o, "gen_ai.conversation.id", e->shown.session);
+	}
+	attr_int(o, "ava.lsn", e->shown.lsn <= INT64_MAX ? (int64_t)e->shown.lsn : -1);
+	v = points[k].path != NULL ? json_object_get(content, points[k].path) : NULL;
+	attr_str(o, points[k].attr, json_string_value(json_is_array(v) ? json_array_get(v, 0) : v));
+	if (points[k].path2 != NULL)
+		attr_str(o, points[k].attr2, json_get_str(content, points[k].path2));
+	jw_end(&o->w);
+	jw_end(&o->w);
+	json_decref(content);
+	return true;
+}
+
 static void put_points(struct otlp *o, const struct trace_span *one)
 {
 	jw_array(&o->w, "events");
-	for (size_t i = 0; i < o->t->n; i++) {
-		const struct trace_event *e = &o->t->events[i];
-		const json_t *v;
-		json_t *content;
-		size_t k = 0;
-
-		while (k < ARRAY_LEN(points) && (int)points[k].kind != e->kind)
-			k++;
-		if (k == ARRAY_LEN(points) || strcmp(e->shown.agent, one->agent) != 0)
-			continue;
-		content = trace_content(e);
-		jw_object(&o->w, NULL);
-		put_nano(o, "timeUnixNano", e->shown.time_ms);
-		jw_str(&o->w, "name", points[k].name);
-		jw_array(&o->w, "attributes");
-		attr_int(o, "ava.lsn", e->shown.lsn <= INT64_MAX ? (int64_t)e->shown.lsn : -1);
-		v = points[k].path != NULL ? json_object_get(content, points[k].path) : NULL;
-		attr_str(o, points[k].attr,
-			 json_string_value(json_is_array(v) ? json_array_get(v, 0) : v));
-		if (points[k].path2 != NULL)
-			attr_str(o, points[k].attr2, json_get_str(content, points[k].path2));
-		jw_end(&o->w);
-		jw_end(&o->w);
-		json_decref(content);
-	}
+	for (size_t i = 0; i < o->t->n; i++)
+		put_point(o, one, &o->t->events[i], false);
 	jw_end(&o->w);
 }
 
@@ -452,68 +490,118 @@ static void put_span(struct otlp *o, const struct trace_span *one)
 
 /* ---- requests */
 
-static void otlp_put_request(struct otlp *o, size_t from, size_t to)
+static const struct {
+	const char *resources, *scopes, *items;
+} otlp_arrays[] = {
+	[OTLP_TRACES] = {"resourceSpans", "scopeSpans", "spans"},
+	[OTLP_LOGS] = {"resourceLogs", "scopeLogs", "logRecords"},
+	[OTLP_METRICS] = {"resourceMetrics", "scopeMetrics", "metrics"},
+};
+
+void otlp_begin(struct jw *w, enum otlp_signal signal, const char *instance)
 {
-	jw_object(&o->w, NULL);
-	jw_array(&o->w, "resourceSpans");
-	jw_object(&o->w, NULL);
-	jw_object(&o->w, "resource");
-	jw_array(&o->w, "attributes");
-	attr_str(o, "service.name", "ava");
-	attr_str(o, "service.version", AVA_VERSION);
-	jw_end(&o->w);
-	jw_end(&o->w);
-	jw_array(&o->w, "scopeSpans");
-	jw_object(&o->w, NULL);
-	jw_object(&o->w, "scope");
-	jw_str(&o->w, "name", "ava");
-	jw_str(&o->w, "version", AVA_VERSION);
-	jw_end(&o->w);
-	jw_array(&o->w, "spans");
-	for (size_t i = from; i < to; i++)
-		put_span(o, &o->spans[i]);
-	jw_end(&o->w);
-	jw_str(&o->w, "schemaUrl", SCHEMA_URL);
-	while (o->w.depth > 0)
-		jw_end(&o->w);
+	jw_object(w, NULL);
+	jw_array(w, otlp_arrays[signal].resources);
+	jw_object(w, NULL);
+	jw_object(w, "resource");
+	jw_array(w, "attributes");
+	otlp_put_str(w, "service.name", "ava");
+	otlp_put_str(w, "service.version", AVA_VERSION);
+	if (instance != NULL)
+		otlp_put_str(w, "service.instance.id", instance);
+	jw_end(w);
+	jw_end(w);
+	jw_array(w, otlp_arrays[signal].scopes);
+	jw_object(w, NULL);
+	jw_object(w, "scope");
+	jw_str(w, "name", "ava");
+	jw_str(w, "version", AVA_VERSION);
+	jw_end(w);
+	jw_array(w, otlp_arrays[signal].items);
+}
+
+void otlp_end(struct jw *w)
+{
+	jw_end(w);
+	jw_str(w, "schemaUrl", SCHEMA_URL);
+	while (w->depth > 0)
+		jw_end(w);
 }
 
 /* Spans from *at on, `most` of them; 1: there are more. `empty`: a request without any, too. */
-static int otlp_put_part(struct ava_trace *t, size_t *at, size_t most, bool empty, struct buf *out)
+static int otlp_put_part(struct otlp *o, size_t *at, size_t most, bool empty, struct buf *out)
 {
-	struct otlp o = {.t = t};
-	size_t to;
+	size_t to = *at + MIN(o->n - MIN(*at, o->n), most);
 	int rv;
 
-	o.spans = trace_spans(t, &o.n);
-	if (o.spans == NULL)
-		return AVA_ENOMEM;
-	jw_init(&o.w, out);
-	to = *at + MIN(o.n - MIN(*at, o.n), most);
-	if (*at < to || empty)
-		otlp_put_request(&o, *at, to);
-	free(o.spans);
+	if (*at < to || empty) {
+		otlp_begin(&o->w, OTLP_TRACES, NULL);
+		for (size_t i = *at; i < to; i++)
+			put_span(o, &o->spans[i]);
+		otlp_end(&o->w);
+	}
 	rv = buf_check(out);
 	*at = rv == 0 ? to : *at;
-	return rv != 0 ? rv : to < o.n;
+	return rv != 0 ? rv : to < o->n;
 }
 
-int otlp_part(struct ava_trace *t, size_t *at, struct buf *out, struct ava_error *err)
+/* The same of records: *at counts events. */
+static int otlp_put_records(struct otlp *o, size_t *at, size_t most, struct buf *out)
 {
-	int rv = otlp_put_part(t, at, OTLP_PART_SPANS, false, out);
+	size_t i = *at, n = 0;
+	int rv;
 
-	return rv >= 0 ? rv
-		       : err_set(err, rv, "the spans of this trace are too large for one request");
+	otlp_begin(&o->w, OTLP_LOGS, NULL);
+	for (; i < o->t->n && n < most; i++) {
+		const struct trace_event *e = &o->t->events[i];
+		size_t k = point_of(e) < ARRAY_LEN(points) ? 0 : o->n;
+
+		while (k < o->n && !put_point(o, &o->spans[k], e, true))
+			k++;
+		n += k < o->n;
+	}
+	otlp_end(&o->w);
+	rv = buf_check(out);
+	if (rv == 0 && n == 0)
+		buf_reset(out);
+	*at = rv == 0 ? i : *at;
+	return rv != 0 ? rv : i < o->t->n;
+}
+
+/* AVA_ENOMEM with o->spans NULL: nothing was written. */
+static int otlp_open(struct otlp *o, struct ava_trace *t, struct buf *out)
+{
+	*o = (struct otlp){.t = t};
+	o->spans = trace_spans(t, &o->n);
+	jw_init(&o->w, out);
+	return o->spans != NULL ? 0 : AVA_ENOMEM;
+}
+
+int otlp_part(struct ava_trace *t, enum otlp_signal signal, size_t *at, struct buf *out,
+	      struct ava_error *err)
+{
+	struct otlp o;
+	int rv = otlp_open(&o, t, out);
+
+	if (rv == 0)
+		rv = signal == OTLP_LOGS ? otlp_put_records(&o, at, OTLP_PART, out)
+					 : otlp_put_part(&o, at, OTLP_PART, false, out);
+	free(o.spans);
+	return rv >= 0 ? rv : err_set(err, rv, "this trace is too large for one request");
 }
 
 int ava_trace_otlp(struct ava_trace *t, const char **json, size_t *len, struct ava_error *err)
 {
+	struct otlp o;
 	struct buf out;
 	size_t at = 0;
 	int rv;
 
 	buf_init(&out, TRACE_BYTES_MAX);
-	rv = otlp_put_part(t, &at, SIZE_MAX, true, &out);
+	rv = otlp_open(&o, t, &out);
+	if (rv == 0)
+		rv = otlp_put_part(&o, &at, SIZE_MAX, true, &out);
+	free(o.spans);
 	if (rv == AVA_ENOMEM && buf_check(&out) == 0) { /* no memory before anything was written */
 		*json = NULL;
 		*len = 0;

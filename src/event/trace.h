@@ -66,12 +66,24 @@ int64_t trace_span_start(const struct trace_span *one);
 
 /* ---- otlp.c: a trace as requests to a collector */
 
-#define OTLP_PART_SPANS 512 /* spans of one request, as many as OpenTelemetry's exporters send */
+#define OTLP_PART 512 /* spans of one request, as many as OpenTelemetry's exporters send */
 
-/* Append the request with the spans from *at on, at most OTLP_PART_SPANS, to `out`,
- * and move *at behind them. 1: there are more; 0: that was the last one (a trace
- * without events has none: `out` is as it was). AVA_ETOOBIG: more than `out` takes;
- * AVA_ENOMEM. */
-int otlp_part(struct ava_trace *t, size_t *at, struct buf *out, struct ava_error *err);
+enum otlp_signal { OTLP_TRACES, OTLP_LOGS, OTLP_METRICS };
+
+/* Append the request with the spans, or the records of events, from *at on, at most OTLP_PART, to
+ * `out`, and move *at behind them. 1: there are more; 0: that was the last one (where there is
+ * nothing to send `out` is as it was). AVA_ETOOBIG: more than `out` takes; AVA_ENOMEM. */
+int otlp_part(struct ava_trace *t, enum otlp_signal signal, size_t *at, struct buf *out,
+	      struct ava_error *err);
+
+/* A request of other things: what is written between these two stands in its array. `instance`
+ * tells the process from others; NULL: it is not told. */
+struct jw;
+void otlp_begin(struct jw *w, enum otlp_signal signal, const char *instance);
+void otlp_end(struct jw *w);
+/* Attributes, in an open array of them. Those of a model "anthropic/claude-x" are its provider and
+ * name; returns the name, NULL for NULL and "". */
+void otlp_put_str(struct jw *w, const char *name, const char *value);
+const char *otlp_put_model(struct jw *w, const char *id);
 
 #endif

@@ -322,7 +322,8 @@ static void start_otel(struct doctor_state *d, struct os_loop *loop)
 				    &d->otel_err);
 	buf_init(&body, 64);
 	buf_adds(&body, "{\"resourceSpans\":[]}");
-	if (d->sender && otel_send(d->sender, &body, otel_answered, d, &d->otel_err) == 0)
+	if (d->sender &&
+	    otel_send(d->sender, OTLP_TRACES, &body, otel_answered, d, &d->otel_err) == 0)
 		d->otel_over = false;
 	buf_fini(&body);
 }

@@ -8,7 +8,9 @@ Listens on 127.0.0.1; "port N" is its first line. FOLDER/plan says how it answer
 line a request, the last one for ever: `ok`, `partial N`, `slow SECONDS`, `drop`,
 or a status, with a Retry-After behind it (`429 1`). Each request is a line of
 FOLDER/seen: the plan's line, the status, the number of spans, "key" when its header was
-there, the sentence. FOLDER/spans has each span id that was taken, and its name."""
+there, the sentence, or the path of another signal. FOLDER/spans has each span id that was taken,
+and its name; FOLDER/logs the event, trace and span of each record; FOLDER/metrics the name, the
+attributes and the value of each point, a push behind the other, each begun by "push ID"."""
 
 import http.server
 import json
@@ -94,6 +96,59 @@ def check_span(s):
     return s["spanId"], s["name"]
 
 
+def check_nano(o, *keys):
+    for key in keys:
+        need(isinstance(o[key], str) and NANO.match(o[key]), key)
+
+
+def check_scopes(body, signal, items):
+    """Each item of a request, whose resources and scopes are checked."""
+    only(body, "request", ["resource" + signal])
+    for r in body["resource" + signal]:
+        only(r, "resource", ["resource", "scope" + signal], ["schemaUrl"])
+        check_attributes(r["resource"], "resource")
+        yield from ((r, item) for scope in r["scope" + signal]
+                    for item in only(scope, "scope", ["scope", items], ["schemaUrl"]) or scope[items])
+
+
+def check_logs(body):
+    records = []
+    for _, r in check_scopes(body, "Logs", "logRecords"):
+        only(r, "record", ["timeUnixNano", "observedTimeUnixNano", "severityNumber", "eventName", "traceId", "spanId"],
+             ["attributes", "body", "severityText"])
+        check_nano(r, "timeUnixNano", "observedTimeUnixNano")
+        check_id(r["traceId"], 32, "traceId")
+        check_id(r["spanId"], 16, "spanId")
+        need(r["severityNumber"] in range(1, 25), "severityNumber")
+        check_attributes(r, "record")
+        records.append("%s %s %s" % (r["eventName"], r["traceId"], r["spanId"]))
+    need(records, "no records")
+    return records
+
+
+def check_metrics(body):
+    lines, ids = [], set()
+    for resource, m in check_scopes(body, "Metrics", "metrics"):
+        ids.update(a["value"]["stringValue"] for a in resource["resource"]["attributes"] if a["key"] == "service.instance.id")
+        kind = "histogram" if "histogram" in m else "sum"
+        only(m, "metric", ["name", "unit", kind])
+        only(m[kind], m["name"], ["aggregationTemporality", "dataPoints"], ["isMonotonic"])
+        need(m[kind]["aggregationTemporality"] == 2 and m[kind].get("isMonotonic", kind == "histogram"), "temporality")
+        for p in m[kind]["dataPoints"]:
+            check_nano(p, "startTimeUnixNano", "timeUnixNano")
+            check_attributes(p, m["name"])
+            value = p.get("asInt", p.get("asDouble"))
+            if kind == "histogram":
+                need(len(p["bucketCounts"]) == len(p["explicitBounds"]) + 1, "buckets")
+                need(sum(map(int, p["bucketCounts"])) == int(p["count"]), "count")
+                value = p["count"]
+            need(kind == "histogram" or isinstance(value, str) or "asDouble" in p, "64 bits are strings")
+            names = ",".join("%s=%s" % (a["key"], a["value"]["stringValue"]) for a in p["attributes"])
+            lines.append("%s %s %s" % (m["name"], names, value))
+    need(lines and len(ids) == 1, "no points, or no service.instance.id")
+    return ["push " + ids.pop()] + lines
+
+
 def check_request(body):
     only(body, "request", ["resourceSpans"])
     if body["resourceSpans"] == []:
@@ -108,6 +163,9 @@ def check_request(body):
             spans += [check_span(s) for s in scope["spans"]]
     need(spans, "no spans")
     return spans
+
+
+PATHS = {"/v1/traces": (check_request, "spans"), "/v1/logs": (check_logs, "logs"), "/v1/metrics": (check_metrics, "metrics")}
 
 
 class Collector(http.server.BaseHTTPRequestHandler):
@@ -127,12 +185,12 @@ class Collector(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def judge(self, data):
-        need(self.path == "/v1/traces", "path " + self.path)
+        need(self.path in PATHS, "path " + self.path)
         need(self.headers.get("Content-Type") == "application/json",
              "Content-Type %s" % self.headers.get("Content-Type"))
         need(self.headers.get("Content-Encoding", "identity") == "identity", "encoding")
         need(len(data) <= 20 << 20, "too large")
-        return check_request(json.loads(data))
+        return PATHS[self.path][0](json.loads(data))
 
     def do_POST(self):
         global count
@@ -151,11 +209,12 @@ class Collector(http.server.BaseHTTPRequestHandler):
             status = int(words[0])
         if words[0] == "slow":
             time.sleep(float(words[1]))
-        with open(os.path.join(FOLDER, "spans"), "a") as f:
-            for span in spans if status == 200 and words[0] in ("ok", "partial") else []:
-                f.write("%s %s\n" % span)
+        path, name = self.path, PATHS.get(self.path, (None, "spans"))[1]
+        with open(os.path.join(FOLDER, name), "a") as f:
+            for one in spans if status == 200 and words[0] in ("ok", "partial") else []:
+                f.write((one if isinstance(one, str) else "%s %s" % one) + "\n")
         with open(os.path.join(FOLDER, "seen"), "a") as f:
-            f.write("%s %d %d %s %s\n" % (" ".join(words), status, len(spans), key, why))
+            f.write("%s %d %d %s %s\n" % (" ".join(words), status, len(spans), key, why or path.replace("/v1/traces", "")))
         if words[0] == "drop":
             self.close_connection = True
             return

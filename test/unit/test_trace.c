@@ -520,7 +520,7 @@ TEST(trace_otlp)
 	chat = json_array_get(spans, 1);
 	tool = json_array_get(spans, 3);
 	assert_string_equal(attribute(run, "gen_ai.operation.name"), "invoke_agent");
-	assert_string_equal(attribute(run, "gen_ai.agent.id"), "S-aaaaaa");
+	assert_string_equal(attribute(run, "ava.run.id"), "S-aaaaaa");
 	assert_string_equal(attribute(run, "gen_ai.usage.input_tokens"), "3010");
 	assert_string_equal(attribute(run, "ava.usage.estimated_calls"), "2");
 	assert_string_equal(attribute(run, "error.type"), "error");
@@ -560,6 +560,77 @@ TEST(trace_otlp_of_little)
 	ava_trace_free(t);
 }
 
+/* The same events as records of a log, each with the ids of its run's span. */
+TEST(trace_otlp_logs)
+{
+	struct ava_trace *t = a_run();
+	json_t *spans, *request, *run;
+	const json_t *scope, *records, *one;
+	size_t at = 0, i, k;
+	TEST_BUF(out, 16u << 20);
+	json_auto_t *logs = NULL;
+
+	spans = spans_of(t, &request);
+	run = json_array_get(spans, 0);
+	assert_int_equal(otlp_part(t, OTLP_LOGS, &at, &out, NULL), 0);
+	logs = json_parse(out.data, out.len, NULL);
+	scope = json_array_get(json_object_get(logs, "resourceLogs"), 0);
+	scope = json_array_get(json_object_get(scope, "scopeLogs"), 0);
+	records = json_object_get(scope, "logRecords");
+	assert_int_equal(json_array_size(records), json_array_size(json_object_get(run, "events")));
+	json_array_foreach(records, i, one)
+	{
+		const json_t *event = json_array_get(json_object_get(run, "events"), i);
+
+		for (k = 0; k < 2; k++)
+			assert_string_equal(json_get_str(one, k ? "traceId" : "spanId"),
+					    json_get_str(run, k ? "traceId" : "spanId"));
+		assert_string_equal(json_get_str(one, "eventName"), name_of(event));
+		assert_string_equal(json_get_str(one, "timeUnixNano"),
+				    json_get_str(event, "timeUnixNano"));
+		assert_string_equal(attribute(one, "ava.run.id"), "S-aaaaaa");
+		assert_true(json_get_int(one, "severityNumber", 0) > 0);
+	}
+	json_decref(request);
+	ava_trace_free(t);
+}
+
+/* In requests of a bounded number of records; a trace without any is none. */
+TEST(trace_otlp_log_parts)
+{
+	struct ava_trace *t = new_trace("x-y");
+	size_t at = 0, records = 0;
+	unsigned parts = 0;
+	int rv = 1;
+
+	put(t, 1, "SubagentSpawn", "{\"role\":\"researcher\"}", "{}");
+	for (int i = 0; i < 2; i++) {
+		TEST_BUF(out, 16u << 20);
+
+		at = 0;
+		assert_int_equal(otlp_part(t, OTLP_LOGS, &at, &out, NULL), 0);
+		assert_int_equal(out.len, 0);
+	}
+	for (int i = 2; i < 1200; i++)
+		put(t, i, i % 2 ? "Activity" : "ToolCall",
+		    "{\"text\":\"reads\",\"callId\":\"c1.1\"}", "{}");
+	for (at = 0; rv == 1; parts++) {
+		TEST_BUF(out, 16u << 20);
+		json_auto_t *request = NULL;
+		const json_t *scope;
+
+		rv = otlp_part(t, OTLP_LOGS, &at, &out, NULL);
+		request = json_parse(out.data, out.len, NULL);
+		scope = json_array_get(json_object_get(request, "resourceLogs"), 0);
+		scope = json_array_get(json_object_get(scope, "scopeLogs"), 0);
+		records += json_array_size(json_object_get(scope, "logRecords"));
+	}
+	assert_int_equal(rv, 0);
+	assert_int_equal(records, 599);
+	assert_int_equal(parts, 2);
+	ava_trace_free(t);
+}
+
 /* In requests of a bounded number of spans, each whole, together all of them. */
 TEST(trace_otlp_parts)
 {
@@ -579,12 +650,12 @@ TEST(trace_otlp_parts)
 		json_auto_t *request = NULL;
 		const json_t *scope;
 
-		rv = otlp_part(t, &at, &out, NULL);
+		rv = otlp_part(t, OTLP_TRACES, &at, &out, NULL);
 		assert_true(rv == 0 || rv == 1);
 		request = json_parse(out.data, out.len, NULL);
 		scope = json_array_get(json_object_get(request, "resourceSpans"), 0);
 		scope = json_array_get(json_object_get(scope, "scopeSpans"), 0);
-		assert_true(json_array_size(json_object_get(scope, "spans")) <= OTLP_PART_SPANS);
+		assert_true(json_array_size(json_object_get(scope, "spans")) <= OTLP_PART);
 		spans += json_array_size(json_object_get(scope, "spans"));
 		parts++;
 	} while (rv == 1);
@@ -597,7 +668,8 @@ TEST(trace_otlp_parts)
 		struct buf out;
 
 		buf_init(&out, parts == 0 ? 16u << 20 : 100);
-		assert_int_equal(otlp_part(t, &at, &out, NULL), parts == 0 ? 0 : AVA_ETOOBIG);
+		assert_int_equal(otlp_part(t, OTLP_TRACES, &at, &out, NULL),
+				 parts == 0 ? 0 : AVA_ETOOBIG);
 		assert_int_equal(parts == 0 ? out.len : 0, 0);
 		put(t, 7, "Sonata", "{\"key\":1}", "{}");
 		buf_fini(&out);
