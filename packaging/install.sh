@@ -140,6 +140,7 @@ install()
 	mv -- "$unpacked" "$home"
 	say "unpacked into $home"
 	[ "$prefix" = "$HOME/.local" ] || sed -i "s#%h/.local#$prefix#" "$home"/lib/systemd/user/*.service
+	[ ! -f "$home/share/doc/ava/config.yaml" ] || sed -i "s#/usr/share/#$home/share/#" "$home/share/doc/ava/config.yaml"
 	for name in ava avad; do link "bin/$name" bin; done
 	for page in "$home"/share/man/man*; do
 		[ ! -d "$page" ] || links "share/man/${page##*/}" "share/man/${page##*/}"
