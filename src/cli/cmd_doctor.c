@@ -245,16 +245,20 @@ static void doctor_check_access(struct root_doctor *d)
 
 static void doctor_check_socket(struct root_doctor *d)
 {
+	int root = open(d->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	int rv = root < 0 ? 0 : unix_sock_connect(root, UNIX_SOCK_NAME, 1000, &fd, NULL);
 	char command[COMMAND_MAX];
-	const char *path = command + strlen("rm ");
-	struct stat st;
 
-	snprintf(command, sizeof(command), "rm %s/%s", d->root, UNIX_SOCK_NAME);
-	if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid() ||
-	    root_is_held())
+	if (fd >= 0)
+		close(fd);
+	if (root >= 0)
+		close(root);
+	if (rv != AVA_ECONNECT || root_is_held())
 		return;
+	snprintf(command, sizeof(command), "rm %s/%s", d->root, UNIX_SOCK_NAME);
 	doctor_add_fix(d, doctor_remove_socket, d->root, 0, command);
-	root_check(d, "socket", true, "%s was left by a daemon that did not end in order", path);
+	root_check(d, "socket", true, "%s was left by a daemon that did not end in order",
+		   UNIX_SOCK_NAME);
 }
 
 /* A service of the user's that ends with the last login. */

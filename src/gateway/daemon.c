@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "ava/claude.h"
@@ -41,6 +43,7 @@
 #include "gateway/web.h"
 #include "journal/index.h"
 #include "net/http_server.h"
+#include "os/service.h"
 
 #define LOG_MAX_BYTES   (8 << 20)
 #define TICK_MS         1000
@@ -56,6 +59,7 @@ struct daemon {
 	int log_fd;
 	off_t log_bytes;
 	ino_t socket_ino; /* inode of this daemon's ava.sock */
+	bool held;        /* that socket belongs to the manager of services */
 	struct http_server *http;
 	struct routes routes;
 	struct web *web;
@@ -179,6 +183,13 @@ static void daemon_leave(int signo)
 	_exit(1);
 }
 
+/* A daemon that a command started is no service: the variables are the command's. */
+static void daemon_tell(const struct daemon *d, const char *state)
+{
+	if (d->options.ready_fd < 0)
+		service_tell(state);
+}
+
 static void daemon_stop(struct daemon *d, const char *why)
 {
 	struct sigaction act = {.sa_handler = daemon_leave};
@@ -187,6 +198,7 @@ static void daemon_stop(struct daemon *d, const char *why)
 	snprintf(line, sizeof(line), "stopping (%s)", why);
 	daemon_log_line(line, d);
 	d->stopping = true;
+	daemon_tell(d, "STOPPING=1");
 	os_loop_stop(d->h.loop);
 	if (d->log_fd >= 0)
 		last_words = d->log_fd;
@@ -232,6 +244,7 @@ static void tick(void *user)
 		    !metrics_listens(d->routes.metrics);
 
 	daemon_check_root(d);
+	daemon_tell(d, "WATCHDOG=1"); /* a loop that stands still tells nothing, and is ended */
 	if (!idle && now - d->indexed_ms >= INDEX_MS) {
 		d->indexed_ms = now;
 		index_keep(d->h.root);
@@ -258,7 +271,7 @@ static void finish_requests(struct daemon *d)
 
 	os_timer_stop(d->tick); /* the tick reads parts that end below */
 	core_hold(d->h.core);
-	if (socket_is_ours(d)) /* no new connections from here on */
+	if (!d->held && socket_is_ours(d)) /* no new connections from here on */
 		(void)unlinkat(d->h.root_fd, UNIX_SOCK_NAME, 0);
 	routes_stop(&d->routes);
 	for (int i = 0; i < 4; i++) /* accept connections still in the queue */
@@ -298,6 +311,29 @@ static void log_model(struct daemon *d, const char *forced)
 	daemon_log_line(line, d);
 }
 
+/* The socket that is held for us, when it is the one at which commands ask; else one of our own.
+ * Who connects to the former while we end starts the next daemon. */
+static int daemon_listen(struct daemon *d, int *fd, struct ava_error *err)
+{
+	int held = service_socket(AF_UNIX);
+	struct sockaddr_un a = {0};
+	socklen_t len = sizeof(a) - 1;
+	struct stat named, ours;
+
+	d->held = held >= 0 && getsockname(held, (struct sockaddr *)&a, &len) == 0 &&
+		  stat(a.sun_path, &named) == 0 &&
+		  fstatat(d->h.root_fd, UNIX_SOCK_NAME, &ours, 0) == 0 &&
+		  named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+	if (held >= 0 && !d->held)
+		daemon_log_line("the socket that is held for this daemon is not that of its data "
+				"root: it is not used",
+				d);
+	if (!d->held)
+		return lock_listen(&d->h.lock, d->h.root_fd, fd, err);
+	*fd = fcntl(held, F_DUPFD_CLOEXEC, held + 1);
+	return *fd >= 0 ? 0 : err_sys(err, UNIX_SOCK_NAME);
+}
+
 static int start_http(struct daemon *d, struct ava_error *err)
 {
 	struct rlimit r;
@@ -316,7 +352,7 @@ static int start_http(struct daemon *d, struct ava_error *err)
 	if (rv == 0)
 		rv = web_new(&d->web, &d->routes, d->h.root_fd, daemon_log_line, d, err);
 	if (rv == 0)
-		rv = lock_listen(&d->h.lock, d->h.root_fd, &fd, err);
+		rv = daemon_listen(d, &fd, err);
 	if (rv != 0)
 		return rv;
 	if (fstatat(d->h.root_fd, UNIX_SOCK_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -416,6 +452,7 @@ int daemon_run(struct daemon_options *o, struct ava_error *err)
 	snprintf(text, sizeof(text), "ava %s serves", ava_version());
 	daemon_log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");
+	daemon_tell(&d, "READY=1");
 	if (!d.stopping)
 		os_loop_run(d.h.loop);
 	finish_requests(&d);

@@ -47,13 +47,13 @@
 #include "journal/files.h"
 #include "net/http_server.h"
 #include "os/loop.h"
+#include "os/service.h"
 
 #define WEB_FILE        "web.json"
 #define FILE_MAX        (64u << 10)
 #define PORT_FIRST      7410 /* ports tried lie below those of outgoing connections */
 #define PORT_SPAN       20000
 #define PORT_TRIES      20
-#define HELD_FD         3    /* the descriptor of a systemd socket unit */
 #define WEB_ANYBODY     (-2) /* value of web.uid */
 #define CONNECTIONS_MAX 128
 #define IDLE_MS         10000
@@ -392,18 +392,14 @@ static int listen_anywhere(struct web *w, uint16_t *port)
 /* The socket that systemd holds and listens at for us; -1: there is none, and *port stays. */
 static int listen_held(struct web *w, uint16_t *port)
 {
-	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
 	struct sockaddr_in a = {0};
 	socklen_t len = sizeof(a);
-	int fd;
+	int fd = service_socket(AF_INET);
 
-	if (!pid || !fds || strtol(pid, NULL, 10) != getpid() || strcmp(fds, "1") != 0 ||
-	    getsockname(HELD_FD, (struct sockaddr *)&a, &len) != 0 || a.sin_family != AF_INET ||
-	    a.sin_addr.s_addr != htonl(INADDR_LOOPBACK) ||
-	    fcntl(HELD_FD, F_SETFD, FD_CLOEXEC) != 0 || /* programs of ours must not inherit it */
-	    fcntl(HELD_FD, F_SETFL, O_NONBLOCK) != 0)
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&a, &len) != 0 ||
+	    a.sin_addr.s_addr != htonl(INADDR_LOOPBACK))
 		return -1;
-	fd = listen_on_both(w, fcntl(HELD_FD, F_DUPFD_CLOEXEC, HELD_FD + 1), ntohs(a.sin_port));
+	fd = listen_on_both(w, fcntl(fd, F_DUPFD_CLOEXEC, fd + 1), ntohs(a.sin_port));
 	if (fd >= 0)
 		*port = ntohs(a.sin_port);
 	return fd;
@@ -570,7 +566,7 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 	service->mcp = web_mcp;
 	service->web = w;
 	/* Without the page everything else works. Prometheus knows a port that is set. */
-	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || getenv("LISTEN_FDS") ||
+	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || service_socket(AF_INET) >= 0 ||
 	     (routes->core->settings.web_port && metrics_has_token(routes->metrics))) &&
 	    web_listen(w, &why) != 0)
 		web_say(w, "the page is not served: %s", why.text);

@@ -1,0 +1,57 @@
+/* See service.h. The two protocols are small enough to need no library: variables with a number of
+ * descriptors from 3 on, and a datagram to a socket of the manager.
+ *
+ * What can fail: variables that are meant for another process (LISTEN_PID says so) or are nonsense,
+ * descriptors of another kind. All that is as if there were none. */
+#include "os/service.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define FIRST_FD 3
+#define FDS_MAX  16
+
+int service_socket(int family)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	long n = fds ? strtol(fds, NULL, 10) : 0;
+
+	if (!pid || strtol(pid, NULL, 10) != getpid() || n > FDS_MAX)
+		return -1;
+	for (int fd = FIRST_FD; fd < FIRST_FD + n; fd++) {
+		struct sockaddr_storage a;
+		socklen_t len = sizeof(a), size = sizeof(int);
+		int listens = 0;
+
+		if (getsockname(fd, (struct sockaddr *)&a, &len) == 0 && a.ss_family == family &&
+		    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens &&
+		    fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+			return fd;
+	}
+	return -1;
+}
+
+void service_tell(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	size_t len = path ? strlen(path) : 0;
+	int fd;
+
+	if (len < 2 || len >= sizeof(to.sun_path) || (path[0] != '/' && path[0] != '@'))
+		return;
+	memcpy(to.sun_path, path, len);
+	if (path[0] == '@') /* a name that is no file's */
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+	close(fd);
+}

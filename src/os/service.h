@@ -1,0 +1,13 @@
+/* The manager of services that runs this process (systemd): sockets that it holds for us, and what
+ * it wants to be told (sd_listen_fds(3), sd_notify(3)). Without one nothing here does anything. */
+#ifndef OS_SERVICE_H
+#define OS_SERVICE_H
+
+/* The first socket of `family` (AF_UNIX, AF_INET) that was handed to this process and listens:
+ * non-blocking, closed on exec, and for as long as the process lives; whoever closes it uses a
+ * duplicate. -1: none. */
+int service_socket(int family);
+/* "READY=1", "WATCHDOG=1", "STOPPING=1". What cannot be told is not: there is nobody to tell it. */
+void service_tell(const char *state);
+
+#endif
