@@ -226,6 +226,8 @@ struct ava_options {
  * crash left, goes on with queued runs. Its threads block all signals; it installs no signal
  * handler, changes nothing of the process' own and starts only processes that its configuration
  * names (notify.exec), which it reaps itself. It works only while the program is in a call on it.
+ * It belongs to this process: a forked child must not use or free it, and ends with what was
+ * registered by atexit after the fork.
  * On error *rt is NULL. AVA_EINVAL (options, settings), AVA_EBUSY, AVA_EDENIED, AVA_EFORMAT,
  * AVA_EFULL, AVA_EIO, AVA_ENOMEM. */
 AVA_API int ava_runtime_new(struct ava_runtime **rt, const struct ava_options *options,
@@ -505,6 +507,16 @@ struct ava_event {    /* borrowed until the next call on its cursor, or the call
 	size_t len;
 };
 
+struct ava_line {
+	const char *text; /* JSON, ends with NUL */
+	size_t len;
+};
+
+/* What a person sees of an event: its Item (doc/ITEMS.md), of the event's `json` and `len` alone.
+ * 1: *item is filled; 0: a person sees nothing of it; AVA_ENOMEM. */
+AVA_API int ava_item(struct ava_runtime *rt, const struct ava_event *event, struct ava_line *item,
+		     struct ava_error *err);
+
 struct ava_events_query {
 	const char *run;     /* only events of this run; NULL: of all and of Ava. *copied* */
 	const char *session; /* only events of this conversation; not with run. *copied* */
@@ -695,11 +707,6 @@ struct ava_session {
 	int64_t tokens, cost_microusd; /* used by Ava's own calls in this process or daemon */
 	unsigned live_runs, waiting;   /* live subagents; inputs that wait for a turn of Ava */
 	int busy;                      /* 1: Ava is at work */
-};
-
-struct ava_line {
-	const char *text; /* JSON, ends with NUL */
-	size_t len;
 };
 
 /* Nothing is written before the first message. `options` NULL: defaults. AVA_EINVAL, AVA_ENOENT

@@ -15,6 +15,7 @@
  * opened anew behind the last event. */
 #include "api/runtime.h"
 
+#include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -51,6 +52,28 @@ static struct embedded_state *embedded_of(struct backend *b)
 }
 
 static atomic_flag taken = ATOMIC_FLAG_INIT;
+
+/* ---- forked children. They have libuv's table of its pool's threads and none of the threads: its
+ * destructor, which would join them, must not run there. */
+
+static void embedded_leave_child(int status, void *unused)
+{
+	fflush(NULL);
+	_exit(status);
+}
+
+static void embedded_in_child(void)
+{
+	on_exit(embedded_leave_child, NULL);
+}
+
+static void embedded_watch_forks(void)
+{
+	static bool watched; /* behind `taken` */
+
+	if (!watched)
+		watched = pthread_atfork(NULL, NULL, embedded_in_child) == 0;
+}
 
 /* ---- the loop */
 
@@ -358,6 +381,7 @@ int embedded_open(const struct ava_options *o, struct backend **out, struct ava_
 		atomic_flag_clear(&taken);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
+	embedded_watch_forks();
 	e->b.ops = &embedded_ops;
 	e->h = (struct house)HOUSE_CLOSED;
 	e->log = o->log;

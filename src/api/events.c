@@ -20,6 +20,7 @@
 #include "base/strmap.h"
 #include "codec/json.h"
 #include "event/event.h"
+#include "event/item.h"
 
 #define LOOK_MAX  256
 #define WAIT_MOST 100000
@@ -160,6 +161,25 @@ void ava_events_close(struct ava_events *e)
 		return;
 	close_cursor(e);
 	free(e);
+}
+
+/* Secrets were taken out of the line when it was written. */
+int ava_item(struct ava_runtime *rt, const struct ava_event *event, struct ava_line *line,
+	     struct ava_error *err)
+{
+	struct buf *json = &rt->answer.rows;
+	struct ava_error own;
+	struct item item;
+	int rv;
+
+	runtime_begin(rt, &err, &own);
+	rv = item_make(&item, json, event->json, event->len, ITEM_TEXT_CHARS, NULL);
+	if (rv == AVA_ENOENT)
+		return 0;
+	if (rv != 0)
+		return err_set(err, rv, "out of memory for an Item");
+	*line = (struct ava_line){.text = json->data, .len = json->len};
+	return 1;
 }
 
 /* ---- callbacks */

@@ -3,6 +3,7 @@
 #include "api/world.h"
 
 #include <poll.h>
+#include <sys/wait.h>
 
 /* A daemon that is dying may still take a connection: what came of the request
  * is then unknown, and asking again with the same id is safe. */
@@ -340,6 +341,36 @@ TEST_OF(events, struct world *w)
 	assert_int_equal(ava_events_open(w->rt, NULL, &e, NULL), 0); /* left to free */
 }
 
+/* A run as a person sees it: its begin, its steps, its end. */
+TEST_OF(items, struct world *w)
+{
+	struct ava_run_id id = spawn(w, NULL);
+	struct ava_events_query q = {.run = id.text};
+	unsigned started = 0, doing = 0, result = 0, nothing = 0;
+	struct ava_line item;
+	struct ava_events *e;
+	struct ava_event ev;
+
+	assert_int_equal(ava_events_open(w->rt, &q, &e, NULL), 0);
+	while (!ava_events_ended(e)) {
+		while (ava_events_next(e, &ev, NULL) == 1) {
+			if (ava_item(w->rt, &ev, &item, NULL) == 0) {
+				nothing++;
+				continue;
+			}
+			assert_int_equal(strlen(item.text), item.len);
+			started += strstr(item.text, "\"kind\":\"started\"") != NULL;
+			doing += strstr(item.text, "\"kind\":\"doing\"") != NULL;
+			result += strstr(item.text, "\"kind\":\"result\"") != NULL;
+		}
+		ava_events_wait(e, LONG_MS, NULL);
+	}
+	ava_events_close(e);
+	assert_true(started == 1 && doing > 0 && result == 1 && nothing > 0);
+	ev = (struct ava_event){.json = "no event", .len = 8};
+	assert_int_equal(ava_item(w->rt, &ev, &item, NULL), 0);
+}
+
 static void wait_for_event(struct world *w, const char *run, const char *type)
 {
 	struct ava_events_query q = {.run = run};
@@ -530,6 +561,21 @@ TEST_OF(session, struct world *w)
 }
 
 /* ---- the runtime itself */
+
+/* A forked child ends as it says, without the threads that it does not have. */
+TEST_OF(forked, struct world *w)
+{
+	struct ava_run_id id = spawn(w, NULL);
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		exit(7);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	world_wait(w, id.text);
+}
 
 TEST_OF(open_errors, struct world *w)
 {

@@ -67,14 +67,20 @@ static void events(struct ava_runtime *rt)
 	struct ava_events_query q = {.run = run};
 	struct ava_events *e = NULL;
 	struct ava_watch *watch = NULL;
+	struct ava_line item;
 	struct ava_event ev;
 	struct ava_error err;
 	unsigned n = 0;
+	int rv;
 
 	assert_true(fine(ava_events_open(rt, &q, &e, &err), &err));
 	for (int i = 0; e && i < 5; i++)
-		if (ava_events_wait(e, 0, &err) == 1)
-			assert_true(again(ava_events_next(e, &ev, &err), &err));
+		if (ava_events_wait(e, 0, &err) == 1) {
+			rv = ava_events_next(e, &ev, &err);
+			assert_true(again(rv, &err));
+			if (rv == 1)
+				assert_true(fine(ava_item(rt, &ev, &item, &err), &err));
+		}
 	ava_events_close(e);
 	assert_true(fine(ava_watch(rt, &q, &callbacks, &n, &watch, &err), &err));
 	assert_true(again(ava_runtime_process(rt, 0, &err), &err));
