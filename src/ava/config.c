@@ -343,6 +343,13 @@ static void take_model_name(struct config_reading *r, const struct yaml_node *n,
 		at_line(r, n, set_model(name, set, r->err));
 }
 
+/* Whoever serves /metrics reads what these say (gateway/metrics.h). */
+static void config_take_text(struct config_reading *r, const struct yaml_node *v,
+			     char out[CONFIG_OTEL_BYTES])
+{
+	snprintf(out, CONFIG_OTEL_BYTES, "%s", config_text_of(r, v, CONFIG_OTEL_BYTES - 1));
+}
+
 /* ---- settings: section.key */
 
 static const char *const own_keys[] = {"ava.model",      "notify.exec",       "otel.endpoint",
@@ -360,42 +367,6 @@ static const struct config_door {
 	DOORS(X)
 #undef X
 };
-
-/* Settings of /metrics, which whoever serves that reads. */
-static const struct config_text {
-	const char *name, *variable;
-	size_t at;
-} config_texts[] = {
-	{"metrics.listen", "AVA_METRICS_LISTEN", offsetof(struct config, metrics_listen)},
-	{"metrics.token", "AVA_METRICS_TOKEN", offsetof(struct config, metrics_token)},
-};
-
-/* false: it is none of them. */
-static bool config_take_text(struct config_reading *r, const struct yaml_node *v, const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(config_texts); i++) {
-		if (strcmp(name, config_texts[i].name) != 0)
-			continue;
-		snprintf((char *)r->config + config_texts[i].at, CONFIG_OTEL_BYTES, "%s",
-			 config_text_of(r, v, CONFIG_OTEL_BYTES - 1));
-		return true;
-	}
-	return false;
-}
-
-static int take_texts_variables(struct config *c, struct ava_error *err)
-{
-	for (size_t i = 0; i < ARRAY_LEN(config_texts); i++) {
-		const char *text = env_get(config_texts[i].variable);
-
-		if (text && strlen(text) >= CONFIG_OTEL_BYTES)
-			return err_set(err, AVA_EINVAL, "%s has more than %d bytes",
-				       config_texts[i].variable, CONFIG_OTEL_BYTES - 1);
-		if (text)
-			snprintf((char *)c + config_texts[i].at, CONFIG_OTEL_BYTES, "%s", text);
-	}
-	return 0;
-}
 
 /* Takes the setting of a messenger's door; false: it is none. A secret has its own file. */
 static bool take_door(struct config_reading *r, const struct yaml_node *v, const char *section,
@@ -458,8 +429,12 @@ static void take_settings(struct config_reading *r, const struct yaml_node *sect
 			take_notify(r, v);
 		} else if (strcmp(name, "otel.endpoint") == 0) {
 			config_take_url(r, v, name, r->config->otel);
-		} else if (take_door(r, v, section->key, name) || config_take_text(r, v, name)) {
+		} else if (take_door(r, v, section->key, name)) {
 			continue;
+		} else if (strcmp(name, "metrics.listen") == 0) {
+			config_take_text(r, v, r->config->metrics_listen);
+		} else if (strcmp(name, "metrics.token") == 0) {
+			config_take_text(r, v, r->config->metrics_token);
 		} else if (strcmp(name, "web.allow_private") == 0) {
 			take_inside(r, v);
 		} else if (strcmp(name, "cluster.folders") == 0) {
@@ -852,6 +827,7 @@ static int take_environment(struct config *c, struct ava_error *err)
 	const char *searxng = env_get("AVA_WEB_SEARXNG");
 	const char *inside = env_get("AVA_WEB_ALLOW_PRIVATE");
 	const char *folders = env_get("AVA_CLUSTER_FOLDERS");
+	const char *listen = env_get("AVA_METRICS_LISTEN"), *token = env_get("AVA_METRICS_TOKEN");
 	int rv = settings_environment(&c->settings, err);
 
 	if (rv == 0 && notify) {
@@ -873,8 +849,10 @@ static int take_environment(struct config *c, struct ava_error *err)
 		rv = take_folders_variable(c, folders, err);
 	if (rv == 0 && searxng)
 		rv = set_url(c->searxng, "AVA_WEB_SEARXNG", searxng, err);
-	if (rv == 0)
-		rv = take_texts_variables(c, err);
+	if (rv == 0 && listen)
+		snprintf(c->metrics_listen, sizeof(c->metrics_listen), "%s", listen);
+	if (rv == 0 && token)
+		snprintf(c->metrics_token, sizeof(c->metrics_token), "%s", token);
 	if (rv == 0)
 		rv = take_variable("AVA_MODELS_DEFAULT", models_set_default, err);
 	if (rv == 0)

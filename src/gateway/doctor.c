@@ -25,11 +25,11 @@
 #include "exec/child.h"
 #include "exec/sandbox.h"
 #include "gateway/doors.h"
-#include "gateway/metrics.h"
 #include "gateway/trial.h"
 #include "net/http_client.h"
 #include "os/loop.h"
 #include "provider/dialect.h"
+#include "provider/learned.h"
 #include "provider/profile.h"
 #include "provider/told.h"
 #include "tool/mcp.h"
@@ -481,19 +481,6 @@ static void check_otel(struct doctor_state *d)
 		     with, well ? ", which answers" : ": ", well ? "" : why);
 }
 
-static void check_metrics(struct doctor_state *d)
-{
-	const char *at = d->config.metrics_listen;
-	struct ava_error err;
-
-	if (metrics_check(&d->config, &err) != 0)
-		doctor_check(d, "metrics", false, "%s", err.text);
-	else if (at[0] || d->config.metrics_token[0])
-		doctor_check(d, "metrics", true, "for Prometheus at %s%s",
-			     at[0] ? at : "the port of the page",
-			     d->config.metrics_token[0] ? ", with a token" : "");
-}
-
 /* ---- the cluster; a daemon's own view is in its health */
 
 static void cluster_line(struct doctor_state *d, const json_t *o)
@@ -932,7 +919,6 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 		doctor_check(d, "default", true, "%s: %s", m.id,
 			     forced ? "AVA_MODEL says so" : why);
 	check_otel(d);
-	check_metrics(d);
 	check_cluster(d);
 	doors_check(&d->config, door_wrong, d);
 	doctor_check_services(d, forced);

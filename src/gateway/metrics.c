@@ -23,13 +23,13 @@
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/keys.h"
 #include "codec/redact.h"
 #include "net/http_server.h"
 #include "subagent/person.h"
 #include "subagent/run.h"
 #include "subagent/tally.h"
 
-#define TOKEN_LEAST     16
 #define TOKEN_MOST      256
 #define TEXT_MAX        (1u << 20)
 #define CONNECTIONS_MAX 16
@@ -294,118 +294,65 @@ static void metrics_handle(struct http_request *req, void *user)
 
 /* ---- settings */
 
-union metrics_address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-static int metrics_address(const char *text, union metrics_address *a, bool *loopback,
-			   struct ava_error *err)
-{
-	const char *colon = strrchr(text, ':');
-	size_t len = colon ? (size_t)(colon - text) : 0;
-	bool braced = len > 2 && text[0] == '[' && text[len - 1] == ']';
-	char host[64], *end = NULL;
-	long port = colon ? strtol(colon + 1, &end, 10) : 0;
-
-	*a = (union metrics_address){0};
-	snprintf(host, sizeof(host), "%.*s", (int)MIN(len, sizeof(host)) - 2 * braced,
-		 text + braced);
-	if (port < 1 || port > 65535 || *end ||
-	    (inet_pton(AF_INET, host, &a->v4.sin_addr) != 1 &&
-	     (!braced || inet_pton(AF_INET6, host, &a->v6.sin6_addr) != 1)))
-		return err_set(err, AVA_EINVAL,
-			       "metrics.listen is %.80s: write address and port, as "
-			       "127.0.0.1:9464 or [::1]:9464",
-			       text);
-	a->any.sa_family = braced ? AF_INET6 : AF_INET;
-	a->v4.sin_port = htons((uint16_t)port); /* in the same place as of IPv6 */
-	*loopback = braced ? IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr)
-			   : ntohl(a->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return 0;
-}
-
 static int metrics_token(const char *path, char token[TOKEN_MOST + 1], struct ava_error *err)
 {
 	char *text = NULL;
 	size_t len = 0;
 	int rv;
 
-	token[0] = '\0';
 	if (!path[0])
 		return 0;
 	if (path[0] != '/')
 		return err_set(err, AVA_EINVAL,
 			       "metrics.token is %.200s: write the path of a file from / on", path);
-	rv = settings_read_file(path, TOKEN_MOST + 1, &text, &len, err);
+	rv = settings_read_file(path, TOKEN_MOST, &text, &len, err);
 	if (rv == AVA_ENOENT)
-		err_set(err, rv,
-			"metrics.token: there is no file %.200s: make it, as with (umask 027; "
-			"openssl rand -hex 32 >FILE), and let Prometheus read it",
-			path);
-	else if (rv != 0)
-		err_wrap(err, rv, "metrics.token");
+		return err_set(err, rv,
+			       "metrics.token: there is no file %.200s: make it, as with (umask "
+			       "027; openssl rand -hex 32 >FILE), and let Prometheus read it",
+			       path);
 	if (rv != 0)
-		return rv;
-	len = strcspn(text, "\r\n");
-	if (len < TOKEN_LEAST || len > TOKEN_MOST ||
-	    strspn(text + len, "\r\n") != strlen(text + len))
-		rv = err_set(err, AVA_EINVAL,
-			     "metrics.token: %.200s must hold one line of %d to %d characters",
-			     path, TOKEN_LEAST, TOKEN_MOST);
-	for (size_t i = 0; i < len && rv == 0; i++)
-		if (text[i] <= ' ' || text[i] > '~')
-			rv = err_set(err, AVA_EINVAL,
-				     "metrics.token: %.200s must hold printable characters without "
-				     "blanks",
-				     path);
-	if (rv == 0)
-		snprintf(token, TOKEN_MOST + 1, "%.*s", (int)len, text);
-	explicit_bzero(text, strlen(text));
+		return err_wrap(err, rv, "metrics.token");
+	snprintf(token, TOKEN_MOST + 1, "%.*s", (int)strcspn(text, "\r\n"), text);
+	explicit_bzero(text, len);
 	free(text);
-	return rv;
+	return keys_check("metrics.token", token, err);
 }
 
-static int metrics_read(const struct config *config, union metrics_address *a,
-			char token[TOKEN_MOST + 1], struct ava_error *err)
+static int metrics_address(const char *text, bool open, struct sockaddr_in *a,
+			   struct ava_error *err)
 {
-	bool loopback = true;
-	int rv = metrics_token(config->metrics_token, token, err);
+	const char *colon = strrchr(text, ':');
+	char host[INET_ADDRSTRLEN + 1], *end = NULL;
+	long port = colon ? strtol(colon + 1, &end, 10) : 0;
 
-	if (rv == 0 && config->metrics_listen[0])
-		rv = metrics_address(config->metrics_listen, a, &loopback, err);
-	if (rv == 0 && !loopback && !token[0])
-		rv = err_set(err, AVA_EDENIED,
-			     "metrics.listen is %.80s, which others can reach: name the file of a "
-			     "token in metrics.token, or listen at 127.0.0.1",
-			     config->metrics_listen);
-	return rv;
-}
-
-int metrics_check(const struct config *config, struct ava_error *err)
-{
-	union metrics_address a;
-	char token[TOKEN_MOST + 1];
-	int rv = metrics_read(config, &a, token, err);
-
-	explicit_bzero(token, sizeof(token));
-	return rv;
+	snprintf(host, sizeof(host), "%.*s", colon ? (int)(colon - text) : 0, text);
+	*a = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	if (port < 1 || port > 65535 || *end || inet_pton(AF_INET, host, &a->sin_addr) != 1)
+		return err_set(err, AVA_EINVAL,
+			       "metrics.listen is %.80s: write address and port, as 127.0.0.1:9464",
+			       text);
+	if (!open && ntohl(a->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET)
+		return err_set(err, AVA_EDENIED,
+			       "metrics.listen is %.80s, which others can reach: name the file of "
+			       "a token in metrics.token, or listen at 127.0.0.1",
+			       text);
+	return 0;
 }
 
 /* ---- life */
 
-static int metrics_listen(struct metrics *m, const union metrics_address *a, struct ava_error *err)
+static int metrics_listen(struct metrics *m, const struct sockaddr_in *a, struct ava_error *err)
 {
 	const struct http_server_options o = {.connections_max = CONNECTIONS_MAX,
 					      .body_max = BODY_MAX};
-	socklen_t len = a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
-	int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
 
 	if (fd < 0)
 		return err_sys(err, "socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, &a->any, len) != 0 || listen(fd, CONNECTIONS_MAX) != 0) {
+	if (bind(fd, (const struct sockaddr *)a, sizeof(*a)) != 0 ||
+	    listen(fd, CONNECTIONS_MAX) != 0) {
 		err_sys(err, "that address cannot be had");
 		close(fd);
 		return err->code;
@@ -418,8 +365,9 @@ int metrics_new(struct metrics **out, const struct config *config, struct core *
 		const unsigned *streams, struct redact *redact,
 		void (*log)(const char *line, void *user), void *log_user, struct ava_error *err)
 {
+	const char *at = config->metrics_listen;
 	struct metrics *m = calloc(1, sizeof(*m));
-	union metrics_address a;
+	struct sockaddr_in a;
 	char line[1200];
 	int rv;
 
@@ -427,21 +375,23 @@ int metrics_new(struct metrics **out, const struct config *config, struct core *
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	m->core = core;
 	m->streams = streams;
-	rv = metrics_read(config, &a, m->token, err);
-	if (rv == 0 && m->token[0] && redact)
-		rv = redact_add(redact, m->token);
+	rv = metrics_token(config->metrics_token, m->token, err);
+	if (rv == 0 && m->token[0] && (rv = redact_add(redact, m->token)) != 0)
+		err_set(err, rv, "metrics.token cannot be kept out of the log");
+	if (rv == 0 && at[0])
+		rv = metrics_address(at, m->token[0], &a, err);
 	if (rv != 0) {
 		metrics_free(m);
-		return err->code ? rv : err_set(err, rv, "metrics.token: too many secrets");
-	}
-	if (config->metrics_listen[0]) {
-		rv = metrics_listen(m, &a, err);
-		snprintf(line, sizeof(line), "metrics.listen is %s: %s%s", config->metrics_listen,
-			 rv == 0 ? "Prometheus is served there" : "nobody is served there: ",
-			 rv == 0 ? "" : err->text);
-		log(line, log_user);
+		return rv;
 	}
 	*out = m;
+	if (!at[0])
+		return 0;
+	rv = metrics_listen(m, &a, err);
+	snprintf(line, sizeof(line), "metrics.listen is %s: %s%s", at,
+		 rv == 0 ? "Prometheus is served there" : "nobody is served there: ",
+		 rv == 0 ? "" : err->text);
+	log(line, log_user);
 	return 0;
 }
 

@@ -14,13 +14,9 @@ struct http_request;
 struct metrics;
 struct redact;
 
-/* Are metrics.listen and metrics.token as they must be? AVA_EINVAL, AVA_EDENIED, AVA_ENOENT with
- * the sentence. */
-int metrics_check(const struct config *config, struct ava_error *err);
-
 /* Reads the token and listens. `streams` counts the open event streams; `core` and `streams` are
  * *borrowed until metrics_free*. The token becomes a known secret of `redact`. An address that
- * cannot be had is told to `log`, and is all that fails then. Errors as of metrics_check, and
+ * cannot be had is told to `log`, and is all that fails then. AVA_EINVAL, AVA_EDENIED, AVA_ENOENT with the sentence (the settings),
  * AVA_ENOMEM, AVA_ETOOBIG. */
 int metrics_new(struct metrics **out, const struct config *config, struct core *core,
 		const unsigned *streams, struct redact *redact,

@@ -66,6 +66,12 @@ printf '%s\n' '{"error":{"status":400,"message":"no"}}' >"$T/bad.jsonl"
 boil "offline:$T/bad.jsonl"
 scrape
 check 'a call that fails is counted by its class' grep -qE '^ava_model_errors_total\{class="[a-z_]+",model="[^"]+"\} [1-9]' "$T/scrape" || note "$(cat "$OUT" "$ERR")"
+board=$SRCDIR/packaging/grafana/ava.json
+jq -r '.panels[].targets[].expr, .templating.list[].query.query?' "$board" | grep -o 'ava_[a-z_]*' | sed 's/_\(bucket\|count\|sum\)$//' | sort -u >"$T/named"
+check 'the board of Grafana asks for figures' [ "$(wc -l <"$T/named")" -ge 10 ]
+equal 'and each is there' '' "$(while read -r name; do grep -q "^# TYPE $name " "$T/scrape" || echo "$name"; done <"$T/named")"
+sed -n 's/^| \(`ava_.*\) |.*/\1/p' "$SRCDIR/doc/METRICS.md" | cut -d'|' -f1 | grep -o 'ava_[a-z_]*' | sort -u >"$T/told"
+equal 'doc/METRICS.md has each, and no other' "$(sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$T/scrape" | sort -u)" "$(cat "$T/told")"
 
 # --- somebody waits
 
@@ -96,8 +102,6 @@ equal 'by any name' 200 "$(status_of -H "Authorization: Bearer $TOKEN" -H 'Host:
 equal 'at the port of the page, too' 200 "$(status_of -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:$PAGE/metrics")"
 equal 'which asks for it' 401 "$(status_of "http://127.0.0.1:$PAGE/metrics")"
 equal 'and gives it nothing else' 401 "$(status_of -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:$PAGE/api/v1/runs")"
-run "$AVA" doctor
-contains 'doctor names the address' "for Prometheus at 0.0.0.0:${AT#*:}, with a token" "$OUT"
 stop_daemon
 
 # --- an address that is taken
@@ -110,7 +114,8 @@ keep $!
 wait_for 10 grep -q taken "$T/taken"
 set_to 'metrics:' "  listen: $AT"
 start_daemon
-check 'one that is taken keeps nobody from work' "$AVA" ps
+run "$AVA" ps -a
+exits 'one that is taken keeps nobody from work' 0
 contains 'and the log says so' 'nobody is served there' "$AVA_DATA_ROOT/logs/avad.log"
 stop_daemon
 
@@ -129,11 +134,11 @@ refused 'no port' 'write address and port, as 127.0.0.1:9464' 'metrics:' '  list
 refused 'a name' 'write address and port' 'metrics:' '  listen: localhost:9464'
 refused 'a port that is none' 'write address and port' 'metrics:' '  listen: 127.0.0.1:99999'
 refused 'everybody without a token' 'which others can reach: name the file of a token' 'metrics:' "  listen: 0.0.0.0:${AT#*:}"
-refused 'an address of all in IPv6' 'which others can reach' 'metrics:' "  listen: '[::]:${AT#*:}'"
+refused 'an address of IPv6' 'write address and port' 'metrics:' "  listen: '[::1]:${AT#*:}'"
 refused 'no file' 'there is no file' 'metrics:' "  token: $T/none"
 refused 'a path from nowhere' 'write the path of a file from / on' 'metrics:' '  token: token'
 echo short >"$T/short"
-refused 'a short token' 'one line of 16 to 256' 'metrics:' "  token: $T/short"
+refused 'a short token' 'metrics.token' 'metrics:' "  token: $T/short"
 refused 'another key' 'unknown key metrics.lisen: did you mean metrics.listen?' 'metrics:' '  lisen: x'
 cp "$T/token" "$T/open" && chmod 666 "$T/open"
 refused 'a token that others may change' 'metrics.token' 'metrics:' "  token: $T/open"
