@@ -77,7 +77,7 @@ static void logprint_progress(uint64_t done, uint64_t total, void *user)
 
 	if (p->shown_ms == 0)
 		p->shown_ms = now;
-	if (total == 0 || now - p->shown_ms < PROGRESS_MS || !term_colours(stderr))
+	if (total == 0 || now - p->shown_ms < PROGRESS_MS || !term_redraws(stderr))
 		return;
 	fflush(stdout);
 	fprintf(stderr, "\r%d %% of %s\033[K", (int)(MIN(done, total) * 100 / total),

@@ -59,11 +59,22 @@ static bool is_terminal(FILE *f)
 	return known[fd] > 0;
 }
 
+/* A variable that means yes: neither empty nor 0. */
+static bool term_asked(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
 bool term_colours(FILE *f)
 {
 	const char *no = getenv("NO_COLOR");
 
-	return is_terminal(f) && !dumb() && (no == NULL || no[0] == '\0');
+	if (no != NULL && no[0] != '\0')
+		return false;
+	return term_asked("FORCE_COLOR") || term_asked("CLICOLOR_FORCE") ||
+	       (is_terminal(f) && !dumb());
 }
 
 size_t term_width(FILE *f)

@@ -11,7 +11,8 @@ enum term_colour { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_GREEN, TERM_Y
 /* Characters beyond ASCII: the locale's character set is UTF-8 and the
  * terminal is not a dumb one. Looked up once. */
 bool term_utf8(void);
-/* `f` is a terminal, not dumb, and NO_COLOR is not set. */
+/* NO_COLOR is not set, and `f` is a terminal that is not dumb, or FORCE_COLOR or CLICOLOR_FORCE is.
+ */
 bool term_colours(FILE *f);
 /* Columns of the terminal `f` goes to; 0 when it is none (no limit). */
 size_t term_width(FILE *f);

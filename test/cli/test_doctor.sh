@@ -75,6 +75,13 @@ equal 'a mistyped setting' "\${EDITOR:-vi} $conf/config.yaml" "$(mend config)"
 rm "$conf/config.yaml"
 run env AVA_RUNS_MAXX=3 "$AVA" doctor
 contains 'a mistyped variable' 'mend it: env | grep ^AVA_' "$OUT"
+green=$(printf '\033[32m')
+run env -u NO_COLOR "$AVA" doctor
+lacks 'no colours in a file' "$green" "$OUT"
+run env -u NO_COLOR FORCE_COLOR=1 "$AVA" doctor
+contains 'but where they are asked for' "$green" "$OUT"
+run env FORCE_COLOR=1 "$AVA" doctor
+lacks 'and not refused' "$green" "$OUT"
 run "$AVA" doctor --yes
 exits '--yes alone is an error' 2
 finish
