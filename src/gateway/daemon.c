@@ -19,9 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "ava/claude.h"
@@ -315,16 +313,11 @@ static void log_model(struct daemon *d, const char *forced)
  * Who connects to the former while we end starts the next daemon. */
 static int daemon_listen(struct daemon *d, int *fd, struct ava_error *err)
 {
-	int held = service_socket(AF_UNIX);
-	struct sockaddr_un a = {0};
-	socklen_t len = sizeof(a) - 1;
-	struct stat named, ours;
+	bool other;
+	int held = service_socket_at(d->h.root_fd, UNIX_SOCK_NAME, &other);
 
-	d->held = held >= 0 && getsockname(held, (struct sockaddr *)&a, &len) == 0 &&
-		  stat(a.sun_path, &named) == 0 &&
-		  fstatat(d->h.root_fd, UNIX_SOCK_NAME, &ours, 0) == 0 &&
-		  named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
-	if (held >= 0 && !d->held)
+	d->held = held >= 0;
+	if (other)
 		daemon_log_line("the socket that is held for this daemon is not that of its data "
 				"root: it is not used",
 				d);

@@ -16,8 +16,8 @@ struct redact;
 
 /* Reads the token and listens. `streams` counts the open event streams; `core` and `streams` are
  * *borrowed until metrics_free*. The token becomes a known secret of `redact`. An address that
- * cannot be had is told to `log`, and is all that fails then. AVA_EINVAL, AVA_EDENIED, AVA_ENOENT with the sentence (the settings),
- * AVA_ENOMEM, AVA_ETOOBIG. */
+ * cannot be had is told to `log`, and is all that fails then. AVA_EINVAL, AVA_EDENIED, AVA_ENOENT
+ * with the sentence (the settings), AVA_ENOMEM, AVA_ETOOBIG. */
 int metrics_new(struct metrics **out, const struct config *config, struct core *core,
 		const unsigned *streams, struct redact *redact,
 		void (*log)(const char *line, void *user), void *log_user, struct ava_error *err);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -34,6 +35,20 @@ int service_socket(int family)
 			return fd;
 	}
 	return -1;
+}
+
+int service_socket_at(int dirfd, const char *name, bool *other)
+{
+	int fd = service_socket(AF_UNIX);
+	struct sockaddr_un a = {0};
+	socklen_t len = sizeof(a) - 1;
+	struct stat named, ours;
+	bool is = fd >= 0 && getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
+		  stat(a.sun_path, &named) == 0 && fstatat(dirfd, name, &ours, 0) == 0 &&
+		  named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+
+	*other = fd >= 0 && !is;
+	return is ? fd : -1;
 }
 
 void service_tell(const char *state)

@@ -3,10 +3,15 @@
 #ifndef OS_SERVICE_H
 #define OS_SERVICE_H
 
+#include <stdbool.h>
+
 /* The first socket of `family` (AF_UNIX, AF_INET) that was handed to this process and listens:
  * non-blocking, closed on exec, and for as long as the process lives; whoever closes it uses a
  * duplicate. -1: none. */
 int service_socket(int family);
+/* The same of AF_UNIX, where it is the file `name` in `dirfd`. `other`: there is one of another
+ * name. */
+int service_socket_at(int dirfd, const char *name, bool *other);
 /* "READY=1", "WATCHDOG=1", "STOPPING=1". What cannot be told is not: there is nobody to tell it. */
 void service_tell(const char *state);
 
