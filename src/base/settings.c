@@ -183,14 +183,24 @@ static int settings_find_place(const struct settings_place *places, size_t n, ch
 	return AVA_ENOENT;
 }
 
+static const struct settings_place root_places[] = {
+	{"AVA_DATA_ROOT", ""},
+	{"XDG_DATA_HOME", "/ava"},
+	{"HOME", "/.local/share/ava"},
+};
+
+bool settings_root_is_usual(const char *root)
+{
+	char usual[4096];
+
+	return settings_find_place(root_places + 1, ARRAY_LEN(root_places) - 1, usual,
+				   sizeof(usual), NULL) == 0 &&
+	       strcmp(usual, root) == 0;
+}
+
 int settings_data_root(char *out, size_t size, struct ava_error *err)
 {
-	static const struct settings_place places[] = {
-		{"AVA_DATA_ROOT", ""},
-		{"XDG_DATA_HOME", "/ava"},
-		{"HOME", "/.local/share/ava"},
-	};
-	int rv = settings_find_place(places, ARRAY_LEN(places), out, size, err);
+	int rv = settings_find_place(root_places, ARRAY_LEN(root_places), out, size, err);
 
 	if (rv == AVA_ENOENT)
 		rv = err_set(err, AVA_EINVAL,

@@ -5,6 +5,7 @@
 #ifndef BASE_SETTINGS_H
 #define BASE_SETTINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -137,6 +138,8 @@ int settings_load(struct settings *s, struct ava_error *err);
 /* The data root: $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute.
  * AVA_EINVAL when no home is known or the path is not absolute. */
 int settings_data_root(char *out, size_t size, struct ava_error *err);
+/* Is that where the data root is when AVA_DATA_ROOT is not set? */
+bool settings_root_is_usual(const char *root);
 /* Is the folder open at `fd`, the data root `root`, ours, and closed to writing by others?
  * Otherwise its content may be anybody's. AVA_EDENIED with what to do. */
 int settings_check_root(int fd, const char *root, struct ava_error *err);

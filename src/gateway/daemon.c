@@ -13,6 +13,7 @@
 #include "gateway/daemon.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -261,6 +262,36 @@ static void tick(void *user)
 	os_timer_set(d->tick, TICK_MS);
 }
 
+/* Make or take away the link by which $XDG_RUNTIME_DIR/ava/ava.sock leads to the socket of the
+ * usual data root. The socket itself stays in the root: that folder outlives the last logout, as we
+ * may, and commands of cron know no other. What cannot be done is not: nothing of ours asks there.
+ */
+static void daemon_link(const struct daemon *d, bool make)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR");
+	char folder[PATH_MAX], path[PATH_MAX], temp[PATH_MAX], to[PATH_MAX], is[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (d->held || !run || run[0] != '/' || strlen(run) > PATH_MAX / 2 ||
+	    !settings_root_is_usual(d->h.root) || stat(run, &st) != 0 || st.st_uid != geteuid() ||
+	    (st.st_mode & 077) != 0)
+		return;
+	snprintf(folder, sizeof(folder), "%s/ava", run);
+	snprintf(path, sizeof(path), "%s/ava/%s", run, UNIX_SOCK_NAME);
+	snprintf(temp, sizeof(temp), "%s/ava/.%d", run, getpid());
+	n = snprintf(to, sizeof(to), "%s/%s", d->h.root, UNIX_SOCK_NAME);
+	if (make && n < (ssize_t)sizeof(to)) {
+		(void)mkdir(folder, 0700);
+		if (symlink(to, temp) == 0 && rename(temp, path) != 0)
+			(void)unlink(temp);
+		return;
+	}
+	n = readlink(path, is, sizeof(is) - 1); /* another root's is not ours to take */
+	if (n > 0 && strncmp(is, to, (size_t)n) == 0 && to[n] == '\0')
+		(void)unlink(path);
+}
+
 /* Answer every client that has connected: requests that wait for the disk, new requests, the ends
  * of streams. Streams that go on and idle connections are not waited for. */
 static void finish_requests(struct daemon *d)
@@ -269,6 +300,7 @@ static void finish_requests(struct daemon *d)
 
 	os_timer_stop(d->tick); /* the tick reads parts that end below */
 	core_hold(d->h.core);
+	daemon_link(d, false);
 	if (!d->held && socket_is_ours(d)) /* no new connections from here on */
 		(void)unlinkat(d->h.root_fd, UNIX_SOCK_NAME, 0);
 	routes_stop(&d->routes);
@@ -446,6 +478,7 @@ int daemon_run(struct daemon_options *o, struct ava_error *err)
 	daemon_log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");
 	daemon_tell(&d, "READY=1");
+	daemon_link(&d, true);
 	if (!d.stopping)
 		os_loop_run(d.h.loop);
 	finish_requests(&d);

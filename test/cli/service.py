@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -137,3 +138,36 @@ with open(os.path.join(ROOT, "logs/avad.log"), encoding="utf-8") as log:
     check("and says so", "is not that of its data root" in log.read())
 stop(daemon)
 check("its own goes with it", not os.path.exists(SOCK))
+
+# The runtime folder leads to the socket of the usual data root, which stays where cron finds it.
+run = os.environ["XDG_RUNTIME_DIR"]
+os.makedirs(run, mode=0o700, exist_ok=True)
+LINK, OTHER = os.path.join(run, "ava/ava.sock"), SOCK
+daemon = start()
+until(lambda: os.path.exists(OTHER), "its socket")
+check("a root of one's own has no link", answer(ask(OTHER))["pid"] == daemon.pid and not os.path.lexists(LINK))
+stop(daemon)
+del os.environ["AVA_DATA_ROOT"]
+usual = os.path.join(os.environ["XDG_DATA_HOME"], "ava/ava.sock")
+daemon = start()
+until(lambda: os.path.lexists(LINK), "the link")
+check("the runtime folder leads to the usual one", answer(ask(LINK))["pid"] == daemon.pid and os.readlink(LINK) == usual)
+check("a command without the folder finds it", subprocess.run(["env", "-u", "XDG_RUNTIME_DIR", AVA, "ps"], stdout=subprocess.DEVNULL, check=False).returncode == 0)
+stop(daemon)
+check("the link goes with it", not os.path.lexists(LINK))
+daemon = start()
+until(lambda: os.path.lexists(LINK), "the link")
+daemon.kill()
+daemon.wait()
+daemon = start()
+until(lambda: pid_at(usual) == daemon.pid, "the next daemon")
+check("one that was left leads to the next daemon", answer(ask(LINK))["pid"] == daemon.pid)
+shutil.rmtree(run)
+check("a folder that goes at logout takes nothing along",
+      subprocess.run([AVA, "ps"], stdout=subprocess.DEVNULL, check=False).returncode == 0 and stop(daemon) == 0)
+os.makedirs(run)
+os.chmod(run, 0o755)
+daemon = start()
+until(lambda: pid_at(usual) == daemon.pid, "its socket")
+check("a folder that is open to others gets no link", not os.path.lexists(LINK))
+stop(daemon)
