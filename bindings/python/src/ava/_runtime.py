@@ -520,8 +520,8 @@ def embed(root: str | os.PathLike[str], *, env: Mapping[str, str] | None = None,
     options = shapes.fill(ffi.new("struct ava_options *"), given, keep)
     if env is not None:
         words = [utf8(f"{name}={value}", keep) for name, value in env.items()]
-        options.env = ffi.new("char *[]", [*words, ffi.NULL])
-        keep.append(options.env)
+        options.env = listed = ffi.new("char *[]", [*words, ffi.NULL])
+        keep.append(listed)  # what a struct points to is nobody's
     handle = ffi.new_handle(log) if log else None
     if log:
         options.log, options.log_user = lib.ava_python_log, handle
