@@ -1,6 +1,6 @@
 #!/bin/sh
 # install.sh [TARBALL]     put ava into ~/.local, without root: a folder of its version, and links to it
-# install.sh --uninstall   undo that; data and configuration stay
+# install.sh --uninstall   undo that, and take it out of Claude Code's and others' settings; data stay
 #
 # Without TARBALL: the tarball beside this script, or the unpacked one that it stands in. The folder is
 # lib/ava-VERSION; links lead there from bin, share/man, share/systemd/user and the folders of shells'
@@ -36,18 +36,61 @@ remove()
 	say "removed $1"
 }
 
-# Does a daemon of this user run? It is known by its name, since avad lets nobody see the path of its program.
+# is_avad PID: a daemon of this user's. It is known by its name, since avad lets nobody see the path of its program.
+is_avad()
+{
+	awk -v me="$(id -u)" '/^Name:/ { name = $2 } /^Uid:/ { mine = $2 == me } END { exit !(name == "avad" && mine) }' \
+		"/proc/$1/status" 2>/dev/null
+}
+
+# Does a daemon of this data root run? The first line of the root's lock is its process.
 daemon_runs()
 {
-	me=$(id -u)
-	for status in /proc/[0-9]*/status; do
-		awk -v me="$me" '/^Name:/ { name = $2 } /^Uid:/ { exit !(name == "avad" && $2 == me) }' \
-			"$status" 2>/dev/null || continue
-		daemon=${status#/proc/}
-		daemon=${daemon%/status}
-		return 0
+	daemon=
+	! read -r daemon 2>/dev/null <"$root/ava.lock" || [ -z "$daemon" ] || ! is_avad "$daemon" || return 0
+	return 1
+}
+
+# Does one of any data root?
+any_daemon_runs()
+{
+	for daemon in /proc/[0-9]*; do
+		daemon=${daemon#/proc/}
+		! is_avad "$daemon" || return 0
 	done
 	return 1
+}
+
+# names FILE BEGINNING END: the file has, between these, the program that is to be removed.
+names()
+{
+	grep -qsF -e "$2$prefix/bin/ava$3" -e "$2$folder/bin/ava$3" -- "$1"
+}
+
+# take_out FILE COMMAND...: the program's own command takes it out of another program's settings.
+take_out()
+{
+	file=$1
+	shift
+	if "$folder/bin/ava" "$@" >/dev/null 2>&1; then
+		say "took ava out of $file (ava $*)"
+	else
+		say "$file still starts $prefix/bin/ava, which will be gone: take its lines out"
+	fi
+}
+
+# Settings of other programs that start this one, of `ava hooks install` and `ava mcp install`.
+take_out_of_settings()
+{
+	config=${XDG_CONFIG_HOME:-$HOME/.config}
+	file=${CLAUDE_CONFIG_DIR:-$HOME/.claude}/settings.json
+	if names "$file" '' ' hook' || names "$file" "'" "' hook"; then
+		take_out "$file" hooks uninstall
+	fi
+	for client in claude="${CLAUDE_CONFIG_DIR:-$HOME}/.claude.json" codex="${CODEX_HOME:-$HOME/.codex}/config.toml" \
+		cursor="$HOME/.cursor/mcp.json" zed="$config/zed/settings.json"; do
+		! names "${client#*=}" '"' '"' || take_out "${client#*=}" mcp uninstall "${client%%=*}"
+	done
 }
 
 uninstall()
@@ -60,13 +103,17 @@ uninstall()
 		found=yes
 		made="$(cat -- "$folder/folders")
 ${made:-}"
+		take_out_of_settings
 		remove "$folder"
 	done
 	[ -n "$found" ] || die "there is no ava in $prefix that this script has put there"
 	printf '%s' "$made" | while IFS= read -r folder; do # those that are empty now
 		[ -z "$folder" ] || rmdir -- "$prefix/$folder" 2>/dev/null || :
 	done
-	say "what ava has kept stays: ${XDG_DATA_HOME:-$HOME/.local/share}/ava and ${XDG_CONFIG_HOME:-$HOME/.config}/ava, or where AVA_DATA_ROOT is"
+	for kept in "$root" "${XDG_CONFIG_HOME:-$HOME/.config}/ava" "${XDG_STATE_HOME:-$HOME/.local/state}/ava" \
+		"${CLAUDE_CONFIG_DIR:-$HOME/.claude}/agent-activity"; do
+		[ ! -d "$kept" ] || say "stays, since it is yours: $kept ($(du -sh -- "$kept" 2>/dev/null | cut -f 1))"
+	done
 }
 
 # The tarball has the bytes that SHA256SUMS says, where that is beside it.
@@ -166,15 +213,23 @@ old_versions()
 		say "a daemon of ava runs as it was: \`ava restart\` begins it anew with this version"
 		return 0
 	fi
+	others=
+	! any_daemon_runs || others=$daemon # of another data root
 	for folder in "$prefix"/lib/ava-*/; do
 		folder=${folder%/}
-		[ "$folder" = "$home" ] || [ ! -f "$folder/links" ] || remove "$folder"
+		[ "$folder" != "$home" ] && [ -f "$folder/links" ] || continue
+		if [ -n "$others" ]; then
+			say "left $folder, since a daemon of another data root may need it (process $others): the next install removes it"
+		else
+			remove "$folder"
+		fi
 	done
 }
 
 [ "$(uname -s)" = Linux ] || die "this is for Linux (in Windows: for WSL2)"
 [ -n "${HOME:-}" ] || die "HOME is not set"
 prefix=${AVA_PREFIX:-$HOME/.local}
+root=${AVA_DATA_ROOT:-${XDG_DATA_HOME:-$HOME/.local/share}/ava}
 case $prefix in /*) ;; *) die "AVA_PREFIX is $prefix, and has to begin with /" ;; esac
 case ${1:-} in
 --uninstall)

@@ -101,6 +101,46 @@ page_is_read()
 		grep -q '# A page' /tmp/read || { cat /tmp/read; false; }
 }
 
+# The pages of the manual, by `man` where that is, or at the places where it looks.
+manual_is_found()
+{
+	for page in 1/ava 1/ava-run 5/ava-config 8/avad; do
+		if command -v man >/dev/null; then
+			as man -w "${page%/*}" "${page#*/}" || return 1
+		else
+			zcat -f "$share/man/man$page.${page%/*}"* | grep -q '^\.TH' || { echo "no $page below $share/man"; return 1; }
+		fi
+	done
+}
+
+completes()
+{
+	# shellcheck disable=SC2016
+	as bash -c 'eval "$(ava completion bash)" && complete -p ava' || return 1
+	[ -e "$share/bash-completion/completions/ava" ] && as ava completion zsh | grep -q '^#compdef ava' && as ava completion fish | grep -q 'complete -c ava'
+}
+
+# The schema that it prints is the file that editors find, in which the first line of the example leads.
+schema_is_there()
+{
+	as ava config schema >/tmp/schema && grep -q '"\$schema"' /tmp/schema || return 1
+	file=$(zcat -f "$docs"/config.yaml* | sed -n 's/^# yaml-language-server: \$schema=//p')
+	cmp /tmp/schema "$file"
+}
+
+# The first settings of doc/METRICS.md, as they stand there.
+metrics_are_scraped()
+{
+	as mkdir -p "$person/.config/ava"
+	zcat -f "$docs"/METRICS.md* | awk '/^```yaml/ { on = 1; next } /^```/ && on { exit } on' | as sh -c 'cat >"$HOME/.config/ava/config.yaml"' || return 1
+	as ava restart && as ava ps || return 1
+	address=$(as sed -n 's/^ *listen: *//p' "$person/.config/ava/config.yaml")
+	get "http://$address/metrics" | grep '^ava_healthy 1'
+	code=$?
+	rm -f "$person/.config/ava/config.yaml"
+	return "$code"
+}
+
 install_deb()
 {
 	dpkg -i /in/needs/*.deb >/tmp/needs.out 2>&1 || { cat /tmp/needs.out; return 1; }
@@ -136,8 +176,12 @@ echo person:x:1000:1000::$person:/bin/sh >>/etc/passwd
 echo 'a torn page' >"$person/project/note.txt"
 echo 'not for a subagent' >"$person/secret.txt"
 chown -R 1000:1000 "$person"
-tools=/usr/libexec/ava
-[ "$how" = deb ] || tools=$person/.local/lib/ava-$(cat /in/version)/libexec/ava
+tools=/usr/libexec/ava share=/usr/share docs=/usr/share/doc/ava
+if [ "$how" = tarball ]; then
+	tools=$person/.local/lib/ava-$(cat /in/version)/libexec/ava
+	share=$person/.local/share
+	docs=$person/.local/lib/ava-$(cat /in/version)/share/doc/ava
+fi
 
 check 'it is installed' "install_$how"
 check 'it starts' as ava version
@@ -154,6 +198,10 @@ check 'a page is made text' page_is_read "$tools/ava-page"
 check 'the page answers' page_answers
 check 'a hook is recorded' hook_is_recorded
 check 'MCP answers' mcp_answers
+check 'its pages of the manual are found' manual_is_found
+check 'bash, zsh and fish get completions' completes
+check 'it has the schema of its settings' schema_is_there
+check 'its metrics are scraped, as METRICS.md says' metrics_are_scraped
 check 'it is ended' as ava stop
 check 'it is removed' "remove_$how"
 check 'nothing is left of it' nothing_left

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -155,6 +156,9 @@ def check_home(out, home):
     done = sh()
     version = roots.run(["ava", "version"], env=env)
     result(done.returncode == 0 and version.returncode == 0, "it installs", done.stdout + version.stdout)
+    if shutil.which("man"):
+        pages = [roots.run(["man", "-w", *words.split()], env=env).stdout.strip() for words in ("ava", "ava-run", "5 ava-config", "8 avad")]
+        result(all(page.startswith(home + "/.local/share/man/") for page in pages), "man finds its pages by PATH", str(pages))
     folder = glob.glob(home + "/.local/lib/ava-*")[0]
     old = home + "/.local/lib/ava-0.0.1"
     shutil.copytree(folder, old, symlinks=True)  # an older one, whose links are its own
@@ -166,17 +170,45 @@ def check_home(out, home):
         f.write("bin/ava-old\n")
     done = sh()
     result(done.returncode == 0 and os.readlink(home + "/.local/bin/ava") == folder + "/bin/ava" and
-           ("ava restart" in done.stdout or not os.path.exists(old)), "over an older one its links lead to the new one", done.stdout)
-    roots.run(["ava", "ps"], env={**env, "AVA_DATA_ROOT": home + "/data"})
-    done = sh()
+           (f"left {old}, since a daemon of another data root" in done.stdout or not os.path.exists(old)), "over an older one its links lead to the new one", done.stdout)
+    data = {"AVA_DATA_ROOT": home + "/data"}
+    roots.run(["ava", "ps"], env={**env, **data})
+    done = sh(**data)
     result(done.returncode == 0 and "`ava restart`" in done.stdout, "where a daemon runs, ava restart is named", done.stdout)
-    done = roots.run(["ava", "restart"], env={**env, "AVA_DATA_ROOT": home + "/data"})
+    done = sh()
+    result(done.returncode == 0 and "a daemon of ava runs" not in done.stdout, "and not where it is one of another data root", done.stdout)
+    done = roots.run(["ava", "restart"], env={**env, **data})
     result(done.returncode == 0, "and works", done.stdout)
-    roots.run(["ava", "stop"], env={**env, "AVA_DATA_ROOT": home + "/data"})
-    done = sh("--uninstall")
-    left = [path for path in listed() if path not in before and not path.startswith(home + "/data")]
+    check_settings(env, home)
+    with open(home + "/data/ava.lock", encoding="ascii") as f:
+        pid = f.readline().strip()
+    done = sh("--uninstall", **data)
+    left = [path for path in listed() if path not in before and not path.startswith((home + "/data", home + "/.cursor", home + "/.claude", home + "/.codex"))]
     result(done.returncode == 0 and not left and os.path.exists(home + "/data/ava.lock"), "what it did is undone, and data stay", done.stdout + str(left))
+    result(f"kill {pid} ends it" in done.stdout and f"{home}/data (" in done.stdout, "and it says what runs on and what stays", done.stdout)
+    os.kill(int(pid), signal.SIGTERM)
+    told = {name: "ava" in text_of(f"{home}/{name}") for name in (".claude/settings.json", ".claude.json", ".codex/config.toml", ".cursor/mcp.json")}
+    result(list(told.values()) == [False, False, False, True], "no settings of other programs start it, and another ava's stay", str(told) + done.stdout)
     result(sh("--uninstall").returncode == 1, "there is nothing to undo twice")
+
+
+def text_of(path):
+    try:
+        with open(path, encoding="utf-8") as f:
+            return f.read()
+    except FileNotFoundError:
+        return ""
+
+
+def check_settings(env, home):
+    """Settings of other programs that start the installed ava, and one with another ava."""
+    os.mkdir(home + "/.cursor")
+    with open(home + "/.cursor/mcp.json", "w", encoding="utf-8") as f:
+        json.dump({"mcpServers": {"ava": {"command": "/opt/bin/ava", "args": ["mcp"]}}}, f)
+    done = [roots.run(["ava", *words.split()], env=env) for words in ("hooks install", "mcp install claude", "mcp install codex")]
+    names = (".claude/settings.json", ".claude.json", ".codex/config.toml")
+    result(not any(d.returncode for d in done) and all(home + "/.local/bin/ava" in text_of(f"{home}/{name}") for name in names),
+           "Claude Code and Codex have it in their settings", "".join(d.stdout for d in done))
 
 
 def check_unpacked(out, home):
@@ -247,6 +279,7 @@ def main():
     signs = shutil.which("minisign") and roots.run(["minisign", "-G", "-W", "-p", home + "/ava.pub", "-s", key]).returncode == 0
     done = roots.run([ROOT + "/script/release", *(["--sign", key] if signs else []), out], 1800)
     print(f"# made in {time.monotonic() - began:.0f} s")
+    print("".join(f"# {line}\n" for line in done.stdout.split("\n") if line.startswith("release: ")), end="")
     if not result(done.returncode == 0, "a release is made", done.stdout):
         return 1
     if signs:
