@@ -25,7 +25,7 @@ make_folder()
 remove()
 {
 	while IFS= read -r link; do
-		case $(readlink -- "$prefix/$link" 2>/dev/null) in
+		case $(readlink -m -- "$prefix/$link") in
 		"$1"/*)
 			rm -f -- "$prefix/$link"
 			say "removed $prefix/$link"
@@ -36,10 +36,10 @@ remove()
 	say "removed $1"
 }
 
-# is_avad PID: a daemon of this user's. It is known by its name, since avad lets nobody see the path of its program.
+# is_avad PID: a daemon of this user's; for root, of anybody's. It is known by its name, since avad lets nobody see the path of its program.
 is_avad()
 {
-	awk -v me="$(id -u)" '/^Name:/ { name = $2 } /^Uid:/ { mine = $2 == me } END { exit !(name == "avad" && mine) }' \
+	awk -v me="$(id -u)" '/^Name:/ { name = $2 } /^Uid:/ { mine = me == 0 || $2 == me } END { exit !(name == "avad" && mine) }' \
 		"/proc/$1/status" 2>/dev/null
 }
 
@@ -93,6 +93,20 @@ take_out_of_settings()
 	done
 }
 
+# A service that systemd would go on to start: its unit goes with the folder.
+disable()
+{
+	for unit in default.target.wants/ava.service sockets.target.wants/ava.socket; do
+		at=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/$unit
+		case $(readlink -m -- "$at") in
+		"$prefix"/*)
+			systemctl --user --quiet disable --now "${unit#*/}" >/dev/null 2>&1 || rm -f -- "$at"
+			say "disabled ${unit#*/}"
+			;;
+		esac
+	done
+}
+
 uninstall()
 {
 	found=
@@ -104,6 +118,7 @@ uninstall()
 		made="$(cat -- "$folder/folders")
 ${made:-}"
 		take_out_of_settings
+		disable
 		remove "$folder"
 	done
 	[ -n "$found" ] || die "there is no ava in $prefix that this script has put there"
@@ -131,29 +146,30 @@ verify()
 	say "checked $1 by $sums"
 }
 
-# link FILE FOLDER: a link to FILE of the new version in FOLDER of the prefix.
-link()
+# wanted TREE: its files that get a link, each with the folder of the prefix that it stands in then.
+wanted()
 {
-	at=$prefix/$2/${1##*/}
-	if [ -e "$at" ] || [ -L "$at" ]; then
-		case $(readlink -- "$at" 2>/dev/null) in
-		"$prefix"/lib/ava-*) ;;
-		*) die "$at is there and is not of this script: move it away first" ;;
+	for file in "$1"/bin/ava "$1"/bin/avad "$1"/share/man/man*/* "$1"/share/bash-completion/completions/* \
+		"$1"/share/zsh/*/* "$1"/share/fish/vendor_completions.d/* "$1"/lib/systemd/user/*; do
+		[ -f "$file" ] || continue
+		file=${file#"$1"/}
+		case $file in
+		share/zsh/*) printf '%s share/zsh/site-functions\n' "$file" ;;
+		lib/systemd/*) printf '%s share/systemd/user\n' "$file" ;;
+		*) printf '%s %s\n' "$file" "${file%/*}" ;;
 		esac
-	fi
-	make_folder "$2"
-	ln -sf -- "$home/$1" "$at"
-	printf '%s\n' "$2/${1##*/}" >>"$home/links"
-	say "linked $at"
-}
-
-# links FOLDER TO: one for each file of FOLDER.
-links()
-{
-	for file in "$home/$1"/*; do
-		[ ! -f "$file" ] || link "$1/${file##*/}" "$2"
 	done
 }
+
+# What stands at this place, if anything, is a link of this script's.
+is_free()
+{
+	case $(readlink -m -- "$1") in "$prefix"/lib/ava-*) return 0 ;; esac
+	[ ! -e "$1" ] && [ ! -L "$1" ] || die "$1 is there and is not of this script: move it away first"
+}
+
+# escaped TEXT: as it stands in the right half of sed's s###.
+escaped() { printf '%s' "$1" | sed 's/[\\&#]/\\&/g'; }
 
 install()
 {
@@ -170,13 +186,9 @@ install()
 	said=$("$unpacked/bin/ava" version 2>&1) ||
 		die "ava does not start here (it needs Linux with glibc 2.36 or newer, on $(basename -- "$unpacked" | sed 's/.*-linux-//')): $said"
 	home=$prefix/lib/$(basename -- "$unpacked" | sed 's/-linux-.*//')
-	for name in ava avad; do # before anything is moved
-		at=$prefix/bin/$name
-		case $(readlink -- "$at" 2>/dev/null) in
-		"$prefix"/lib/ava-*) ;;
-		*) [ ! -e "$at" ] || die "$at is there and is not of this script: move it away first" ;;
-		esac
-	done
+	wanted "$unpacked" >"$new/wanted"
+	while read -r file folder; do is_free "$prefix/$folder/${file##*/}"; done <"$new/wanted"
+	[ ! -d "$home" ] || [ -f "$home/links" ] || die "$home is there and is not of this script: move it away first"
 	: >"$unpacked/links"
 	for old in "$prefix"/lib/ava-*/folders; do # made by an older version: this one's to remove now
 		[ ! -f "$old" ] || [ "$old" = "$folders" ] || cat -- "$old" >>"$folders"
@@ -186,18 +198,15 @@ install()
 	[ ! -d "$home" ] || mv -- "$home" "$new/before" # the same version again
 	mv -- "$unpacked" "$home"
 	say "unpacked into $home"
-	[ "$prefix" = "$HOME/.local" ] || sed -i "s#%h/.local#$prefix#" "$home"/lib/systemd/user/*.service
-	[ ! -f "$home/share/doc/ava/config.yaml" ] || sed -i "s#/usr/share/#$home/share/#" "$home/share/doc/ava/config.yaml"
-	for name in ava avad; do link "bin/$name" bin; done
-	for page in "$home"/share/man/man*; do
-		[ ! -d "$page" ] || links "share/man/${page##*/}" "share/man/${page##*/}"
-	done
-	links share/bash-completion/completions share/bash-completion/completions
-	for folder in site-functions vendor-completions; do
-		links "share/zsh/$folder" share/zsh/site-functions
-	done
-	links share/fish/vendor_completions.d share/fish/vendor_completions.d
-	links lib/systemd/user share/systemd/user
+	[ -n "$usual" ] || sed -i "s#%h/.local#$(escaped "$prefix")#" "$home"/lib/systemd/user/*.service
+	[ ! -f "$home/share/doc/ava/config.yaml" ] || sed -i "s#/usr/share/#$(escaped "$home")/share/#" "$home/share/doc/ava/config.yaml"
+	while read -r file folder; do
+		make_folder "$folder"
+		at=$prefix/$folder/${file##*/}
+		ln -sf -- "$home/$file" "$at"
+		printf '%s\n' "$folder/${file##*/}" >>"$home/links"
+		say "linked $at"
+	done <"$new/wanted"
 	old_versions
 	say "installed: $said"
 	case :$PATH: in *":$prefix/bin:"*) ;; *) say "$prefix/bin is not in PATH. To type \`ava\` alone: export PATH=\"$prefix/bin:\$PATH\"" ;; esac
@@ -231,6 +240,10 @@ old_versions()
 prefix=${AVA_PREFIX:-$HOME/.local}
 root=${AVA_DATA_ROOT:-${XDG_DATA_HOME:-$HOME/.local/share}/ava}
 case $prefix in /*) ;; *) die "AVA_PREFIX is $prefix, and has to begin with /" ;; esac
+usual=
+[ "$prefix" != "$HOME/.local" ] || usual=yes
+# As links lead to it, also where HOME is a link itself.
+[ ! -d "$prefix" ] || prefix=$(CDPATH='' cd -- "$prefix" && pwd -P)
 case ${1:-} in
 --uninstall)
 	uninstall
@@ -249,13 +262,19 @@ if [ -z "$tarball" ] && [ ! -x "$self/bin/ava" ]; then
 	[ $# -eq 1 ] && [ -f "$1" ] || die "name the tarball: install.sh ava-VERSION-linux-$(uname -m).tar.gz"
 	tarball=$1
 fi
+case ${usual:-$prefix} in
+*[[:space:]%\"\'\\]*) die "AVA_PREFIX is $prefix, with a character that a unit of systemd cannot have in a path" ;;
+esac
 mkdir -p -- "$prefix"
+prefix=$(CDPATH='' cd -- "$prefix" && pwd -P)
 made_lib=
 [ -d "$prefix/lib" ] || made_lib=lib
 mkdir -p -- "$prefix/lib"
 new=$(mktemp -d "$prefix/lib/ava-new.XXXXXX")
-trap 'rm -rf -- "$new"; [ -z "$made_lib" ] || rmdir -- "$prefix/lib" 2>/dev/null || :' EXIT
-trap 'exit 130' INT TERM HUP
+home=
+# The same version, put aside, goes back where this one did not take its place.
+trap '[ ! -d "$new/before" ] || [ -d "$home" ] || mv -- "$new/before" "$home"; rm -rf -- "$new"; [ -z "$made_lib" ] || rmdir -- "$prefix/lib" 2>/dev/null || :' EXIT
+trap 'exit 130' INT TERM HUP PIPE
 folders=$new/folders
 printf '%s\n' $made_lib >"$folders"
 install

@@ -143,17 +143,29 @@ def check_home(out, home):
         return sorted(os.path.join(d, n) for d, ds, ns in os.walk(home) for n in ds + ns)
 
     before = listed()
-    with open(home + "/.local/bin/ava", "w", encoding="utf-8") as f:
-        f.write("another's\n")
-    done = sh()
-    result(done.returncode == 1 and "is there and is not of this script" in done.stdout, "install.sh leaves another's program alone", done.stdout)
-    os.remove(home + "/.local/bin/ava")
+    name = re.sub(r"-linux-.*", "", os.path.basename(tarball))
+    for what, path in (("program", "bin/ava"), ("page of a manual", "share/man/man1/ava.1"), ("folder", f"lib/{name}/bin/ava")):
+        path = f"{home}/.local/{path}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("another's\n")
+        stood = listed()
+        done = sh()
+        result(done.returncode == 1 and "is there and is not of this script" in done.stdout and
+               set(listed()) - {home + "/.local/lib"} == set(stood) - {home + "/.local/lib"},
+               f"install.sh leaves another's {what} alone, and begins nothing", done.stdout)
+        os.remove(path)
+        while os.path.dirname(path) not in before:
+            path = os.path.dirname(path)
+            os.rmdir(path)
     with open(here + "/" + os.path.basename(tarball), "ab") as f:
         f.write(b"x")
     done = sh()
     result(done.returncode == 1 and "is not what" in done.stdout and listed() == before, "and takes no file that SHA256SUMS does not say", done.stdout)
     shutil.copy(tarball, here)
-    done = sh()
+    os.symlink(home, home + "-by-link")
+    done = sh(HOME=home + "-by-link")
+    os.remove(home + "-by-link")
     version = roots.run(["ava", "version"], env=env)
     result(done.returncode == 0 and version.returncode == 0, "it installs", done.stdout + version.stdout)
     if shutil.which("man"):
