@@ -53,18 +53,28 @@ static struct embedded_state *embedded_of(struct backend *b)
 
 static atomic_flag taken = ATOMIC_FLAG_INIT;
 
-/* ---- forked children. They have libuv's table of its pool's threads and none of the threads: its
- * destructor, which would join them, must not run there. */
+/* ---- forked children. They have libuv's table of its pool's threads, which outlive a runtime, and
+ * none of the threads: its destructor, which would join them, must not run there. Ours comes before
+ * it, and behind all that the program does at its end. */
 
-static void embedded_leave_child(int status, void *unused)
+static int leaving = -1; /* what a child ends with */
+
+static void embedded_leaving(int status, void *unused)
 {
-	fflush(NULL);
-	_exit(status);
+	leaving = status & 0xff;
 }
 
 static void embedded_in_child(void)
 {
-	on_exit(embedded_leave_child, NULL);
+	on_exit(embedded_leaving, NULL);
+}
+
+__attribute__((destructor)) static void embedded_leave_child(void)
+{
+	if (leaving < 0)
+		return;
+	fflush(NULL);
+	_exit(leaving);
 }
 
 static void embedded_watch_forks(void)

@@ -440,7 +440,7 @@ int ava_wait(struct ava_runtime *rt, const char *const *runs, size_t n, enum ava
 	if (rv == 0)
 		rv = open_cursor(&w.e, rt, &now, err);
 	if (rv == 0) {
-		rv = wait_more(&w, what, timeout_ms < 0 ? -1 : timeout_ms, err);
+		rv = wait_more(&w, what, timeout_ms < 0 ? -1 : MIN(timeout_ms, INT64_MAX / 2), err);
 		for (size_t i = 0; ended && i < n; i++)
 			ended[i] = *mark_of(&w, runs[i]);
 		close_cursor(&w.e);
