@@ -345,6 +345,7 @@ struct otel {
 	char run[24];            /* "": none */
 	uint64_t lsn;            /* of its end; 0: pushed on request */
 	enum otlp_signal signal; /* its spans, then, with otel.logs, its records */
+	bool logs_told;          /* that they are refused */
 	size_t from;             /* span or event with which the part under way begins */
 
 	/* its part: the job's while that is at work */
@@ -451,6 +452,15 @@ static void otel_reply(const struct otel_answer *a, void *user)
 	if (o->fails > 0)
 		core_log(o->ch.d->core, "otel: %s answers again", o->endpoint);
 	o->fails = 0;
+	if (a->end == CHANNEL_GIVEN_UP && o->signal == OTLP_LOGS) { /* it has the spans */
+		if (!o->logs_told)
+			core_log(o->ch.d->core, "otel: %s takes no logs: %s (otel.logs)",
+				 o->endpoint, a->reason);
+		o->logs_told = true;
+		set_problem(o, a->reason);
+		otel_pushed(o);
+		return;
+	}
 	if (a->end == CHANNEL_GIVEN_UP) {
 		otel_give_up(o, a->reason, 0);
 		return;

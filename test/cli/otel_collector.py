@@ -5,8 +5,8 @@ and refuses the rest with 400 and a sentence.
     otel_collector.py FOLDER [PORT]
 
 Listens on 127.0.0.1; "port N" is its first line. FOLDER/plan says how it answers, a
-line a request, the last one for ever: `ok`, `partial N`, `slow SECONDS`, `drop`,
-or a status, with a Retry-After behind it (`429 1`). Each request is a line of
+line a request, the last one for ever: `ok`, `partial N`, `slow SECONDS`, `drop`, `nologs` (404
+for logs), or a status, with a Retry-After behind it (`429 1`). Each request is a line of
 FOLDER/seen: the plan's line, the status, the number of spans, "key" when its header was
 there, the sentence, or the path of another signal. FOLDER/spans has each span id that was taken,
 and its name; FOLDER/logs the event, trace and span of each record; FOLDER/metrics the name, the
@@ -207,11 +207,13 @@ class Collector(http.server.BaseHTTPRequestHandler):
             spans, status, why = [], 400, repr(e)
         if status == 200 and words[0].isdigit():
             status = int(words[0])
+        if words[0] == "nologs" and self.path == "/v1/logs":
+            status = 404
         if words[0] == "slow":
             time.sleep(float(words[1]))
         path, name = self.path, PATHS.get(self.path, (None, "spans"))[1]
         with open(os.path.join(FOLDER, name), "a") as f:
-            for one in spans if status == 200 and words[0] in ("ok", "partial") else []:
+            for one in spans if status == 200 and words[0] in ("ok", "partial", "nologs") else []:
                 f.write((one if isinstance(one, str) else "%s %s" % one) + "\n")
         with open(os.path.join(FOLDER, "seen"), "a") as f:
             f.write("%s %d %d %s %s\n" % (" ".join(words), status, len(spans), key, why or path.replace("/v1/traces", "")))

@@ -154,6 +154,14 @@ equal 'with the ids of its span' "$("$AVA" trace "$logged" --export otlp | jq -r
 equal 'one for each event of the span' "$("$AVA" trace "$logged" --export otlp | jq -r '.resourceSpans[0].scopeSpans[0].spans[0].events[].name')" \
 	"$(cut -d' ' -f1 "$T/collector/logs")"
 
+plan nologs
+"$AVA" run 'no logs' --model offline --yes </dev/null >/dev/null 2>&1
+check 'where only logs are refused the trace is taken' wait_for 60 is pushed 2
+one_run >"$T/id"
+check 'each of them' wait_for 60 is pushed 3
+equal 'none is given up' 0 "$(health given_up)"
+equal 'and it is told once' 1 "$(grep -c 'takes no logs: it answers 404' "$AVA_DATA_ROOT/logs/avad.log")"
+
 # --- metrics: sums since the process began
 
 stop_daemon
