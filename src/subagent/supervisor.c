@@ -338,13 +338,13 @@ int supervisor_spawn(struct supervisor *s, struct run_spec *spec, const char *pr
 		supervisor_free_run(r);
 		return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 	}
-	s->total++;
 	*out = r;
 	return 0;
 }
 
 void supervisor_start(struct run *r)
 {
+	r->sup->total += !r->durable; /* a run of before is among them */
 	r->durable = true;
 	spec_forget_config(r->spec);
 	run_activity(r, "Waiting for a slot");
@@ -364,7 +364,6 @@ void supervisor_carry_on(struct run *r)
 
 void supervisor_discard(struct run *r)
 {
-	r->sup->total--;
 	delist(r);
 	tell_waits(r);
 	supervisor_free_run(r);
