@@ -16,7 +16,8 @@ _ava()
 	[[ $word == [:=]* ]] || begun=${begun%"$word"}
 	COMPREPLY=()
 	while IFS=$'\t' read -r found _; do
-		COMPREPLY+=("${found#"$begun"}")
+		printf -v found %q "${found#"$begun"}"
+		COMPREPLY+=("$found")
 	done < <(ava completion words -- "${words[@]:1}" 2>/dev/null)
 }
 complete -o bashdefault -o default -F _ava ava

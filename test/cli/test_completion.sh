@@ -67,6 +67,7 @@ try 'ava rol' ava rol
 try 'ava hooks in' ava hooks in
 try 'ava  logs --output=j' ava logs --output = j
 try 'ava logs --output=' ava logs --output =
+(ava() { printf 'a b;$(c)\tsay\n'; } && try 'ava run -r ' ava run -r '')
 complete -p ava
 END
 run bash --norc "$T/try.bash"
@@ -74,6 +75,7 @@ equal 'bash' 'roles
 install
 json json-pretty
 text json json-pretty
+a\ b\;\$\(c\)
 complete -o bashdefault -o default -F _ava ava' "$(cat "$OUT")"
 if command -v fish >/dev/null; then
 	run fish -N -c 'ava completion fish | source; complete -C "ava hooks in"; complete -C "ava logs --output=json-"; complete -C "ava run --file no"'
