@@ -14,6 +14,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/unix_sock.h"
+
 #define FIRST_FD 3
 #define FDS_MAX  16
 
@@ -37,6 +40,21 @@ int service_socket(int family)
 	return -1;
 }
 
+/* A daemon that was started by hand puts its socket in the place of the held one, which nobody
+ * reaches from then on. A queue that is full is one that somebody has. */
+static bool service_reached(int held, int dirfd, const char *name)
+{
+	struct unix_peer ours = {0}, there = {0};
+	int fd, rv = unix_sock_connect(dirfd, name, 1, &fd, NULL);
+
+	if (rv == 0)
+		rv = unix_sock_peer(held, &ours) != 0 || unix_sock_peer(fd, &there) != 0 ||
+		     ours.pid != there.pid; /* of those that listen */
+	if (fd >= 0)
+		close(fd);
+	return rv == 0 || rv == AVA_ETIMEOUT;
+}
+
 int service_socket_at(int dirfd, const char *name, bool *other)
 {
 	int fd = service_socket(AF_UNIX);
@@ -45,7 +63,8 @@ int service_socket_at(int dirfd, const char *name, bool *other)
 	struct stat named, ours;
 	bool is = fd >= 0 && getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
 		  stat(a.sun_path, &named) == 0 && fstatat(dirfd, name, &ours, 0) == 0 &&
-		  named.st_ino == ours.st_ino && named.st_dev == ours.st_dev;
+		  named.st_ino == ours.st_ino && named.st_dev == ours.st_dev &&
+		  service_reached(fd, dirfd, name);
 
 	*other = fd >= 0 && !is;
 	return is ? fd : -1;

@@ -9,8 +9,8 @@
  * non-blocking, closed on exec, and for as long as the process lives; whoever closes it uses a
  * duplicate. -1: none. */
 int service_socket(int family);
-/* The same of AF_UNIX, where it is the file `name` in `dirfd`. `other`: there is one of another
- * name. */
+/* The same of AF_UNIX, where who connects to the file `name` in `dirfd` reaches it. `other`: there
+ * is one that is reached otherwise, or not at all. The caller has the lock of `dirfd`. */
 int service_socket_at(int dirfd, const char *name, bool *other);
 /* "READY=1", "WATCHDOG=1", "STOPPING=1". What cannot be told is not: there is nobody to tell it. */
 void service_tell(const char *state);

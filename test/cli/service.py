@@ -127,6 +127,16 @@ late = ask(SOCK)
 daemon = start([page, held])
 check("who asked between two is answered by the second", answer(late)["pid"] == daemon.pid)
 stop(daemon)
+
+# One that was started by hand puts its own in that place, and leaves it when it is killed.
+daemon = start()
+until(lambda: os.path.exists(SOCK) and os.stat(SOCK).st_ino != inode, "one by hand")
+daemon.kill()
+daemon.wait()
+daemon = start([page, held])
+until(lambda: daemon.poll() is not None or pid_at(SOCK) == daemon.pid, "the service behind it")
+check("a held socket that nobody reaches is not used", pid_at(SOCK) == daemon.pid)
+stop(daemon)
 held.close()
 
 # One that is held elsewhere is of no use: commands ask in the data root.
