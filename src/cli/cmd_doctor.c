@@ -6,7 +6,8 @@
  *
  * Each line that is wrong names a command. Those that take nothing from anybody (closing a folder
  * to others, lingering, a socket of a daemon that was killed, hooks that call a program which is
- * gone) are fixes: --fix shows them, asks, and does them here, each as that command would. */
+ * gone) are fixes: --fix shows them, asks, and does them here, each as that command would. Before
+ * what others could write is closed a person must look at it: --yes is none for that. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -57,7 +58,7 @@ struct doctor_fix {
 	int (*mend)(const struct doctor_fix *f, struct ava_error *err);
 	char path[ROOT_PATH_MAX];
 	mode_t mode;
-	bool done;
+	bool look, done; /* look: others could write it */
 };
 
 struct root_doctor {
@@ -165,12 +166,14 @@ static void doctor_add_fix(struct root_doctor *d,
 			   const char *path, mode_t mode, const char *command)
 {
 	struct doctor_fix *f = &d->fixes[d->nfixes];
+	struct stat st;
 
 	snprintf(d->mend, sizeof(d->mend), "%s", command);
 	if (d->mended || d->nfixes == FIXES_MAX)
 		return;
 	d->nfixes++;
 	*f = (struct doctor_fix){.mend = mend, .mode = mode};
+	f->look = (mode & 022) != 0 && stat(path, &st) == 0 && (st.st_mode & 022) != 0;
 	snprintf(f->path, sizeof(f->path), "%s", path);
 	snprintf(f->command, sizeof(f->command), "%s", command);
 }
@@ -201,11 +204,18 @@ static int doctor_remove_socket(const struct doctor_fix *f, struct ava_error *er
 
 static int doctor_linger(const struct doctor_fix *f, struct ava_error *err)
 {
-	char *const argv[] = {(char *)"loginctl", (char *)"enable-linger", NULL};
+	char *const argv[] = {(char *)"loginctl", (char *)"enable-linger", (char *)f->path, NULL};
+	posix_spawn_file_actions_t to;
 	int status = -1;
 	pid_t pid;
 
-	errno = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+	errno = posix_spawn_file_actions_init(&to);
+	if (errno == 0) {
+		errno = posix_spawn_file_actions_adddup2(&to, STDERR_FILENO, STDOUT_FILENO);
+		if (errno == 0)
+			errno = posix_spawnp(&pid, argv[0], &to, NULL, argv, environ);
+		posix_spawn_file_actions_destroy(&to);
+	}
 	if (errno != 0 || waitpid(pid, &status, 0) != pid)
 		return err_sys(err, "loginctl");
 	return status == 0 ? 0 : err_set(err, AVA_EIO, "loginctl could not do it");
@@ -267,19 +277,22 @@ static void doctor_check_linger(struct root_doctor *d)
 	static const char *const wants[] = {"systemd/user/default.target.wants/ava.service",
 					    "systemd/user/sockets.target.wants/ava.socket"};
 	const struct passwd *me = getpwuid(geteuid());
-	char path[ROOT_PATH_MAX];
+	char folder[ROOT_PATH_MAX], path[ROOT_PATH_MAX + 64], command[COMMAND_MAX];
 	bool enabled = false;
 	struct stat st;
 
-	for (size_t i = 0; i < ARRAY_LEN(wants); i++)
-		enabled = enabled || (settings_config_path("", path, sizeof(path), NULL) == 0 &&
-				      (snprintf(strrchr(path, '/') - 3, 64, "%s", wants[i]),
-				       lstat(path, &st) == 0));
+	if (settings_config_path("", folder, sizeof(folder), NULL) != 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(wants); i++) { /* beside "ava/" */
+		snprintf(path, sizeof(path), "%.*s%s", (int)strlen(folder) - 4, folder, wants[i]);
+		enabled = enabled || lstat(path, &st) == 0;
+	}
 	if (me != NULL)
 		snprintf(path, sizeof(path), "%s/%s", "/var/lib/systemd/linger", me->pw_name);
 	if (!enabled || me == NULL || stat(path, &st) == 0)
 		return;
-	doctor_add_fix(d, doctor_linger, "", 0, "loginctl enable-linger");
+	snprintf(command, sizeof(command), "loginctl enable-linger %s", me->pw_name);
+	doctor_add_fix(d, doctor_linger, me->pw_name, 0, command);
 	root_check(d, "linger", true,
 		   "the service ends when you log out, and its runs wait until you are back");
 }
@@ -294,17 +307,19 @@ static void doctor_check_hooks(struct root_doctor *d)
 	root_check(d, "hooks", false, "Claude Code's hooks for ava are out of date: %s", why);
 }
 
-static bool doctor_says_yes(void)
+static bool doctor_says_yes(bool look)
 {
 	char answer[64];
 
-	if (o.yes)
+	if (o.yes && !look)
 		return true;
 	if (o.json || !isatty(STDIN_FILENO)) {
-		cli_note("nothing is done without a yes: --fix --yes");
+		cli_note(look ? "what others could write is left as it is: look at it first, then "
+				"`ava doctor --fix` at a terminal"
+			      : "nothing is done without a yes: --fix --yes");
 		return false;
 	}
-	fputs("Do it? [y/N] ", stdout);
+	fputs(look ? "Close what others could write, too? [y/N] " : "Do it? [y/N] ", stdout);
 	fflush(stdout);
 	/* Anything but a word of yes, also the end of input, is no. */
 	return fgets(answer, sizeof(answer), stdin) != NULL && (answer[0] | 32) == 'y';
@@ -314,19 +329,25 @@ static bool doctor_says_yes(void)
 static bool doctor_mend(struct root_doctor *d)
 {
 	struct ava_error err;
-	bool did = false;
+	bool did = false, looks = false, yes, also;
 
+	for (size_t i = 0; i < d->nfixes; i++)
+		looks |= d->fixes[i].look;
 	if (!o.json) {
 		puts(d->nfixes > 0 ? "\nThis would be done:"
 				   : "\nNothing here can be mended by itself.");
 		for (size_t i = 0; i < d->nfixes; i++)
-			term_print(stdout, "  %s\n", d->fixes[i].command);
+			term_print(stdout, "  %s%s\n", d->fixes[i].command,
+				   d->fixes[i].look ? " (look at it first: others could write it)"
+						    : "");
 	}
-	if (d->nfixes == 0 || !doctor_says_yes())
-		return false;
+	yes = d->nfixes > 0 && doctor_says_yes(false);
+	also = yes && (!o.yes || !looks || doctor_says_yes(true));
 	for (size_t i = 0; i < d->nfixes; i++) {
 		struct doctor_fix *f = &d->fixes[i];
 
+		if (!(f->look ? also : yes))
+			continue;
 		f->done = f->mend(f, &err) == 0;
 		did |= f->done;
 		if (!f->done)

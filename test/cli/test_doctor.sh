@@ -23,12 +23,13 @@ echo '# no key' >"$conf/env"
 chmod 644 "$conf/env"
 chmod 777 "$AVA_DATA_ROOT"
 hook() { printf '"%s":[{"hooks":[{"type":"command","command":"%s hook"}]}]' "$1" "$2"; }
-printf '{"model":"x","hooks":{%s,%s}}' "$(hook SubagentStart /gone/ava)" "$(hook PreToolUse /gone/ava)" >"$HOME/.claude/settings.json"
+gone_hooks() { printf '{"model":"x","hooks":{%s,%s}}' "$(hook SubagentStart /gone/ava)" "$(hook PreToolUse /gone/ava)" >"$HOME/.claude/settings.json"; }
+gone_hooks
 mkdir -p "$XDG_CONFIG_HOME/systemd/user/default.target.wants"
 ln -s /nowhere "$XDG_CONFIG_HOME/systemd/user/default.target.wants/ava.service"
 cat >"$T/bin/loginctl" <<END
 #!/bin/sh
-echo "\$*" >>"$T/lingers"
+echo "\$*" | tee -a "$T/lingers"
 END
 chmod +x "$T/bin/loginctl"
 PATH=$T/bin:$PATH
@@ -39,7 +40,7 @@ equal 'the root' "chmod 700 $AVA_DATA_ROOT" "$(mend 'data root')"
 equal 'the keys' "chmod go= $conf/env" "$(mend access)"
 equal 'the socket' "rm $AVA_DATA_ROOT/ava.sock" "$(mend socket)"
 equal 'the hooks' 'ava hooks install' "$(mend hooks)"
-equal 'lingering' 'loginctl enable-linger' "$(mend linger)"
+equal 'lingering' "loginctl enable-linger $(id -un)" "$(mend linger)"
 
 run "$AVA" doctor --fix
 contains 'it shows what it would do' "  chmod 700 $AVA_DATA_ROOT" "$OUT"
@@ -49,13 +50,28 @@ equal 'nothing was done' '777 644' "$(mode "$AVA_DATA_ROOT") $(mode "$conf/env")
 run sh -c 'printf "no\n" | "$AVA" doctor --fix'
 equal 'nor by a word in a pipe' 777 "$(mode "$AVA_DATA_ROOT")"
 
+# What others could write is closed when somebody has looked at it, and no sooner.
+run "$AVA" doctor --fix --yes --json
+exits '--yes is not enough where others could write' 1
+equal 'the other fixes are done' "chmod 700 $AVA_DATA_ROOT" "$(jq -r '.fixes[] | select(.done | not).command' "$OUT")"
+equal 'that one is not' '777 600' "$(mode "$AVA_DATA_ROOT") $(mode "$conf/env")"
+contains 'which is said' 'look at it first' "$ERR"
+printf 'y\n' | python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
+	"$AVA" doctor --fix --yes >"$OUT" 2>&1
+contains 'at a terminal it is asked' 'Close what others could write, too?' "$OUT"
+equal 'and done by a yes' 700 "$(mode "$AVA_DATA_ROOT")"
+start_daemon
+kill_daemon
+chmod 644 "$conf/env"
+gone_hooks
+rm "$T/lingers"
 run "$AVA" doctor --fix --yes --json
 exits 'after it all is in order' 0
-equal 'it says what was done' 'true 5' "$(jq -r '([.fixes[].done] | all | tostring) + " " + (.fixes | length | tostring)' "$OUT")"
+equal 'it says what was done' 'true 4' "$(jq -r '([.fixes[].done] | all | tostring) + " " + (.fixes | length | tostring)' "$OUT")"
 equal 'the lines are those of now' true "$(jq .ok "$OUT")"
 equal 'modes' '700 600' "$(mode "$AVA_DATA_ROOT") $(mode "$conf/env")"
 refuse 'the socket is gone' test -e "$AVA_DATA_ROOT/ava.sock"
-equal 'lingering was asked for' enable-linger "$(cat "$T/lingers")"
+equal 'lingering was asked for' "enable-linger $(id -un)" "$(cat "$T/lingers")"
 equal 'the hooks are ours, with what they had' "$AVA hook $AVA hook x" \
 	"$(jq -r '[.hooks.SubagentStart[0].hooks[0].command, .hooks.PreToolUse[0].hooks[0].command, .model] | join(" ")' "$HOME/.claude/settings.json")"
 rm -r "$XDG_CONFIG_HOME/systemd"
