@@ -20,6 +20,7 @@
 #include "base/words.h"
 #include "codec/json.h"
 #include "journal/read.h"
+#include "subagent/run.h"
 #include "tool/apply.h"
 
 #define PATCHES_MAX 256
@@ -187,7 +188,10 @@ int patch_text_read(int root_fd, const char *run, struct patch_file_text *out,
 	snprintf(want, sizeof(want), "runs/%s/artifacts/", run);
 	if (rv == 0 && !out->about)
 		rv = err_set(err, AVA_ENOENT,
-			     "%s proposes no changes (a run may with --grant rw only)", run);
+			     json_get_bool(out->result, COPY_UNCHANGED, false)
+				     ? "%s changed nothing"
+				     : "%s proposes no changes (a run may with --grant rw only)",
+			     run);
 	else if (rv == 0 && (strncmp(path, want, strlen(want)) != 0 || strstr(path, "..")))
 		rv = err_set(err, AVA_ECORRUPT, "the result of %s names no patch of its own", run);
 	if (rv == 0)

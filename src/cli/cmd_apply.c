@@ -1,11 +1,12 @@
 /* ava apply: writes a run's proposed changes into its folder (tool/apply.h), on a person's word and
  * in this process.
  *
- * Everything is tried first; one clash, and nothing at all is written. Then there is a question,
- * and then the files are written: Ctrl-C waits until all are done. The daemon then notes that it
- * happened.
+ * Everything is tried first; one clash, and nothing at all is written. Then the patch is shown with
+ * a question, and then the files are written: Ctrl-C waits until all are done. The daemon then
+ * notes that it happened.
  *
  * What can fail: a run without changes, and what tool/apply.h says. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@
 #include "cli/term.h"
 #include "codec/json.h"
 #include "tool/apply.h"
+
+#define SHOWN_LINES 200 /* lines of the patch before the question, at the most */
 
 static struct {
 	bool check, yes, json;
@@ -127,6 +130,37 @@ static int say_clashes(const struct applying *a)
 			 json_str(json_object_get(apply_got, "about"), "path"));
 }
 
+/* The change of `only`, or (NULL) what the first yes writes, cut behind SHOWN_LINES. Each line
+ * begins with the patch's own character, so that none looks like a line of ava. */
+static void apply_show(FILE *f, const struct applying *a, const struct apply_target *only)
+{
+	int64_t left = only ? INT64_MAX : SHOWN_LINES;
+	char root[ROOT_PATH_MAX];
+
+	for (size_t i = 0, n; i < a->patch.n; i++) {
+		const struct apply_target *t = &a->targets[i];
+
+		if (only ? t != only : t->fit != PATCH_FITS || t->obeyed)
+			continue;
+		if (left > 0)
+			term_print(f, "\n%s%s\n", t->f->path,
+				   t->f->chmod && t->f->exec ? ", executable" : "");
+		for (const char *s = t->f->hunks; s < t->f->end; s += n + 1) {
+			n = strcspn(s, "\n");
+			if (--left < 0)
+				continue;
+			term_colour(f, *s == '+' ? TERM_GREEN : *s == '-' ? TERM_RED : TERM_PLAIN);
+			term_wrapped(f, s, n);
+			term_colour(f, TERM_PLAIN);
+			fputc('\n', f);
+		}
+	}
+	if (left < 0 && settings_data_root(root, sizeof(root), NULL) == 0)
+		term_print(f, "\n%" PRId64 " more lines are not shown; all of it: less '%s/%s'\n",
+			   -left, root, json_str(json_object_get(apply_got, "about"), "path"));
+	fflush(f);
+}
+
 /* As task_yes. */
 static int apply_answered(void)
 {
@@ -147,9 +181,9 @@ static void ask_obeyed(struct applying *a)
 
 		if (!t->obeyed)
 			continue;
-		term_print(stderr, "\n%s is a file that programs or agents obey%s:\n%.*s",
-			   t->f->path, t->f->is_gone ? ", and goes" : "",
-			   (int)(t->f->end - t->f->hunks), t->f->hunks);
+		term_print(stderr, "\nA file that programs or agents obey%s:",
+			   t->f->is_gone ? ", and goes" : "");
+		apply_show(stderr, a, t);
 		term_print(stderr, "Write %s", t->f->path);
 		if (apply_answered() != 1)
 			continue;
@@ -165,6 +199,7 @@ static int apply_ask(struct applying *a, struct ava_error *err)
 	int yes = 1;
 
 	if (!o.yes && a->fit > 0) {
+		apply_show(o.json ? stderr : stdout, a, NULL);
 		term_print(stderr, "Write %s%zu file%s in %s", a->there > 0 ? "the other " : "",
 			   a->fit, a->fit == 1 ? "" : "s", a->cwd);
 		yes = apply_answered();

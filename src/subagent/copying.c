@@ -29,7 +29,6 @@
 #define PATCH_NAME "changes.patch"
 #define LISTED_MAX 100 /* files of a patch that a result names */
 #define KEPT       "copy_kept"
-#define UNCHANGED  "copy_unchanged"
 #define RESULT_MAX (16u << 20)
 
 struct copying {
@@ -236,7 +235,7 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 		snprintf(path, sizeof(path), COPY_TREE, r->id.text);
 		jw_str(w, KEPT, path);
 	} else if (c && !c->there) {
-		jw_bool(w, UNCHANGED, true);
+		jw_bool(w, COPY_UNCHANGED, true);
 	}
 	if (!c || !c->there)
 		return;
@@ -374,7 +373,7 @@ static bool copying_may_go(int root_fd, const char *id)
 	if (logbook_read(root_fd, path, RESULT_MAX, &file, &len, NULL) == 0)
 		result = json_parse(file, len, NULL);
 	may = json_is_object(json_object_get(result, "patch")) ||
-	      json_get_bool(result, UNCHANGED, false);
+	      json_get_bool(result, COPY_UNCHANGED, false);
 	json_decref(result);
 	free(file);
 	return may;

@@ -384,9 +384,9 @@ void copying_stop(struct run *r);
 struct run_changes *copying_look(const struct run *r);
 /* Adds the patch as an artifact to the commit of the end. */
 void copying_put(struct run *r, struct draft *d, const struct run_changes *c);
-/* Member of result.json: "patch", "copy_kept" (no patch could be made), "copy_unchanged" or
- * none. */
-#define COPY_TREE "copies/%s/tree"
+#define COPY_TREE      "copies/%s/tree"
+#define COPY_UNCHANGED "copy_unchanged" /* true: the copy is as the folder */
+/* Member of result.json: "patch", "copy_kept" (no patch could be made), COPY_UNCHANGED or none. */
 void copying_result(const struct run *r, const struct run_changes *c, struct jw *w);
 const char *copying_failed(const struct run_changes *c); /* why there is no patch; or NULL */
 size_t copying_files(const struct run_changes *c);       /* files that it proposes to change */

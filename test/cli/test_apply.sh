@@ -106,6 +106,13 @@ exits 'it fits' 0
 equal 'a check writes nothing' "$before" "$(sum "$repo")"
 printf 'no\n' | "$AVA" apply "$run_id" >"$OUT" 2>"$ERR"
 equal 'a no writes nothing' "4 $before" "$? $(sum "$repo")"
+equal 'the patch is shown before' '-line 20 +zwanzig' "$(grep -x -e '-line 20' -e '+zwanzig' "$OUT" | tr '\n' ' ' | sed 's/ $//')"
+contains 'with what becomes executable' 'run me, executable' "$OUT"
+printf 'no\n' | FORCE_COLOR=1 NO_COLOR= "$AVA" apply "$run_id" >"$OUT" 2>"$ERR"
+contains 'in colours' "$(printf '\033[32m+zwanzig\033[0m')" "$OUT"
+printf 'no\n' | "$AVA" apply "$run_id" --json >"$OUT" 2>"$ERR"
+equal 'with --json it is on stderr' 'rejected' "$(jq -r .state "$OUT")"
+contains 'as is the question' '+zwanzig' "$ERR"
 cp -a "$repo" "$T/repo.before"
 printf 'yes\n' | "$AVA" apply "$run_id" >"$OUT" 2>"$ERR"
 equal 'a yes does' 0 $?
@@ -303,6 +310,23 @@ printf 'mend it please\nno\n' | "$AVA" chat >"$OUT" 2>"$ERR"
 AVA_MODEL=offline
 stop_daemon
 contains 'Ava can ask for the grant, and the quote says so' "may change a private copy of $repo" "$OUT"
+
+# --- a long one, and none
+
+{
+	turn run_bash '{"command":"seq 300 >long.txt","cwd":"."}'
+	end
+} >"$T/turns.jsonl"
+cd "$repo" || exit 99
+play
+run sh -c 'echo no | "$AVA" apply "$1"' sh "$run_id"
+equal 'a long patch is cut' '199 0' "$(grep -c '^+[0-9]' "$OUT") $(grep -c '^+200$' "$OUT")"
+contains 'and all of it is named' "101 more lines are not shown; all of it: less '$AVA_DATA_ROOT/runs/$run_id/artifacts/changes.patch'" "$OUT"
+end >"$T/turns.jsonl"
+play
+run "$AVA" apply "$run_id"
+exits 'a run that changed nothing' 5
+contains 'is told as such' "$run_id changed nothing" "$ERR"
 
 # --- files that programs and agents obey
 
