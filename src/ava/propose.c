@@ -560,20 +560,6 @@ static void wanted_fini(struct propose_wanted *w)
 	w->specs = NULL;
 }
 
-static int quoted_already(const struct proposal *p, const struct change *change,
-			  struct ava_error *err)
-{
-	bool offline = p->specs[0] && strcmp(p->specs[0]->model->id, "offline") == 0;
-
-	if (change->model[0] && offline && strcmp(change->model, "offline") != 0)
-		return err_set(err, AVA_EINVAL,
-			       "no service has a key, so %.100s would be the offline model again: "
-			       "`ava doctor` says which key to set",
-			       change->model);
-	return err_set(err, AVA_EINVAL, "that is how %s is quoted already: answer yes or no",
-		       p->id);
-}
-
 /* A plain yes does not allow all three rights, whoever says it: the error says which words do. */
 static int propose_check_rights(const struct proposal *p, const struct propose_wanted *w,
 				bool all_three, struct ava_error *err)
@@ -611,7 +597,8 @@ static int propose_decide(const struct deciding *d, struct proposal *p, const st
 	} else if (rv == 0 && wanted.specs && strcmp(wanted.hash, p->hash) == 0) {
 		wanted_fini(&wanted);
 		if (!d->yes)
-			rv = quoted_already(p, change, err);
+			rv = err_set(err, AVA_EINVAL,
+				     "that is how %s is quoted already: answer yes or no", p->id);
 	} else if (rv == 0 && wanted.specs && !(d->yes && wanted.lowers)) {
 		rv = quote_again(p, &wanted, change, &q, err);
 		wanted_fini(&wanted);

@@ -509,12 +509,18 @@ static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_er
 	return r->role ? 0 : err->code;
 }
 
-/* The offline model has no web, so it gets no role of the web, unless a script plays one. */
-static int fit_role(struct run_spec *r, const struct op_spawn *s, const struct model *m,
-		    struct ava_error *err)
+/* The offline model stands in for the default and for a role's own model, but not for one that the
+ * request names. It has no web, so it gets no role of the web, unless a script plays one. */
+static int fit_offline(struct run_spec *r, const struct op_spawn *s, const struct model *m,
+		       struct ava_error *err)
 {
 	bool given = s->role && *s->role;
 
+	if (s->model && *s->model && strcmp(m->id, "offline") == 0 && strcmp(s->model, m->id) != 0)
+		return err_set(err, AVA_EUNSUPPORTED,
+			       "no service has a key, so %.100s would be the offline model: set "
+			       "one (`ava doctor` says which), or ask for the model offline",
+			       s->model);
 	if (m->dialect != &dialect_offline || !r->role->core[0] ||
 	    strcmp(r->role->core[0], "read_webpages") != 0 ||
 	    (given && strcmp(m->id, "offline") != 0))
@@ -557,7 +563,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 									       : r->role->model,
 				   &m, NULL, err);
 	if (rv == 0)
-		rv = fit_role(r, s, &m, err);
+		rv = fit_offline(r, s, &m, err);
 	if (rv == 0)
 		rv = spec_set_model(r, &m, err);
 	if (rv == 0)

@@ -243,6 +243,10 @@ static const struct {
 	{"negative tokens", {.max_tokens = -1}, AVA_EINVAL, "token limit must be above 0"},
 	{"negative iterations", {.max_iterations = -5}, AVA_EINVAL, "iteration limit"},
 	{"absurd iterations", {.max_iterations = 1000000}, AVA_EINVAL, "at most 100000"},
+	{"a model without a key",
+	 {.model = "claude-opus"},
+	 AVA_EUNSUPPORTED,
+	 "so claude-opus would be the offline model"},
 	{"unknown preset", {.preset = "huge"}, AVA_EINVAL, "unknown preset huge"},
 	{"unknown model", {.model = "gpt-99"}, AVA_EINVAL, "gpt-99"},
 };
