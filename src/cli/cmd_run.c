@@ -154,9 +154,8 @@ static int take_quote(struct run_job *j, const json_t *p, bool ask, struct ava_e
 	/* The first Ctrl-C sets the flag, the next one ends the program. */
 	const struct sigaction sa = {.sa_handler = run_on_signal, .sa_flags = SA_RESETHAND};
 	const char *role = json_get_str(json_object_get(p, "quote"), "role");
-	const char *message = json_str(p, "message");
 	/* The daemon's last line is the question. */
-	const char *question = ask ? NULL : strstr(message, "\n" WORDS_PROCEED);
+	const char *question = strstr(json_str(p, "message"), "\n" WORDS_PROCEED);
 	int rv = run_take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
 
 	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
@@ -168,9 +167,11 @@ static int take_quote(struct run_job *j, const json_t *p, bool ask, struct ava_e
 		hold_interrupt(true);
 	if (rv != 0)
 		return rv;
-	term_wrapped(j->talk, message,
-		     question != NULL ? (size_t)(question - message) : strlen(message));
-	fputc(ask && isatty(j->answers) ? ' ' : '\n', j->talk);
+	show_proposal(j->talk, p);
+	if (ask && question != NULL) {
+		term_str(j->talk, question + 1);
+		fputc(isatty(j->answers) ? ' ' : '\n', j->talk);
+	}
 	fflush(j->talk);
 	return 0;
 }

@@ -592,14 +592,26 @@ static void changes_section(FILE *f, const json_t *result)
 
 void show_proposal(FILE *f, const json_t *proposal)
 {
-	const char *message = json_str(proposal, "message");
+	const char *message = json_str(proposal, "message"), *home = getenv("HOME");
 	const char *end = strstr(message, "\n" WORDS_PROCEED);
-	const char *cwd = json_str(json_object_get(proposal, "config"), "cwd");
+	const json_t *config = json_object_get(proposal, "config");
+	const json_t *members = json_object_get(config, "members"); /* of a group */
+	const char *cwd = "";
 
 	term_wrapped(f, message, end ? (size_t)(end - message) : strlen(message));
 	fputc('\n', f);
-	if (*cwd)
+	for (size_t i = 0; i < MAX(json_array_size(members), 1); i++) {
+		const char *is = json_str(members ? json_array_get(members, i) : config, "cwd");
+		bool all = strcmp(is, "/") == 0;
+
+		if (strcmp(is, cwd) == 0)
+			continue;
+		cwd = is;
 		term_line(f, WORDS_QUOTE_FOLDER(cwd));
+		if (all || (home && strcmp(cwd, home) == 0))
+			term_line(f, "  That is all of %s: better start in a project's folder.",
+				  all ? "this machine" : "your home");
+	}
 }
 
 void show_result(FILE *f, const json_t *result)

@@ -14,6 +14,8 @@ run sh -c 'echo yes | "$AVA" run "find where kettle is defined"'
 exits 'yes runs it' 0
 contains 'the quote is shown' 'Proceed? [Yes/No]' "$OUT"
 contains 'and its cost' 'Cost: up to $0.00' "$OUT"
+equal 'and the folder, before the question' "• Folder: $T/src|Proceed? [Yes/No]" \
+	"$(grep -B1 '^Proceed' "$OUT" | tr '\n' '|' | sed 's/|$//')"
 contains 'the start is told' '🚀 Spawning ' "$OUT"
 equal 'and that it has its slot, once' 1 "$(grep -c '\] Starting\.\.\.$' "$OUT")"
 contains 'so is what it does' '🔍 [' "$OUT"
@@ -24,6 +26,19 @@ lacks 'nothing is wrong' 'ava:' "$ERR"
 id=$(sed -n 's/^Log: ava logs \(S-[0-9a-f]*\),.*/\1/p' "$OUT")
 run "$AVA" result "$id"
 equal 'its result is had again, below how it ended' "$id: Complete|" "$(head -n 2 "$OUT" | tr '\n' '|' | sed 's/|$//')"
+
+run sh -c 'cd / && echo no | "$AVA" run "find kettle"'
+contains 'all of the machine is a warning' 'That is all of this machine' "$OUT"
+run sh -c 'cd && echo no | "$AVA" run "find kettle"'
+contains 'all of the home folder, too' 'That is all of your home' "$OUT"
+printf '{"task":"find kettle"}\n{"task":"find pots"}\n' >"$T/two"
+run sh -c 'echo no | "$AVA" run --parallel "$1"' sh "$T/two"
+equal 'a group has its folder once' "• Folder: $T/src" "$(grep Folder "$OUT")"
+for how in '' --yes; do
+	run "$AVA" run --model claude-haiku $how 'find kettle'
+	exits "a model that cannot be had is refused $how" 2
+	contains 'and says why' 'no service has a key, so claude-haiku would be the offline model' "$ERR"
+done
 
 run sh -c 'echo no | "$AVA" run "find where kettle is defined"'
 exits 'no starts nothing' 4
@@ -41,7 +56,7 @@ equal 'twice here' 2 "$(grep -c '^please answer yes or no' "$OUT")"
 run sh -c 'printf "a\nb\nc\nyes\n" | "$AVA" run "find kettle"'
 exits 'three times at most' 4
 
-equal 'each no is in the log' 3 "$("$AVA" logs --type SpawnRejected -o json | wc -l | tr -d ' ')"
+equal 'each no is in the log' 6 "$("$AVA" logs --type SpawnRejected -o json | wc -l | tr -d ' ')"
 equal 'two runs were started' 2 "$("$AVA" ps -a --json | jq length)"
 
 # --- --yes, --json, --background, "-"
