@@ -406,9 +406,11 @@ static void unknown_setting(struct config_reading *r, const struct yaml_node *v,
 static void config_take_number(struct config_reading *r, const struct yaml_node *v,
 			       const struct settings_key *k)
 {
+	struct yaml_node named = *v; /* an error says "runs.max", not "max" */
 	int64_t value;
 
-	r->rv = r->rv == 0 ? yaml_int(r->y, v, k->min, k->max, &value, r->err) : r->rv;
+	named.key = k->name;
+	r->rv = r->rv == 0 ? yaml_int(r->y, &named, k->min, k->max, &value, r->err) : r->rv;
 	if (r->rv == 0)
 		settings_put(&r->config->settings, k, value);
 }
@@ -894,6 +896,7 @@ int config_load(struct config *c, struct ava_error *err)
 	int rv = keys_load(err);
 
 	*c = (struct config){0};
+	settings_defaults(&c->settings);
 	if (rv != 0)
 		return rv;
 	rv = settings_config_path("config.yaml", c->path, sizeof(c->path), err);

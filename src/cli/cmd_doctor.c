@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@
 #include "codec/json.h"
 #include "journal/read.h"
 
+#define NOTED       2 /* `ok` of a check: what is missing is optional */
 #define FIXES_MAX   10
 #define COMMAND_MAX (ROOT_PATH_MAX + 80)
 
@@ -127,12 +129,13 @@ static void doctor_usual(const struct root_doctor *d, const char *name, const ch
 	}
 }
 
-static void root_check(struct root_doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void root_check(struct root_doctor *d, const char *name, int ok, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void root_check(struct root_doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void root_check(struct root_doctor *d, const char *name, int ok, const char *fmt, ...)
 {
 	char detail[ROOT_PATH_MAX + 512], mend[COMMAND_MAX] = "";
+	bool note = ok == NOTED;
 	json_t *row;
 	va_list ap;
 
@@ -144,14 +147,16 @@ static void root_check(struct root_doctor *d, const char *name, bool ok, const c
 	d->mend[0] = '\0';
 	if (!ok && mend[0] == '\0')
 		doctor_usual(d, name, detail, mend);
-	row = json_pack("{s:s,s:b,s:s}", "name", name, "ok", ok, "detail", detail);
+	row = json_pack("{s:s,s:b,s:s}", "name", name, "ok", ok != 0, "detail", detail);
 	if (mend[0] != '\0')
 		json_object_set_new(row, "mend", json_string(mend));
+	if (note)
+		json_object_set_new(row, "note", json_true());
 	json_array_append_new(d->checks, row);
 	if (o.json)
 		return;
-	term_colour(stdout, ok ? TERM_GREEN : TERM_RED);
-	fputs(ok ? "ok    " : "wrong ", stdout);
+	term_colour(stdout, note ? TERM_YELLOW : ok ? TERM_GREEN : TERM_RED);
+	fputs(note ? "note  " : ok ? "ok    " : "wrong ", stdout);
 	term_colour(stdout, TERM_PLAIN);
 	term_print(stdout, " %-10s %s\n", name, detail);
 	if (mend[0] != '\0')
@@ -382,6 +387,7 @@ static bool root_check_root(struct root_doctor *d)
 {
 	char above[ROOT_PATH_MAX], command[COMMAND_MAX];
 	struct ava_error err;
+	struct statvfs room;
 	struct stat st;
 	int fd, own;
 
@@ -396,7 +402,9 @@ static bool root_check_root(struct root_doctor *d)
 		root_check(d, "data root", false, "%s is not a folder", above);
 		return false;
 	}
-	if (access(above, R_OK | W_OK | X_OK) != 0) {
+	if (access(above, R_OK | W_OK | X_OK) != 0 ||
+	    (strcmp(above, d->root) != 0 && statvfs(above, &room) == 0 && room.f_bavail == 0 &&
+	     (errno = ENOSPC))) {
 		root_check(d, "data root", false, "%s: %s", above, strerror(errno));
 		return false;
 	}
@@ -431,8 +439,12 @@ static void root_check_services(struct root_doctor *d)
 	if (helper_ask(words, &d->seen, &err) != 0)
 		root_check(d, "config", false, "%s", err.text);
 	json_array_foreach(json_object_get(d->seen, "checks"), i, row)
-		root_check(d, json_str(row, "name"), json_get_bool(row, "ok", false), "%s",
-			   json_str(row, "detail"));
+	{
+		int ok =
+			json_get_bool(row, "note", false) ? NOTED : json_get_bool(row, "ok", false);
+
+		root_check(d, json_str(row, "name"), ok, "%s", json_str(row, "detail"));
+	}
 }
 
 static void check_messenger(struct root_doctor *d, const char *name, const json_t *door)

@@ -43,6 +43,7 @@
 #define TRIALS           4 /* models that are tried, at the most */
 #define NAMES_SHOWN      8 /* models named of a server that lacks the one asked for */
 #define BODY_MAX         (8u << 20)
+#define NOTED            2 /* `ok` of a check: what is missing is optional */
 
 /* A GET of a list of models, {"data":[{"id":…},…]}, from a service that has its key or from the
  * address of a possible local server; or an empty POST, which shows whether the address for calls
@@ -86,10 +87,10 @@ struct doctor_state {
 	struct jw *w;
 };
 
-static void doctor_check(struct doctor_state *d, const char *name, bool ok, const char *fmt, ...)
+static void doctor_check(struct doctor_state *d, const char *name, int ok, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void doctor_check(struct doctor_state *d, const char *name, bool ok, const char *fmt, ...)
+static void doctor_check(struct doctor_state *d, const char *name, int ok, const char *fmt, ...)
 {
 	char detail[700];
 	va_list ap;
@@ -99,7 +100,9 @@ static void doctor_check(struct doctor_state *d, const char *name, bool ok, cons
 	va_end(ap);
 	jw_object(d->w, NULL);
 	jw_str(d->w, "name", name);
-	jw_bool(d->w, "ok", ok);
+	jw_bool(d->w, "ok", ok != 0);
+	if (ok == NOTED)
+		jw_bool(d->w, "note", true);
 	jw_str(d->w, "detail", detail);
 	jw_end(d->w);
 }
@@ -428,28 +431,24 @@ static void check_servers(struct doctor_state *d)
 	}
 }
 
-/* A missing search is a finding only where a model is paid for: such a user wants the web. */
+/* Neither is needed for the rest, so that what is missing is noted and nothing is wrong. */
 static void check_search(struct doctor_state *d)
 {
 	const char *name = house_search(&d->config);
-	const struct provider *p;
-	bool usable = false;
 
-	if (d->page_lacks[0]) /* no failure: everything else works without the page */
-		doctor_check(d, "page", true, "%s", d->page_lacks);
-	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
-		usable |= p->needs_key && provider_usable(p);
+	if (d->page_lacks[0])
+		doctor_check(d, "page", NOTED, "%s", d->page_lacks);
 	for (size_t i = 0; !name && i < d->nprobes; i++)
 		if (d->probes[i].search && d->probes[i].rv == 0) {
 			doctor_check(
-				d, "search", !usable,
+				d, "search", NOTED,
 				"no search service is configured, so there is no web_search, and a "
 				"SearXNG answers at %s: the line `web.searxng: %s` in config.yaml "
 				"makes it web_search, if it is yours",
 				d->probes[i].base_url, d->probes[i].base_url);
 			return;
 		}
-	doctor_check(d, "search", name || !usable, name ? "web_search asks %s" : "%s",
+	doctor_check(d, "search", name ? true : NOTED, name ? "web_search asks %s" : "%s",
 		     name ? name
 			  : "no search service is configured, so there is no web_search: set "
 			    "web.searxng "
@@ -916,8 +915,11 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 		doctor_check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "",
 			     unresolved.text);
 	else
-		doctor_check(d, "default", true, "%s: %s", m.id,
-			     forced ? "AVA_MODEL says so" : why);
+		doctor_check(d, "default", true, "%s: %s%s", m.id,
+			     forced ? "AVA_MODEL says so" : why,
+			     forced || models_default() || !m.provider
+				     ? ""
+				     : "; a role with a model of its own takes that (`ava roles`)");
 	check_otel(d);
 	check_cluster(d);
 	doors_check(&d->config, door_wrong, d);

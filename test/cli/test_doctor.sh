@@ -14,6 +14,10 @@ equal 'it has no fixes' '[]' "$(jq -c .fixes "$OUT")"
 equal 'and no line with one' '[]' "$(jq -c '[.checks[] | select(.mend)]' "$OUT")"
 run "$AVA" doctor --fix
 contains 'which is said' 'Nothing here can be mended' "$OUT"
+contains 'a missing search is noted' 'note   search ' "$OUT"
+run env -u AVA_DATA_ROOT -u XDG_DATA_HOME HOME=/proc "$AVA" doctor
+exits 'a home in which nothing can be made' 1
+contains 'is no place for a data root' 'wrong  data root  /proc: ' "$OUT"
 
 # A daemon that was killed, folders that are open, hooks whose program is gone, a service without lingering.
 start_daemon
@@ -83,6 +87,11 @@ start_daemon
 run "$AVA" doctor --fix --yes --json
 equal 'a daemon at work keeps its socket' '0 []' "$CODE $(jq -c .fixes "$OUT")"
 check 'which answers' "$AVA" ps
+
+chmod 644 "$conf/env"
+run "$AVA" doctor
+contains 'an open file of keys leaves the limits as they are' 'new work needs 256' "$OUT"
+chmod 600 "$conf/env"
 
 # What --fix does not do has its command, too.
 echo 'runs: {maxx: 3}' >"$conf/config.yaml"
