@@ -157,25 +157,27 @@ static int cli_flush(int code)
 
 const struct command *command_find(const char *name, const char *more)
 {
-	const struct command *near = NULL, *found = NULL;
+	const struct command *found = NULL;
+	struct near near = near_start(name);
+	const char *meant;
 	char both[64];
-	size_t best = 3;
 
 	snprintf(both, sizeof(both), "%s %s", name, more != NULL ? more : "");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		const char *known = commands[i]->name;
-		size_t d = near_distance(name, strlen(name), known, strlen(known));
 
 		if (strcmp(both, known) == 0 || (strcmp(name, known) == 0 && found == NULL))
 			found = commands[i];
-		if (d < best && d < strlen(known)) {
-			best = d;
-			near = commands[i];
-		}
+		near_word(&near, known, strlen(known));
 	}
-	if (found == NULL && near != NULL)
+	snprintf(both, sizeof(both), "status %s", name);
+	meant = id_is_run(name)             ? both
+		: strcmp(name, "kill") == 0 ? "cancel"
+		: strcmp(name, "list") == 0 ? "ps"
+					    : near.best;
+	if (found == NULL && meant != NULL)
 		cli_error(CLI_USAGE, "there is no command \"%.60s\"; did you mean \"%s\"?", name,
-			  near->name);
+			  meant);
 	else if (found == NULL)
 		cli_error(CLI_USAGE, "there is no command \"%.60s\"; `ava help` lists them", name);
 	return found;

@@ -663,14 +663,15 @@ static int print_replay(const char *id, const json_t *report)
 {
 	const json_t *list = json_object_get(report, "differences");
 	bool identical = json_get_bool(report, "identical", false);
+	int64_t turns = json_get_int(report, "turns", 0);
 
 	if (o.json) {
 		show_json(stdout, report);
 		return identical ? CLI_DONE : CLI_FAILED;
 	}
-	printf("%s %s: %" PRId64 " model calls, %" PRId64 " events\n", id,
-	       identical ? "replays identically" : "does not replay identically",
-	       json_get_int(report, "turns", 0), json_get_int(report, "events", 0));
+	printf("%s %s: %" PRId64 " model call%s, %" PRId64 " events\n", id,
+	       identical ? "replays identically" : "does not replay identically", turns,
+	       WORDS_S(turns), json_get_int(report, "events", 0));
 	if (json_str(report, "reason")[0] != '\0')
 		term_print(stdout, "  so far: %s\n", json_str(report, "reason"));
 	for (size_t i = 0; i < json_array_size(list); i++)

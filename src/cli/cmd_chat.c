@@ -380,6 +380,8 @@ static enum chat_did chat_command(struct chat *c, const char *line)
 	size_t n = strcspn(line, " \t\n");
 	char rest[4096];
 
+	if (strcmp(line, "quit") == 0 || strcmp(line, "exit") == 0)
+		return CHAT_LEAVES;
 	if (line[0] != '/' || !isalpha((unsigned char)line[1]) || memchr(line + 1, '/', n - 1))
 		return CHAT_SAYS; /* a path is no command */
 	snprintf(rest, sizeof(rest), "%s", line + n + strspn(line + n, " \t"));

@@ -759,5 +759,5 @@ const struct command cmd_hook = COMMAND(
 	"Reads a hook's event on standard input and keeps the agent's card in "
 	"~/.claude/agent-activity (below $CLAUDE_CONFIG_DIR when that is set). It always ends with "
 	"0; what went wrong stands in hook.log there. `ava hooks install` makes Claude Code call "
-	"it.",
+	"it.\n",
 	.run = hook_run, .always_done = true);

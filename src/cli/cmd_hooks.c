@@ -17,6 +17,7 @@
 #include "cli/settings_file.h"
 #include "cli/show.h"
 #include "cli/term.h"
+#include "client/start.h"
 #include "codec/card.h"
 #include "codec/json.h"
 
@@ -304,6 +305,7 @@ static int hooks_run(int argc, char **argv)
 	bool in = strcmp(action, "install") == 0, out = strcmp(action, "uninstall") == 0;
 	struct settings_file f = {0};
 	struct ava_error err;
+	char path[PATH_MAX];
 	int rv;
 
 	if (!in && !out && strcmp(action, "status") != 0)
@@ -316,6 +318,8 @@ static int hooks_run(int argc, char **argv)
 	if (rv == 0 && (in || out))
 		rv = in ? install(&f, &err) : uninstall(&f, &err);
 	rv = rv != 0 ? cli_fail(&err) : out && !o.json ? CLI_DONE : status(&f);
+	if (in && rv == CLI_DONE && !o.json && !start_in_path("claude", path, sizeof(path)))
+		puts("(There is no claude in PATH.)");
 	if (out && rv == CLI_FAILED)
 		rv = CLI_DONE;
 	settings_file_close(&f);
@@ -327,5 +331,5 @@ const struct command cmd_hooks = COMMAND(
 	"Adds `ava hook` to the hooks of Claude Code's settings.json, takes it out again, or says "
 	"how it is. Nothing else in that file changes; what it was before the first change is kept "
 	"beside it as settings.json.before-ava. Sessions of Claude Code that are open take it up "
-	"when they begin anew.",
+	"when they begin anew.\n",
 	OPTIONS(hooks_opts), hooks_run);

@@ -600,6 +600,8 @@ static int install_run(const char *client, bool in)
 			   "%s: ava is %s MCP server of %s. Sessions that are open take it up "
 			   "when they begin anew.\n",
 			   f.path, in ? "an" : "no longer an", t->title);
+	if (rv == 0 && in && !start_in_path(t->name, path, sizeof(path)))
+		printf("(There is no %s in PATH.)\n", t->name);
 	if (changed && rv == 0 && f.was && in)
 		term_print(stdout, "%s.before-ava: what it was before ava first changed it.\n",
 			   f.path);
@@ -651,5 +653,5 @@ const struct command cmd_mcp = COMMAND(
 	"were before the first change is kept beside them with .before-ava; `ava mcp uninstall` "
 	"takes it out again. That is a command, with neither port nor token. `ava mcp token` says "
 	"where to find ava over HTTP, and the token to send: for machines of one person, since a "
-	"token goes to whoever has the port.",
+	"token goes to whoever has the port.\n",
 	OPTIONS(mcp_opts), mcp_run);

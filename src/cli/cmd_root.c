@@ -448,9 +448,9 @@ static int dashboard_run(int argc, char **argv)
 		if (!o.no_open && write_leader(url, path, &err) != 0)
 			cli_note("%s", err.text);
 		else if (!o.no_open && open_browser(path))
-			puts("Opening the page. If nothing opens, go to this address within a "
-			     "minute:");
+			puts("Opening the page. If nothing opens, go to this address:");
 		term_print(stdout, "%s\n", url);
+		cli_note("the address works once, within a minute");
 		if (json_str(answer, "lacks")[0] != '\0')
 			cli_note("%s", json_str(answer, "lacks"));
 	}

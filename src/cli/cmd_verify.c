@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/sys.h"
+#include "base/words.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -110,14 +111,15 @@ static void print_report(struct root_view *v, const struct ava_verified *r)
 		json_decref(all);
 		return;
 	}
-	printf("%llu files, %llu bytes, %llu seals", (unsigned long long)r->files,
-	       (unsigned long long)r->bytes, (unsigned long long)r->seals);
+	printf("%llu file%s, %llu bytes, %llu seal%s", (unsigned long long)r->files,
+	       WORDS_S(r->files), (unsigned long long)r->bytes, (unsigned long long)r->seals,
+	       WORDS_S(r->seals));
 	at = clock_parse_iso(r->newest.at, strlen(r->newest.at));
 	if (r->newest.n > 0)
 		printf(" (newest: %llu, %s %s)", (unsigned long long)r->newest.n,
 		       format_date(at).text, format_clock(at).text);
 	if (r->broken > 0)
-		printf(": %llu findings", (unsigned long long)r->broken);
+		printf(": %llu finding%s", (unsigned long long)r->broken, WORDS_S(r->broken));
 	else
 		printf(": %s", r->seals > 0 ? "all is as it was sealed" : "nothing is sealed");
 	if (r->seals > 0 && r->unsealed_files > 0)

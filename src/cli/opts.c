@@ -66,23 +66,17 @@ static const struct opt *opts_find(const struct opts_parse *p, const char *name,
 
 static int opts_unknown(const struct opts_parse *p, const char *name, size_t len)
 {
-	const struct opt *near = NULL;
-	unsigned best = 3;
+	struct near near;
+	char word[33];
 
-	len = MIN(len, 32);
-	for (size_t i = 0; i < p->nopts; i++) {
-		unsigned d = near_distance(name, len, p->opts[i].name, strlen(p->opts[i].name));
-
-		if (d < best) {
-			best = d;
-			near = &p->opts[i];
-		}
-	}
-	if (near != NULL)
-		return err_set(p->err, AVA_EINVAL, "there is no option --%.*s; did you mean --%s?",
-			       (int)len, name, near->name);
-	return err_set(p->err, AVA_EINVAL, "there is no option --%.*s; --help lists them", (int)len,
-		       name);
+	snprintf(word, sizeof(word), "%.*s", (int)len, name);
+	near = near_start(word);
+	for (size_t i = 0; i < p->nopts; i++)
+		near_word(&near, p->opts[i].name, strlen(p->opts[i].name));
+	if (near.best != NULL)
+		return err_set(p->err, AVA_EINVAL, "there is no option --%s; did you mean --%s?",
+			       word, near.best);
+	return err_set(p->err, AVA_EINVAL, "there is no option --%s; --help lists them", word);
 }
 
 static int set_number(const struct opt *o, const char *value, int64_t *out, struct ava_error *err)

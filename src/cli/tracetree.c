@@ -205,6 +205,16 @@ static void print_title(FILE *f, const struct calls *c)
 	json_decref(event);
 }
 
+static void print_counts(FILE *f, const struct ava_trace_totals *sum, int64_t tokens, int64_t cost)
+{
+	fprintf(f,
+		"%" PRId64 " model call%s, %" PRId64 " tool call%s (%" PRId64
+		" failed), %s tokens, %s",
+		sum->infer_calls, WORDS_S(sum->infer_calls), sum->tool_calls,
+		WORDS_S(sum->tool_calls), sum->failed_tool_calls, format_tokens(tokens).text,
+		format_money(cost).text);
+}
+
 static void tracetree_print_end(FILE *f, const struct calls *c)
 {
 	const struct ava_trace_totals *sum = &c->sum;
@@ -219,14 +229,9 @@ static void tracetree_print_end(FILE *f, const struct calls *c)
 			   format_ms(json_get_int(totals, "durationMs", 0)).text);
 	else
 		fputs("  not ended: ", f);
-	fprintf(f,
-		"%" PRId64 " model calls, %" PRId64 " tool calls (%" PRId64
-		" failed), %s tokens, %s%s\n",
-		sum->infer_calls, sum->tool_calls, sum->failed_tool_calls,
-		format_tokens(json_get_int(totals, "tokens", tokens)).text,
-		format_money(json_get_fixed(totals, "costCents", 4, MAX(sum->cost_microusd, 0)))
-			.text,
-		event != NULL ? "" : " so far");
+	print_counts(f, sum, json_get_int(totals, "tokens", tokens),
+		     json_get_fixed(totals, "costCents", 4, MAX(sum->cost_microusd, 0)));
+	fputs(event != NULL ? "\n" : " so far\n", f);
 	json_decref(event);
 }
 
@@ -356,12 +361,8 @@ int waterfall_print(struct ava_trace *t, FILE *f, struct ava_error *err)
 	for (size_t i = 0; i < c.n; i++)
 		if (c.list[i].kind != CALL_NOTE || strcmp(c.list[i].start->type, "Checkpoint") == 0)
 			print_row(f, &c, &c.list[i], MIN(columns, (size_t)BAR_MOST));
-	fprintf(f,
-		"%" PRId64 " model calls, %" PRId64 " tool calls (%" PRId64
-		" failed), %s tokens, %s\n",
-		c.sum.infer_calls, c.sum.tool_calls, c.sum.failed_tool_calls,
-		format_tokens(c.sum.input_tokens + c.sum.output_tokens).text,
-		format_money(c.sum.cost_microusd).text);
+	print_counts(f, &c.sum, c.sum.input_tokens + c.sum.output_tokens, c.sum.cost_microusd);
+	fputc('\n', f);
 	free(c.list);
 	return 0;
 }

@@ -60,9 +60,21 @@ static bool beside_self(char *out, size_t size)
 			 try_join(out, size, self, (size_t)(slash - self), "../libexec/ava/avad"));
 }
 
+bool start_in_path(const char *name, char *out, size_t size)
+{
+	for (const char *p = getenv("PATH"); p; p = *p ? p + 1 : NULL) {
+		size_t len = strcspn(p, ":");
+
+		if (len > 0 && try_join(out, size, p, len, name))
+			return true;
+		p += len;
+	}
+	return false;
+}
+
 int start_find(char *out, size_t size, struct ava_error *err)
 {
-	const char *named = getenv("AVA_AVAD"), *path = getenv("PATH");
+	const char *named = getenv("AVA_AVAD");
 
 	if (named && named[0]) {
 		char *real = realpath(named, NULL);
@@ -75,15 +87,8 @@ int start_find(char *out, size_t size, struct ava_error *err)
 			    : err_set(err, AVA_ENOENT, "AVA_AVAD is %.300s, which is no program",
 				      named);
 	}
-	if (beside_self(out, size))
+	if (beside_self(out, size) || start_in_path("avad", out, size))
 		return 0;
-	for (const char *p = path; p; p = *p ? p + 1 : NULL) {
-		size_t len = strcspn(p, ":");
-
-		if (len > 0 && try_join(out, size, p, len, "avad"))
-			return 0;
-		p += len;
-	}
 	return err_set(err, AVA_ENOENT,
 		       "the daemon's program avad is not installed beside ava: set AVA_AVAD "
 		       "to its path");

@@ -13,6 +13,9 @@ struct ava_error;
  * ../libexec/ava, else in $PATH. AVA_ENOENT with what to do. */
 int start_find(char *out, size_t size, struct ava_error *err);
 
+/* Is there a program of that name in $PATH? Its path into `out`. */
+bool start_in_path(const char *name, char *out, size_t size);
+
 /* For a program that others start (an MCP client, an editor): drop settings of ava, keys and
  * addresses of services from the environment. A daemon serves every door, and a program that
  * happens to start it must not decide or pay for the person, nor redirect their words: config.yaml

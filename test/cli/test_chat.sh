@@ -36,6 +36,8 @@ ask 'my key is sk-ant-api03-abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijab
 lacks 'what the log does not keep of a message does not come back as said elsewhere' 'elsewhere' "$OUT"
 ask 'hello\n/status\n/quit\nnever said\n' -c
 contains 'commands work' 'No subagent is at work in this conversation.' "$OUT"
+ask 'hello\nquit\nnever said\n' -c
+exits 'quit leaves without a slash' 0
 printf '{"text":"Well."}\n' >"$T/well.jsonl"
 ask "/model nope/none\n/model offline:$T/well.jsonl\n/model\n/quit\n" -c
 contains 'a model that is none is told' 'nope/none' "$OUT"

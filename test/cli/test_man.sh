@@ -46,4 +46,15 @@ equal 'one of a command' 'logs verify' "$(jq -r '.commands[].name' "$OUT")"
 run "$AVA" help run over
 exits 'a second word is a subcommand' 2
 contains 'and says so' 'there is no command "run over"' "$ERR"
+for row in 'kill:cancel' 'list:ps' 'S-f4fdfb:status S-f4fdfb' 'stauts:status'; do
+	run "$AVA" "${row%%:*}"
+	equal "ava ${row%%:*}" "2 ava: there is no command \"${row%%:*}\"; did you mean \"${row#*:}\"?" "$CODE $(cat "$ERR")"
+done
+run "$AVA" help nope
+contains 'half of its letters wrong is not near' 'no command "nope"; `ava help` lists them' "$ERR"
+open=
+for name in $("$AVA" help --json | jq -r '.commands[].name | select(contains(" ") | not)'); do
+	[ -z "$("$AVA" help "$name" | tail -c 1)" ] || open="$open $name"
+done
+equal 'each explanation ends with its line' '' "$open"
 finish

@@ -29,8 +29,9 @@ exits 'a program that is not known is a usage error' 2
 contains 'and the others are named' 'claude, codex, cursor and zed' "$ERR"
 printf '{"numStartups": 3, "mcpServers": {"other": {"command": "x"}}}' >"$HOME/.claude.json"
 chmod 644 "$HOME/.claude.json"
-run "$AVA" mcp install claude
+PATH=/usr/bin:/bin run "$AVA" mcp install claude
 exits 'install claude' 0
+contains 'and says that it is not there' 'There is no claude in PATH' "$OUT"
 contains 'says where' "$HOME/.claude.json" "$OUT"
 equal 'the entry starts this program on this root, beside what was there' "stdio mcp $AVA_DATA_ROOT x 3" "$(python3 -c '
 import json, sys
@@ -40,8 +41,11 @@ contains 'what it was is kept' '"numStartups": 3, "mcpServers"' "$HOME/.claude.j
 cp "$HOME/.claude.json.before-ava" "$T/own"
 contains 'and named' "$HOME/.claude.json.before-ava: what it was before ava first changed it" "$OUT"
 equal 'and the mode' 644 "$(stat -c %a "$HOME/.claude.json")"
-run "$AVA" mcp install claude
+printf '#!/bin/sh\n' >"$T/claude"
+chmod +x "$T/claude"
+PATH=$T:$PATH run "$AVA" mcp install claude
 contains 'twice changes nothing' 'Nothing to do' "$OUT"
+lacks 'one that is there is not missed' 'in PATH' "$OUT"
 run "$AVA" mcp install claude --http
 contains 'with an address instead' '"Authorization": "Bearer ' "$HOME/.claude.json"
 check 'what is kept is still what it was before the first time' cmp "$T/own" "$HOME/.claude.json.before-ava"

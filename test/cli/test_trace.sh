@@ -15,6 +15,12 @@ run "$AVA" trace "$id" --waterfall
 exits 'waterfall' 0
 equal 'a bar for each call' "$calls" "$(grep -c '│.*│' "$OUT")"
 contains 'and totals' " model calls, " "$OUT"
+echo '{"tool_calls":[{"name":"submit_result","args":{"summary":"done","confidence":1}}]}' >"$T/one.jsonl"
+one=$("$AVA" run --yes --json --model "offline:$T/one.jsonl" 'find kettle' 2>/dev/null | jq -r .subagent_id)
+run "$AVA" trace "$one"
+contains 'one call is one' ' 1 model call, 1 tool call (' "$OUT"
+run "$AVA" replay "$one"
+contains 'in a replay, too' 'replays identically: 1 model call, ' "$OUT"
 run "$AVA" trace "$name" --export otlp
 exits 'otlp' 0
 equal 'a span for the run and for each call' $((calls + 1)) \
