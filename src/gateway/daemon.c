@@ -13,7 +13,6 @@
 #include "gateway/daemon.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,8 +35,6 @@
 #include "cluster/cluster.h"
 #include "exec/cgroup.h"
 #include "gateway/doors.h"
-#include "gateway/mcp.h"
-#include "gateway/metrics.h"
 #include "gateway/routes.h"
 #include "gateway/web.h"
 #include "journal/index.h"
@@ -240,7 +237,7 @@ static void tick(void *user)
 	int64_t now = os_now_ms(d->h.loop), limit = d->h.config.settings.idle_exit_s * 1000;
 	bool alone = http_server_connections(d->http) + web_connections(d->web) == 0;
 	bool idle = core_idle(d->h.core) && alone && !doors_serve(&d->doors) &&
-		    !metrics_listens(d->routes.metrics);
+		    !routes_scraped(&d->routes);
 
 	daemon_check_root(d);
 	daemon_tell(d, "WATCHDOG=1"); /* a loop that stands still tells nothing, and is ended */
@@ -262,36 +259,6 @@ static void tick(void *user)
 	os_timer_set(d->tick, TICK_MS);
 }
 
-/* Make or take away the link by which $XDG_RUNTIME_DIR/ava/ava.sock leads to the socket of the
- * usual data root. The socket itself stays in the root: that folder outlives the last logout, as we
- * may, and commands of cron know no other. What cannot be done is not: nothing of ours asks there.
- */
-static void daemon_link(const struct daemon *d, bool make)
-{
-	const char *run = getenv("XDG_RUNTIME_DIR");
-	char folder[PATH_MAX], path[PATH_MAX], temp[PATH_MAX], to[PATH_MAX], is[PATH_MAX];
-	struct stat st;
-	ssize_t n;
-
-	if (d->held || !run || run[0] != '/' || strlen(run) > PATH_MAX / 2 ||
-	    !settings_root_is_usual(d->h.root) || stat(run, &st) != 0 || st.st_uid != geteuid() ||
-	    (st.st_mode & 077) != 0)
-		return;
-	snprintf(folder, sizeof(folder), "%s/ava", run);
-	snprintf(path, sizeof(path), "%s/ava/%s", run, UNIX_SOCK_NAME);
-	snprintf(temp, sizeof(temp), "%s/ava/.%d", run, getpid());
-	n = snprintf(to, sizeof(to), "%s/%s", d->h.root, UNIX_SOCK_NAME);
-	if (make && n < (ssize_t)sizeof(to)) {
-		(void)mkdir(folder, 0700);
-		if (symlink(to, temp) == 0 && rename(temp, path) != 0)
-			(void)unlink(temp);
-		return;
-	}
-	n = readlink(path, is, sizeof(is) - 1); /* another root's is not ours to take */
-	if (n > 0 && strncmp(is, to, (size_t)n) == 0 && to[n] == '\0')
-		(void)unlink(path);
-}
-
 /* Answer every client that has connected: requests that wait for the disk, new requests, the ends
  * of streams. Streams that go on and idle connections are not waited for. */
 static void finish_requests(struct daemon *d)
@@ -300,7 +267,8 @@ static void finish_requests(struct daemon *d)
 
 	os_timer_stop(d->tick); /* the tick reads parts that end below */
 	core_hold(d->h.core);
-	daemon_link(d, false);
+	if (!d->held)
+		service_lead(d->h.root, UNIX_SOCK_NAME, false);
 	if (!d->held && socket_is_ours(d)) /* no new connections from here on */
 		(void)unlinkat(d->h.root_fd, UNIX_SOCK_NAME, 0);
 	routes_stop(&d->routes);
@@ -370,10 +338,7 @@ static int start_http(struct daemon *d, struct ava_error *err)
 	int fd, rv;
 
 	routes_init(&d->routes, d->h.core, shutdown_asked, d);
-	rv = mcp_new(&d->routes.mcp, d->h.core, &d->routes.streams, err);
-	if (rv == 0)
-		rv = metrics_new(&d->routes.metrics, &d->h.config, d->h.core, &d->routes.streams,
-				 d->h.redact, daemon_log_line, d, err);
+	rv = routes_open(&d->routes, &d->h.config, d->h.redact, daemon_log_line, d, err);
 	if (rv == 0)
 		rv = web_new(&d->web, &d->routes, d->h.root_fd, daemon_log_line, d, err);
 	if (rv == 0)
@@ -445,7 +410,7 @@ static void daemon_close(struct daemon *d)
 {
 	doors_close(&d->doors);
 	web_free(d->web);
-	metrics_free(d->routes.metrics);
+	routes_hang_up(&d->routes);
 	http_server_stop(d->http);
 	house_stop(&d->h); /* signals are still ours */
 	os_timer_free(d->tick);
@@ -454,8 +419,8 @@ static void daemon_close(struct daemon *d)
 	if (d->log_fd >= 0)
 		close(d->log_fd);
 	house_close(&d->h);
-	mcp_free(d->routes.mcp); /* no verb answers any more */
-	cgroup_close();          /* no command runs any more */
+	routes_close(&d->routes); /* no verb answers any more */
+	cgroup_close();           /* no command runs any more */
 }
 
 int daemon_run(struct daemon_options *o, struct ava_error *err)
@@ -478,7 +443,8 @@ int daemon_run(struct daemon_options *o, struct ava_error *err)
 	daemon_log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");
 	daemon_tell(&d, "READY=1");
-	daemon_link(&d, true);
+	if (!d.held)
+		service_lead(d.h.root, UNIX_SOCK_NAME, true);
 	if (!d.stopping)
 		os_loop_run(d.h.loop);
 	finish_requests(&d);

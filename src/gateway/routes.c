@@ -693,3 +693,29 @@ void routes_stop(struct routes *r)
 	r->stopping = true;
 	verbs_stop(r->core);
 }
+
+int routes_open(struct routes *r, const struct config *config, struct redact *redact,
+		void (*log)(const char *line, void *user), void *log_user, struct ava_error *err)
+{
+	int rv = mcp_new(&r->mcp, r->core, &r->streams, err);
+
+	return rv != 0 ? rv
+		       : metrics_new(&r->metrics, config, r->core, &r->streams, redact, log,
+				     log_user, err);
+}
+
+bool routes_scraped(const struct routes *r)
+{
+	return metrics_listens(r->metrics);
+}
+
+void routes_hang_up(struct routes *r)
+{
+	metrics_free(r->metrics);
+	r->metrics = NULL;
+}
+
+void routes_close(struct routes *r)
+{
+	mcp_free(r->mcp);
+}

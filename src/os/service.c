@@ -6,7 +6,9 @@
 #include "os/service.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "base/unix_sock.h"
 
 #define FIRST_FD 3
@@ -88,4 +91,31 @@ void service_tell(const char *state)
 	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 	close(fd);
+}
+
+/* The socket itself stays in the root: the runtime folder goes at the last logout, which a daemon
+ * may outlive, and commands of cron know no such folder. */
+void service_lead(const char *root, const char *name, bool make)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR");
+	char folder[PATH_MAX], path[PATH_MAX], temp[PATH_MAX], to[PATH_MAX], is[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (!run || run[0] != '/' || strlen(run) > PATH_MAX / 2 || !settings_root_is_usual(root) ||
+	    stat(run, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		return;
+	snprintf(folder, sizeof(folder), "%s/ava", run);
+	snprintf(path, sizeof(path), "%s/ava/%s", run, name);
+	snprintf(temp, sizeof(temp), "%s/ava/.%d", run, getpid());
+	n = snprintf(to, sizeof(to), "%s/%s", root, name);
+	if (make && n < (ssize_t)sizeof(to)) {
+		(void)mkdir(folder, 0700);
+		if (symlink(to, temp) == 0 && rename(temp, path) != 0)
+			(void)unlink(temp);
+		return;
+	}
+	n = readlink(path, is, sizeof(is) - 1); /* another root's is not ours to take */
+	if (n > 0 && strncmp(is, to, (size_t)n) == 0 && to[n] == '\0')
+		(void)unlink(path);
 }

@@ -14,5 +14,9 @@ int service_socket(int family);
 int service_socket_at(int dirfd, const char *name, bool *other);
 /* "READY=1", "WATCHDOG=1", "STOPPING=1". What cannot be told is not: there is nobody to tell it. */
 void service_tell(const char *state);
+/* Make or take away the link $XDG_RUNTIME_DIR/ava/`name`, by which others find the socket `name` of
+ * the data root, where that is the usual one. What cannot be done is not: nothing of ours asks
+ * there. */
+void service_lead(const char *root, const char *name, bool make);
 
 #endif
