@@ -392,6 +392,24 @@ class Ends(World):
                     self.assertEqual(caught.exception.code, "busy")
             self.assertEqual(rt.runs(), [])
 
+    def test_interrupted_call(self):
+        """A ^C at the end of a call leaves no call behind."""
+        with self.open() as rt:
+            def interrupted() -> None:
+                raise KeyboardInterrupt
+
+            rt._turns.settle = interrupted
+            with self.assertRaises(KeyboardInterrupt):
+                rt.runs()
+            del rt._turns.settle
+            self.assertEqual(rt.runs(), [])
+
+    def test_wait_for_ever(self):
+        with self.open() as rt:
+            for timeout in (float("inf"), 1e10):
+                run = rt.spawn("where is the torn tail cut?", role="code_reviewer", cwd=self.work)
+                self.assertEqual(run.wait(timeout).status, "success")
+
     def test_daemon_is_gone(self):
         if world.MODE != "connected":
             self.skipTest("there is no daemon")

@@ -36,6 +36,7 @@ from ava._errors import ClosedError, Error, checked, error_of, ffi, lib, text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+SLEEP_S = 3600  # at most at once: poll takes 24 days
 PATIENCE_S = 5  # at the interpreter's end, for a call of another thread
 
 
@@ -204,15 +205,17 @@ class Turns:
                                        "or a log function that came meanwhile must not use it")
         try:
             with self.lock:
-                self.owner = me
                 try:
+                    self.owner = me  # within: an exception may come at any place
                     if not self.rt:
                         raise ClosedError(lib.AVA_EINVAL, "the runtime is closed")
                     yield self.rt, ffi.new("struct ava_error *")
                 finally:
-                    if self.rt:
-                        self.settle()
-                    self.owner = 0
+                    try:
+                        if self.rt:
+                            self.settle()
+                    finally:
+                        self.owner = 0
             raise_late(me)
         finally:
             if wake:
@@ -295,7 +298,7 @@ class Turns:
         """Block until the waiter is done; False: the time is over."""
         end = None if timeout_s is None else time.monotonic() + timeout_s
         while not waiter.done:
-            left = None if end is None else end - time.monotonic()
+            left = None if end is None else min(end - time.monotonic(), SLEEP_S)
             if left is not None and left <= 0:
                 return False
             lead = False

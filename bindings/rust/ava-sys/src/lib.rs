@@ -212,7 +212,7 @@ impl Run<'_> {
 
     /// Until it has ended, or `AVA_ETIMEOUT`, which does not stop it.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<Outcome> {
-        let ms = timeout.map_or(-1, |t| i64::try_from(t.as_millis()).unwrap_or(i64::MAX));
+        let ms = timeout.map_or(-1, |t| i64::try_from(t.as_millis()).unwrap_or(-1));
         let id = self.id.as_ptr();
         call(|err| unsafe { sys::ava_wait(self.rt.rt, &id, 1, sys::AVA_WAIT_ALL, ms, null_mut(), err) })?;
         let mut out = MaybeUninit::<sys::ava_result>::uninit();
