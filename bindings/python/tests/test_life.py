@@ -433,8 +433,14 @@ class Ends(World):
             run = self.spawn(rt, self.slow)
             items = run.items()
             self.assertEqual(next(items)["kind"], "started")
-            thread = threading.Thread(target=lambda: got.append(run.wait(PATIENCE_S).status))
             got = []
+
+            def wait():
+                try:
+                    got.append(run.wait(PATIENCE_S).status)
+                except ava.Error as error:
+                    got.append(error)
+            thread = threading.Thread(target=wait)
             thread.start()
             until(lambda: rt._turns.leading)
             end_daemon(self.root, signal.SIGKILL)
