@@ -436,10 +436,11 @@ class Ends(World):
             got = []
 
             def wait():
-                try:
-                    got.append(run.wait(PATIENCE_S).status)
-                except ava.Error as error:
-                    got.append(error)
+                while not got:
+                    try:
+                        got.append(run.wait(PATIENCE_S).status)
+                    except ava.UnreachableError:
+                        pass  # it did not come back yet: as ava.h says, call again
             thread = threading.Thread(target=wait)
             thread.start()
             until(lambda: rt._turns.leading)
