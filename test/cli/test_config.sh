@@ -92,7 +92,7 @@ contains 'with the same words' "chmod 600 $CONF/env" "$ERR"
 chmod 600 "$CONF/env"
 run "$AVA" doctor
 exits 'closed, it is taken' 0
-equal 'a search is missing, and nothing else' 'note   search' "$(grep -v '^ok' "$OUT" | cut -c 1-13)"
+equal 'a search is missing, and nothing else' 'note   search' "$(grep -v '^ok\|^note   page' "$OUT" | cut -c 1-13)"
 contains 'the models of roles are told' 'a role with a model of its own takes that' "$OUT"
 contains 'the service answers' "$URL answers in" "$OUT"
 contains 'the alias stands for its model' 'anthropic/claude-sonnet-5-5' "$OUT"

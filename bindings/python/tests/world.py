@@ -79,6 +79,8 @@ class World(unittest.TestCase):
     def program(self, text, *args, **options):
         """Another Python; `how` is "embedded" or "connect", and open_() opens this world's runtime."""
         head = ("import ava, os, signal, sys, threading, time\n"
+                # One that was begun in the background has no ^C.
+                "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
                 f"ROOT, WORK, SLOW = {self.root!r}, {self.work!r}, {self.slow!r}\n"
                 f"def open_(): return {'ava.embed(ROOT, process_env=True)' if MODE == 'embedded' else 'ava.open(ROOT)'}\n")
         return subprocess.Popen([sys.executable, "-X", "dev", "-c", head + text, *args], stdout=subprocess.PIPE,
