@@ -512,8 +512,8 @@ struct ava_line {
 	size_t len;
 };
 
-/* What a person sees of an event: its Item (doc/ITEMS.md), of the event's `json` and `len` alone.
- * 1: *item is filled; 0: a person sees nothing of it; AVA_ENOMEM. */
+/* The Item of an event, which is what a person sees of it (doc/ITEMS.md); of its `json` and `len`
+ * alone. 1: *item is filled; 0: a person sees nothing of it; AVA_ENOMEM. */
 AVA_API int ava_item(struct ava_runtime *rt, const struct ava_event *event, struct ava_line *item,
 		     struct ava_error *err);
 

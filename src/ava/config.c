@@ -343,7 +343,7 @@ static void take_model_name(struct config_reading *r, const struct yaml_node *n,
 		at_line(r, n, set_model(name, set, r->err));
 }
 
-/* Whoever serves /metrics reads what these say (gateway/metrics.h). */
+/* The text as it stands: gateway/metrics.h reads what it says. */
 static void config_take_text(struct config_reading *r, const struct yaml_node *v,
 			     char out[CONFIG_OTEL_BYTES])
 {

@@ -132,4 +132,11 @@ int cli_check_run_id(const char *id);
  * Returns enum cli_exit. */
 int run_fork(const char *run, const char *from, const char *model, bool yes, bool json);
 
+/* Why the hooks in Claude Code's settings are out of date, static text; NULL: they are not, or
+ * there are none of ours. */
+const char *hooks_stale(void);
+/* Install those anew, with --activity where that was so. A file that is no JSON stays: AVA_EINVAL.
+ */
+int hooks_renew(struct ava_error *err);
+
 #endif

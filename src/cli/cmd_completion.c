@@ -155,8 +155,8 @@ static void completion_say_kind(const char *name, size_t len)
 
 /* ---- the place of the word */
 
-/* One alternative of a command's args, such as "check PATH" or "S-id...": `words` are those before
- * the one that is typed. */
+/* Candidates for an alternative of a command's args, such as "check PATH" or "S-id...": `words` are
+ * those before the one that is typed. */
 static void completion_say_place(const char *form, size_t len, int n, char **words)
 {
 	const char *end = form + len, *at = form, *token = form;

@@ -32,7 +32,6 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
-#include "cli/cmd_hooks.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "client/start.h"
@@ -231,8 +230,7 @@ static int doctor_hooks(const struct doctor_fix *f, struct ava_error *err)
 	return hooks_renew(err);
 }
 
-/* What others may do with a file of ours that they must not: the data root and what stands in the
- * configuration's folder. */
+/* Rights of others that they must not have: in the data root and in the configuration's folder. */
 static void doctor_check_access(struct root_doctor *d)
 {
 	static const struct {

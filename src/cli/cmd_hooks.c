@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/cmd_hooks.h"
 #include "cli/settings_file.h"
 #include "cli/show.h"
 #include "cli/term.h"

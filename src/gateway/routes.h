@@ -34,8 +34,8 @@ struct routes {
 /* `shutdown`: POST /shutdown, as core_service has it. */
 void routes_init(struct routes *r, struct core *core, void (*shutdown)(int now, void *user),
 		 void *user);
-/* What is had beside the verbs: /mcp and /metrics. Errors are those of metrics_new; after any,
- * routes_close. */
+/* Opens what stands beside the verbs: /mcp and /metrics. Errors are those of metrics_new; after
+ * any, routes_close. */
 int routes_open(struct routes *r, const struct config *config, struct redact *redact,
 		void (*log)(const char *line, void *user), void *log_user, struct ava_error *err);
 /* Does /metrics have an address of its own, so that somebody may ask at any time? */

@@ -1,4 +1,4 @@
-/* What the runs of this process did, in numbers that only grow: calls of models, tokens, money,
+/* Counters of what the runs of this process did, which only grow: calls of models, tokens, money,
  * tools, ends. They begin at 0 with the process, as counters of Prometheus do, and are read for
  * /metrics and for a collector. The record of runs is the log; nothing here is on disk.
  *

@@ -170,18 +170,22 @@ class Item(TypedDict, total=False):
     detail: dict[str, Any]
 
 
-class SpawnOptions(TypedDict, total=False):
+class Terms(TypedDict, total=False):
+    """What one run, several, and a resumed one are begun with."""
+    session: str
+    request_id: str
+    confirm: str
+    timeout_ms: int
+    max_cost_microusd: int
+
+
+class SpawnOptions(Terms, total=False):
     """What a run gets beside its task (struct ava_spawn); what is left out is the default."""
     role: str
     context: str
     model: str
     preset: str
     cwd: str | os.PathLike[str]
-    session: str
-    request_id: str
-    confirm: str
-    timeout_ms: int
-    max_cost_microusd: int
     max_tokens: int
     max_iterations: int
     extended_thinking: int
@@ -195,28 +199,18 @@ class SpawnOptions(TypedDict, total=False):
     rationale: str
 
 
-class GroupOptions(TypedDict, total=False):
+class GroupOptions(Terms, total=False):
     """What several runs have together (struct ava_spawn_group)."""
-    session: str
-    request_id: str
-    confirm: str
     cwd: str | os.PathLike[str]
-    timeout_ms: int
-    max_cost_microusd: int
     chain: bool
     share: bool
 
 
-class ResumeOptions(TypedDict, total=False):
+class ResumeOptions(Terms, total=False):
     """What differs from the ended run (struct ava_resume); `from_call` is its `from`."""
     model: str
     from_call: int
     checkpoint: str
-    session: str
-    request_id: str
-    confirm: str
-    timeout_ms: int
-    max_cost_microusd: int
     max_tokens: int
     max_iterations: int
 
