@@ -189,4 +189,10 @@ int talk_tools_init(struct core *c);
 void talk_tools_fini(struct core *c);
 unsigned talk_tools(const struct core *c, const char *cwd, const struct tool **out);
 
+/* ---- talk_choices.c: the schema of spawn_subagent, or (`several`) of spawn_parallel, with the
+ * roles and models that there are. Appends; AVA_ENOMEM. */
+struct role_list;
+int talk_choices(struct buf *out, bool several, const struct role_list *all,
+		 const struct settings *set);
+
 #endif

@@ -8,10 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-
-struct op_spawn;
-struct run_spec;
-struct tool;
+#include "subagent/spec.h"
 
 #define QUOTE_HISTORY 50
 #define QUOTE_ROLES   8
@@ -58,10 +55,17 @@ const char *quote_split(struct run_spec *const *specs, unsigned n);
  * put into them what it has seen. quote_hides_task: of the task of a spec. */
 bool quote_hides(const struct op_spawn *s, size_t n);
 bool quote_hides_task(const struct run_spec *s);
-bool quote_reads_web(const struct tool *const *tools, unsigned n);
-/* The addresses in the task that the quote lists, a line each; returns how many more there are. */
-size_t quote_addresses(struct buf *out, const struct run_spec *s);
 /* The text that is confirmed: the config of the one run, or {"group":{…},"members":[…]}. */
 int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n);
+
+/* ---- shared by quote.c and quote_text.c */
+struct repository;
+#define QUOTE_NAMES_MAX (ROLE_MAX_TOOLS * SPEC_GROUP_MAX)
+/* The names of the tools of all the runs, or of their grants, each once. */
+unsigned quote_names_of(struct run_spec *const *specs, unsigned n, bool grants,
+			const char *names[QUOTE_NAMES_MAX]);
+bool quote_runs_commands(struct run_spec *const *specs, unsigned n);
+/* Git's folder outside of the project, which commands of the run can read; NULL: there is none. */
+const char *quote_git(const struct quotes *q, struct run_spec *const *s, struct repository *r);
 
 #endif

@@ -215,7 +215,7 @@ static int told_task(const struct run_spec *s,
 	if (!(s->given & TOOL_OUT) && (!(s->given & RIGHTS_SEEN) || !quote_hides_task(s)))
 		return each(true, s->task, strlen(s->task), user);
 	buf_init(&listed, SPEC_TASK_MAX);
-	(void)quote_addresses(&listed, s);
+	(void)rights_addresses(&listed, s->task, s->cwd[0] != 0);
 	rv = each(true, listed.data ? listed.data : "", listed.len, user);
 	buf_fini(&listed);
 	return rv;

@@ -4,7 +4,9 @@
  * with a tool's flags. Nothing fails. */
 #include "subagent/rights.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/rights_words.h"
 #include "base/util.h"
@@ -87,4 +89,56 @@ void rights_words(struct buf *out, unsigned set, unsigned reads)
 		if (words != NULL)
 			buf_addf(out, "%s%s", i ? ", " : "", words);
 	}
+}
+
+/* ---- addresses that a task names */
+
+#define URLS_CHARS 2000 /* characters of them, of one task */
+
+/* Length of the address that begins here, up to a blank: with its scheme, or a host with
+ * something behind it ("evil.example/d?q=1"); `bare`: also a host alone, since it is no name of a
+ * file. 0: none. */
+static size_t address_at(const char *s, bool bare)
+{
+	size_t len = strcspn(s, " \t\r\n\v\f\"<>`"), host, top;
+
+	if (strncasecmp(s, "http://", 7) == 0 || strncasecmp(s, "https://", 8) == 0)
+		return len;
+	host = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
+	while (host > 0 && s[host - 1] == '.')
+		host--;
+	for (top = host; top > 0 && isalpha((unsigned char)s[top - 1]);)
+		top--;
+	if (top < 2 || s[top - 1] != '.' || host - top < 2)
+		return 0;
+	return host < len && strchr("/?", s[host]) ? len : bare ? host : 0;
+}
+
+bool rights_reads_web(const struct tool *const *tools, unsigned n)
+{
+	while (n-- > 0)
+		if (tools[n]->flags & TOOL_WEB)
+			return true;
+	return false;
+}
+
+size_t rights_addresses(struct buf *out, const char *task, bool folder)
+{
+	const char *at = task;
+	size_t begin = out->len, n, over = 0;
+	bool word = true;
+
+	for (; *at; at += MAX(n, (size_t)1)) {
+		n = word ? address_at(at, !folder) : 0;
+		word = !isalnum((unsigned char)*at); /* envelope_names begins words so, too */
+		if (n > 0 && out->len > 0 && memmem(out->data, out->len, at, n))
+			continue;
+		if (n > 0 && out->len - begin + n > URLS_CHARS) {
+			over++;
+		} else if (n > 0) {
+			buf_add(out, at, n);
+			buf_addc(out, '\n');
+		}
+	}
+	return over;
 }

@@ -40,6 +40,11 @@ void rights_words(struct buf *out, unsigned rights, unsigned reads);
 /* The person's things that the tools read, as a set of RIGHTS_FILES and its like. */
 unsigned rights_reads(const struct tool *const *tools, unsigned n, bool folder);
 
+bool rights_reads_web(const struct tool *const *tools, unsigned n);
+/* The addresses that a task names and a quote lists, a line each; returns how many more there are.
+ * `folder`: the run has one, so that a host alone may be the name of a file. */
+size_t rights_addresses(struct buf *out, const char *task, bool folder);
+
 /* Why all three are asked about, and what to say; follows the word "This ". */
 #define RIGHTS_SENTENCE                                                                            \
 	"run could read your data, read the web and send data out: say \"yes, all three\" if "     \

@@ -233,6 +233,9 @@ int spec_take_asks(struct run_spec *r, const struct op_spawn *s, struct ava_erro
  * and the model's price is unknown. */
 int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_error *err);
 int spec_seal(struct run_spec *r, struct ava_error *err); /* sets config and hash */
+/* The members of the canonical JSON, into an open object. */
+void spec_write_config(struct jw *w, const struct run_spec *r);
+void spec_write_price(struct jw *w, const struct agent_price *p); /* "price" */
 /* ---- the short form of a request's head (spec_brief.c) */
 #define SPEC_BRIEF_WINDOW 16384 /* tokens; a smaller window gets the short form */
 /* Choose the form by model and window: once, before the head is rendered. */

@@ -19,7 +19,6 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
-#include "subagent/quote.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
 #include "tool/pages.h"
@@ -301,8 +300,8 @@ static unsigned rights_with(const struct run_spec *r, const struct tool *const *
 	struct buf listed;
 
 	buf_init(&listed, SPEC_TASK_MAX);
-	if ((r->given & TOOL_OUT) && quote_reads_web(tools, n))
-		(void)quote_addresses(&listed, r);
+	if ((r->given & TOOL_OUT) && rights_reads_web(tools, n))
+		(void)rights_addresses(&listed, r->task, r->cwd[0] != 0);
 	all |= listed.len > 0 ? TOOL_OUT : 0;
 	buf_fini(&listed);
 	return all;
