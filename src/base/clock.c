@@ -6,8 +6,12 @@
 #include "base/clock.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
+
+#include "base/util.h"
 
 #define DAY_MS      INT64_C(86400000)
 #define LAST_MS     INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
@@ -47,17 +51,26 @@ static void put_digits(char *at, unsigned n, int width)
 }
 
 /* Years counted from March, so that the leap day is the last of its year. */
-static void put_date(char *out, unsigned days)
+struct clock_day clock_day_of(unsigned days)
 {
 	unsigned z = days + EPOCH_SHIFT, era = z / ERA_DAYS, doe = z % ERA_DAYS;
 	unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
 	unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
 	unsigned month = mp < 10 ? mp + 3 : mp - 9;
 
-	put_digits(out, yoe + era * 400 + (month <= 2), 4);
+	return (struct clock_day){.year = (int)(yoe + era * 400 + (month <= 2)),
+				  .month = (int)month,
+				  .day = (int)(doy - (153 * mp + 2) / 5 + 1)};
+}
+
+static void put_date(char *out, unsigned days)
+{
+	struct clock_day day = clock_day_of(days);
+
+	put_digits(out, (unsigned)day.year, 4);
 	out[4] = out[7] = '-';
-	put_digits(out + 5, month, 2);
-	put_digits(out + 8, doy - (153 * mp + 2) / 5 + 1, 2);
+	put_digits(out + 5, (unsigned)day.month, 2);
+	put_digits(out + 8, (unsigned)day.day, 2);
 }
 
 void clock_iso(int64_t wall_ms, char out[CLOCK_ISO_LEN + 1])
@@ -95,7 +108,7 @@ static int get_digits(const char *s, int width)
 	return n;
 }
 
-static int64_t days_of(int y, int month, int day)
+int64_t clock_days(int y, int month, int day)
 {
 	int mp = month > 2 ? month - 3 : month + 9, yoe, doe;
 
@@ -130,7 +143,7 @@ int64_t clock_parse_iso(const char *s, size_t len)
 	if (y < 1970 || month < 1 || month > 12 || day < 1 || day > clock_days_in(y, month) ||
 	    h < 0 || h > 23 || min < 0 || min > 59 || sec < 0 || sec > 59 || ms < 0)
 		return -1;
-	return days_of(y, month, day) * DAY_MS + h * 3600000 + min * 60000 + sec * 1000 + ms;
+	return clock_days(y, month, day) * DAY_MS + h * 3600000 + min * 60000 + sec * 1000 + ms;
 }
 
 void clock_local_date(int64_t wall_ms, char out[11])
@@ -170,4 +183,67 @@ void clock_local_soon(int64_t wall_ms, int64_t now_ms, char out[CLOCK_SOON])
 	at[2] = ':';
 	put_digits(at + 3, (unsigned)tm.tm_min, 2);
 	at[5] = '\0';
+}
+
+/* ---- spans */
+
+static const struct {
+	const char *name;
+	int64_t ms;
+} clock_units[] = {
+	{"ms", 1},           {"s", 1000},           {"sec", 1000},          {"secs", 1000},
+	{"second", 1000},    {"seconds", 1000},     {"m", 60000},           {"min", 60000},
+	{"mins", 60000},     {"minute", 60000},     {"minutes", 60000},     {"h", 3600000},
+	{"hr", 3600000},     {"hrs", 3600000},      {"hour", 3600000},      {"hours", 3600000},
+	{"d", 86400000},     {"day", 86400000},     {"days", 86400000},     {"w", 604800000},
+	{"week", 604800000}, {"weeks", 604800000},  {"month", 2592000000},  {"months", 2592000000},
+	{"y", 31536000000},  {"year", 31536000000}, {"years", 31536000000},
+};
+
+static size_t span_word(const char *p)
+{
+	size_t n = 0;
+
+	while ((p[n] | 0x20) >= 'a' && (p[n] | 0x20) <= 'z')
+		n++;
+	return n;
+}
+
+static bool span_unit(const char **p, int64_t *ms)
+{
+	size_t n = span_word(*p);
+
+	for (size_t i = 0; i < ARRAY_LEN(clock_units); i++)
+		if (strlen(clock_units[i].name) == n &&
+		    strncasecmp(clock_units[i].name, *p, n) == 0) {
+			*ms = clock_units[i].ms;
+			*p += n;
+			return true;
+		}
+	return false;
+}
+
+bool clock_span(const char **p, int64_t *ms)
+{
+	const char *start = *p;
+	int64_t n, unit, total = 0;
+
+	for (;;) {
+		if (strncasecmp(*p, "an ", 3) == 0 || strncasecmp(*p, "a ", 2) == 0) {
+			n = 1;
+			*p += span_word(*p);
+		} else if (**p >= '0' && **p <= '9') {
+			n = strtoll(*p, (char **)p, 10); /* too large: INT64_MAX */
+		} else {
+			break;
+		}
+		*p += strspn(*p, " ");
+		if (!span_unit(p, &unit) || __builtin_mul_overflow(n, unit, &n) ||
+		    __builtin_add_overflow(total, n, &total))
+			return false;
+		*p += strspn(*p, " ");
+	}
+	if (*p > start)
+		*ms = total;
+	return *p > start;
 }

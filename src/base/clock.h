@@ -2,6 +2,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,16 @@ void clock_iso(int64_t wall_ms, char out[CLOCK_ISO_LEN + 1]);
 /* Parse exactly the form of clock_iso; -1 for any other. */
 int64_t clock_parse_iso(const char *s, size_t len);
 int clock_days_in(int y, int month); /* 1 to 12 */
+struct clock_day {
+	int year, month, day; /* from 1 */
+};
+/* Days since 1970-01-01, from then on, to a date of the calendar and back. */
+struct clock_day clock_day_of(unsigned days);
+int64_t clock_days(int y, int month, int day);
+/* Read a length of time at *p as people write it: "1h30m", "2 days 3 hours", "an hour"; a day is
+ * 24 hours, a month 30 days. *p is then behind it and its blanks. False: it is none; *p is
+ * anywhere. */
+bool clock_span(const char **p, int64_t *ms);
 /* Local calendar date "2026-11-21". */
 void clock_local_date(int64_t wall_ms, char out[11]);
 #define CLOCK_SOON 17

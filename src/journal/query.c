@@ -40,41 +40,6 @@
 #define LAST_MS  INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
 #define TIME_MAX 64
 
-static const struct {
-	const char *name;
-	int64_t ms;
-} units[] = {
-	{"ms", 1},           {"s", 1000},           {"sec", 1000},          {"secs", 1000},
-	{"second", 1000},    {"seconds", 1000},     {"m", 60000},           {"min", 60000},
-	{"mins", 60000},     {"minute", 60000},     {"minutes", 60000},     {"h", 3600000},
-	{"hr", 3600000},     {"hrs", 3600000},      {"hour", 3600000},      {"hours", 3600000},
-	{"d", 86400000},     {"day", 86400000},     {"days", 86400000},     {"w", 604800000},
-	{"week", 604800000}, {"weeks", 604800000},  {"month", 2592000000},  {"months", 2592000000},
-	{"y", 31536000000},  {"year", 31536000000}, {"years", 31536000000},
-};
-
-static size_t time_word(const char *p)
-{
-	size_t n = 0;
-
-	while ((p[n] | 0x20) >= 'a' && (p[n] | 0x20) <= 'z')
-		n++;
-	return n;
-}
-
-static bool time_unit(const char **p, int64_t *ms)
-{
-	size_t n = time_word(*p);
-
-	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (strlen(units[i].name) == n && strncasecmp(units[i].name, *p, n) == 0) {
-			*ms = units[i].ms;
-			*p += n;
-			return true;
-		}
-	return false;
-}
-
 static bool time_number(const char **p, int64_t *n)
 {
 	const char *start = *p;
@@ -87,44 +52,13 @@ static bool time_number(const char **p, int64_t *n)
 	return *p > start;
 }
 
-static void time_blanks(const char **p)
-{
-	while (**p == ' ')
-		(*p)++;
-}
-
-/* The length of "1h30m", "2 days 3 hours", "an hour". */
-static bool time_span(const char **p, int64_t *total)
-{
-	const char *start = *p;
-
-	*total = 0;
-	for (;;) {
-		int64_t n, ms;
-		const char *at = *p;
-
-		if (strncasecmp(at, "an ", 3) == 0 || strncasecmp(at, "a ", 2) == 0) {
-			n = 1;
-			at += time_word(at);
-		} else if (!time_number(&at, &n)) {
-			return *p > start;
-		}
-		time_blanks(&at);
-		if (!time_unit(&at, &ms) || __builtin_mul_overflow(n, ms, &n) ||
-		    __builtin_add_overflow(*total, n, total))
-			return false;
-		time_blanks(&at);
-		*p = at;
-	}
-}
-
 static bool time_relative(const char *text, int64_t now_ms, int64_t *out)
 {
 	bool ahead = text[0] == '+';
 	const char *p = text + (text[0] == '-' || ahead);
 	int64_t ms;
 
-	if (!time_span(&p, &ms))
+	if (!clock_span(&p, &ms))
 		return false;
 	if (strcasecmp(p, "ago") == 0) {
 		if (p == text || text[0] == '-' || ahead)
@@ -250,7 +184,7 @@ static bool time_to_ms(struct tm *tm, int ms, const char *rest, int64_t *out)
 	if (*rest == '\0') {
 		t = mktime(tm);
 	} else {
-		time_blanks(&rest);
+		rest += strspn(rest, " ");
 		if (!time_zone(&rest, &east) || *rest != '\0')
 			return false;
 		t = timegm(tm) - east;
