@@ -145,7 +145,7 @@ static void verb_patch(struct verb_call *v)
 /* ---- POST /runs/{id}/applied */
 
 struct applied_args {
-	const char *cwd, *hash;
+	const char *cwd, *hash, *branch, *commit;
 	int64_t files, there;
 };
 static const struct arg applied_args[] = {
@@ -153,6 +153,8 @@ static const struct arg applied_args[] = {
 	{"hash", ARG_SAID, offsetof(struct applied_args, hash), .most = HASH_HEX_LEN},
 	{"files", ARG_COUNT, offsetof(struct applied_args, files), 0, PATCH_FILES_MAX},
 	{"already_there", ARG_COUNT, offsetof(struct applied_args, there), 0, PATCH_FILES_MAX},
+	{"branch", ARG_SAID, offsetof(struct applied_args, branch), .most = 255},
+	{"commit", ARG_SAID, offsetof(struct applied_args, commit), .most = HASH_HEX_LEN},
 	{NULL},
 };
 
@@ -183,6 +185,10 @@ static void verb_applied(struct verb_call *v)
 	jw_str(&w, "patchHash", args.hash);
 	jw_int(&w, "files", args.files);
 	jw_int(&w, "alreadyThere", args.there);
+	if (args.branch)
+		jw_str(&w, "branch", args.branch);
+	if (args.commit)
+		jw_str(&w, "commit", args.commit);
 	jw_end(&w);
 	jw_end(&w);
 	snprintf(session, sizeof(session), "%s", o ? o->session : ""); /* the offer goes */

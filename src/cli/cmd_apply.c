@@ -1,5 +1,5 @@
 /* ava apply: writes a run's proposed changes into its folder (tool/apply.h), on a person's word and
- * in this process.
+ * in this process, or makes a commit of them (cli/outcome.h).
  *
  * Everything is tried first; one clash, and nothing at all is written. Then the patch is shown with
  * a question, and then the files are written: Ctrl-C waits until all are done. The daemon then
@@ -19,6 +19,7 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/outcome.h"
 #include "cli/show.h"
 #include "cli/task.h"
 #include "cli/term.h"
@@ -28,19 +29,45 @@
 #define SHOWN_LINES 200 /* lines of the patch before the question, at the most */
 
 static struct {
-	bool check, yes, json;
+	bool check, yes, json, commit, pr, push;
+	struct outcome_wish out;
 	struct opt_list also;
 } o;
+
+static const char *const froms[] = {"head", "copied", NULL};
 
 static const struct opt apply_opts[] = {
 	OPT("check", 0, FLAG, NULL, check, "only say whether it fits: nothing is asked or written"),
 	OPT("yes", 'y', FLAG, NULL, yes, "do not ask"),
 	OPT("also", 0, LIST, "PATH", also,
 	    "write this file too, which programs or agents obey; may be given several times"),
+	OPT("branch", 0, STR, "NAME", out.branch,
+	    "make this branch with them; nothing else changes"),
+	OPT("commit", 0, FLAG, NULL, commit, "commit them; without --branch on the current branch"),
+	OPT("message", 'm', STR, "TEXT", out.message,
+	    "of the commit, instead of the run's summary"),
+	OPT("from", 0, STR, "BASE", out.from,
+	    "where the branch begins: head, or copied, as the run found it", .words = froms),
+	OPT("pr", 0, FLAG, NULL, pr, "with --branch: push it and open a request, by gh or glab"),
+	OPT("base", 0, STR, "B", out.base, "with --pr: the branch that it is for"),
+	OPT("draft", 0, FLAG, NULL, out.draft, "with --pr: as a draft"),
+	OPT("push", 0, FLAG, NULL, push, "with --pr: do not ask before the push (--yes does)"),
 	OPT("json", 0, FLAG, NULL, json, "what was done as one JSON object"),
 };
 
-static json_t *apply_got; /* the answer of GET /runs/{id}/patch; owned */
+static json_t *apply_got;   /* the answer of GET /runs/{id}/patch; owned */
+static struct outcome made; /* with --branch or --commit */
+
+/* The place as people know it: the folder, or the commit that the branch begins at. */
+static const char *apply_where(const struct applying *a)
+{
+	static char where[40];
+
+	if (!made.tree[0])
+		return a->cwd;
+	snprintf(where, sizeof(where), "commit %.10s", made.base);
+	return where;
+}
 
 /* ---- doing it */
 
@@ -95,9 +122,14 @@ static void apply_print_json(const struct applying *a, const char *state)
 		json_array_append_new(files, one);
 	}
 	json_object_set_new(all, "subagent_id", json_string(a->run));
-	json_object_set_new(all, "cwd", json_string(a->cwd));
+	json_object_set_new(all, "cwd", json_string(json_str(apply_got, "cwd")));
 	json_object_set_new(all, "state", json_string(state));
 	json_object_set_new(all, "files", files);
+	if (made.commit[0]) {
+		json_object_set_new(all, "branch", json_string(outcome_branch(&made)));
+		json_object_set_new(all, "base", json_string(made.base));
+		json_object_set_new(all, "commit", json_string(made.commit));
+	}
 	json_object_set(all, "left_out",
 			json_object_get(json_object_get(apply_got, "about"), "left_out"));
 	show_json(stdout, all);
@@ -122,6 +154,15 @@ static int say_clashes(const struct applying *a)
 			term_print(stdout, "  %s %s\n", t->f->path, t->clash.what);
 	}
 	fflush(stdout);
+	if (made.tree[0])
+		return cli_error(CLI_FAILED,
+				 "%s does not fit commit %.10s (%zu of %zu files clash): there is "
+				 "no branch, and nothing changed%s",
+				 a->run, made.base, a->clashes, a->patch.n,
+				 strcmp(made.base, made.copied) == 0
+					 ? ""
+					 : "; `--from copied` begins it where the run began, and "
+					   "git merges from there");
 	return cli_error(CLI_FAILED,
 			 "%s does not fit %s as it is now (%zu of %zu files clash): nothing was "
 			 "written; put those files right, or try `git apply --3way` with %s of the "
@@ -225,14 +266,18 @@ static void apply_note(const struct applying *a)
 	struct jw w;
 
 	api_body(&w, &body, 65536);
-	jw_str(&w, "cwd", a->cwd);
+	jw_str(&w, "cwd", json_str(apply_got, "cwd"));
 	jw_str(&w, "hash", json_str(apply_got, "hash"));
 	jw_int(&w, "files", (int64_t)a->fit);
 	jw_int(&w, "already_there", (int64_t)a->there);
+	if (made.commit[0]) {
+		jw_str(&w, "branch", outcome_branch(&made));
+		jw_str(&w, "commit", made.commit);
+	}
 	jw_end(&w);
 	if (buf_check(&body) != 0 ||
 	    api_request(body.data, &reply, &err, "/runs/%s/applied", a->run) != 0)
-		cli_note("the files are written, but the log does not say so (%s)",
+		cli_note("that is done, but the log does not say so (%s)",
 			 buf_check(&body) != 0 ? "out of memory" : err.text);
 	json_decref(reply);
 	buf_fini(&body);
@@ -243,8 +288,11 @@ static int apply_done(const struct applying *a)
 	apply_note(a);
 	if (o.json)
 		apply_print_json(a, a->fit > 0 ? "applied" : "there");
+	else if (made.commit[0])
+		term_print(stdout, "Branch %s is at commit %.10s now: %zu file%s.\n",
+			   outcome_branch(&made), made.commit, a->fit, a->fit == 1 ? "" : "s");
 	else if (a->fit == 0)
-		term_print(stdout, "All of %s is in %s already.\n", a->run, a->cwd);
+		term_print(stdout, "All of %s is in %s already.\n", a->run, apply_where(a));
 	else
 		term_print(stdout, "Written: %zu file%s in %s.%s\n", a->fit, a->fit == 1 ? "" : "s",
 			   a->cwd, a->there > 0 ? " The others had their changes already." : "");
@@ -257,16 +305,61 @@ static int apply_done(const struct applying *a)
 	return CLI_DONE;
 }
 
-static int apply_apply(struct applying *a)
+/* The patch as a commit: asked about once more, with all that is in it. */
+static int apply_to_branch(struct applying *a, struct ava_error *err)
+{
+	int yes = 1, rv;
+
+	ask_obeyed(a);
+	rv = a->fit > 0 ? apply_write_all(a, err)
+			: err_set(err, AVA_EREJECTED,
+				  "there is no branch: programs or agents obey what it changes, so "
+				  "each file is named (--also PATH) or asked about");
+	if (rv == 0)
+		rv = outcome_stage(&made, a, err);
+	if (rv != 0)
+		return rv;
+	if (!o.yes) {
+		apply_show(o.json ? stderr : stdout, a, NULL);
+		outcome_show(o.json ? stderr : stdout, &made);
+		fputs("Commit it", stderr);
+		yes = apply_answered();
+	} else if (!o.json) {
+		outcome_show(stdout, &made);
+	}
+	if (yes != 1)
+		return err_set(err, AVA_EREJECTED,
+			       "no yes: there is no branch, and nothing changed%s",
+			       yes < 0 ? " (use --yes to confirm without one)" : "");
+	return outcome_commit(&made, err);
+}
+
+/* Lay out what there is to be written, and where. */
+static int apply_prepare(struct applying *a, struct ava_error *err)
 {
 	const json_t *text;
-	struct ava_error err = {0};
-	int rv = api_request(NULL, &apply_got, &err, "/runs/%s/patch", a->run);
+	json_t *result = NULL;
+	int rv = api_request(NULL, &apply_got, err, "/runs/%s/patch", a->run);
 
 	a->cwd = json_str(apply_got, "cwd");
 	text = json_object_get(apply_got, "patch");
-	if (rv == 0)
-		rv = apply_plan(a, json_string_value(text), json_string_length(text), &err);
+	if (rv == 0 && (o.out.branch || o.commit)) {
+		rv = api_request(NULL, &result, err, "/runs/%s/result", a->run);
+		if (rv == 0)
+			rv = apply_lock_wait(a, err);
+		if (rv == 0)
+			rv = outcome_begin(&made, apply_got, result, err);
+		json_decref(result);
+		a->cwd = made.place;
+	}
+	return rv != 0 ? rv : apply_plan(a, json_string_value(text), json_string_length(text), err);
+}
+
+static int apply_apply(struct applying *a)
+{
+	struct ava_error err = {0};
+	int rv = apply_prepare(a, &err);
+
 	if (rv != 0)
 		return cli_fail(&err);
 	if (!o.json)
@@ -281,16 +374,24 @@ static int apply_apply(struct applying *a)
 			   a->fit + a->obeyed > 0
 				   ? "It fits %s; nothing was written. Write it: ava apply %s\n"
 				   : "All of it is in %s already.\n",
-			   a->cwd, a->run);
+			   apply_where(a), a->run);
 	if (o.check)
 		return CLI_DONE;
-	if (a->fit + a->obeyed > 0)
-		rv = apply_ask(a, &err);
-	if (rv == 0)
-		rv = apply_write_all(a, &err);
+	if (made.tree[0] && a->fit + a->obeyed > 0) {
+		rv = apply_to_branch(a, &err);
+	} else {
+		if (a->fit + a->obeyed > 0)
+			rv = apply_ask(a, &err);
+		if (rv == 0)
+			rv = apply_write_all(a, &err);
+	}
 	if (rv != 0 && err.code == AVA_EREJECTED && o.json)
 		apply_print_json(a, "rejected");
-	return rv == 0 ? apply_done(a) : cli_fail(&err);
+	if (rv != 0)
+		return cli_fail(&err);
+	apply_done(a);
+	return o.pr && made.commit[0] && outcome_request(&made, o.push, &err) != 0 ? cli_fail(&err)
+										   : CLI_DONE;
 }
 
 static int apply_run(int argc, char **argv)
@@ -301,19 +402,33 @@ static int apply_run(int argc, char **argv)
 
 	a.fd = a.lock = -1;
 	umask(a.mask);
+	made = (struct outcome){.w = &o.out, .run = argv[0]};
 	if (o.check && o.yes)
 		return cli_error(CLI_USAGE, "--check writes nothing: leave out --yes");
+	if (o.pr && !o.out.branch)
+		return cli_error(CLI_USAGE, "--pr needs --branch NAME");
+	if ((o.out.base || o.out.draft || o.push) && !o.pr)
+		return cli_error(CLI_USAGE, "--base, --draft and --push go with --pr");
+	if ((o.out.message || o.out.from) && !o.out.branch && !o.commit)
+		return cli_error(CLI_USAGE, "-m and --from go with --branch NAME or --commit");
+	if (o.out.from && !o.out.branch)
+		return cli_error(CLI_USAGE, "--from needs --branch NAME: --commit is for HEAD");
 	code = apply_apply(&a);
+	outcome_end(&made);
 	apply_fini(&a);
 	json_decref(apply_got);
 	return code;
 }
 
 const struct command cmd_apply = COMMAND(
-	"apply", "S-id", 1, 1, "write the changes that a run proposes into its folder",
+	"apply", "S-id", 1, 1, "write the changes that a run proposes into its folder, or a branch",
 	"A run with --grant rw works on a copy; what it changed there is a patch. It is tried\n"
 	"first, and where a file does not take it nothing at all is written (exit 1). Done\n"
 	"twice it does no harm.\n"
 	"\n"
-	"  ava apply S-7f3a2b --check\n",
+	"  ava apply S-7f3a2b --check\n"
+	"  ava apply S-7f3a2b --branch mend-test --pr\n"
+	"\n"
+	"With --branch or --commit nothing of yours changes before the commit is shown and\n"
+	"confirmed (doc/OUTCOMES.md); nothing is pushed without a yes of its own.\n",
 	OPTIONS(apply_opts), apply_run);

@@ -247,6 +247,8 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 	}
 	jw_object(w, "patch");
 	jw_str(w, "path", c->path);
+	if (made->head[0])
+		jw_str(w, "head", made->head);
 	jw_int(w, "files", (int64_t)made->files);
 	jw_int(w, "added", (int64_t)added);
 	jw_int(w, "removed", (int64_t)removed);

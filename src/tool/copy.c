@@ -296,6 +296,7 @@ static int make_at(struct making *m, const char *folder)
 			 .poll = make_poll,
 			 .user = m};
 	int fd = copy_open_folder(folder), rv = 0;
+	char head[HEAD_MAX + 1];
 
 	if (fd < 0 || mkdirat(fd, "base", 0700) != 0 || mkdirat(fd, "tree", 0700) != 0)
 		rv = err_sys(m->err, "make %.300s", folder);
@@ -314,6 +315,8 @@ static int make_at(struct making *m, const char *folder)
 		rv = walk_run(&w, m->err);
 	if (rv == 0)
 		rv = make_patched(m);
+	if ((rv == 0 || rv == AVA_EEXIST) && head_read(m->wish->project, head))
+		(void)!symlinkat(head, fd, "head");
 	/* Bytes reach the disk before the folder gets its name. */
 	if ((rv == 0 || rv == AVA_EEXIST) && syncfs(fd) != 0)
 		rv = err_sys(m->err, "sync %.300s", folder);
@@ -548,6 +551,7 @@ int copy_changes(const char *folder, struct copy_changes *out, struct ava_error 
 {
 	struct copy_looking l = {.out = out, .err = err};
 	char path[PATH_MAX];
+	ssize_t n;
 	int rv;
 
 	*out = (struct copy_changes){.files = 0};
@@ -555,6 +559,9 @@ int copy_changes(const char *folder, struct copy_changes *out, struct ava_error 
 	buf_init(&out->left, 1u << 20);
 	jw_init(&l.left, &out->left);
 	jw_array(&l.left, NULL);
+	snprintf(path, sizeof(path), "%s/head", folder);
+	n = readlink(path, out->head, HEAD_MAX);
+	out->head[MAX(n, (ssize_t)0)] = '\0';
 	snprintf(path, sizeof(path), "%s/base", folder);
 	place_init(&l.base, copy_open_folder(path));
 	snprintf(path, sizeof(path), "%s/tree", folder);

@@ -3,6 +3,7 @@
  *
  *	copies/S-…/base/    as it was when the copy was made: nobody sees it
  *	copies/S-…/tree/    what the run's tools see in the project's place, and change
+ *	copies/S-…/head     a link whose target is the commit that HEAD named then, in a repository
  *
  * with the files that no ignore file names, whether git knows them or not, committed or not, and
  * the links. It is made whole or not at all, so that after a crash it is there or made anew; the
@@ -15,6 +16,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "tool/head.h"
 
 struct ava_error;
 
@@ -39,6 +41,7 @@ int copy_make(const struct copy_wish *w, struct ava_error *err);
 
 /* Differences of the tree from the base. */
 struct copy_changes {
+	char head[HEAD_MAX + 1]; /* the project's commit when it was copied; "": not known */
 	struct buf patch;
 	struct buf left; /* [{"path","why"}]: changes that the patch does not hold */
 	size_t files, nleft;
