@@ -142,6 +142,9 @@ def runs_that_end():
     check("has no result yet", "summary" not in get(RUNS + "/{id}/result", run))
     check("and is stopped", post(RUNS + "/{id}/cancel", id=run)["status"] == "cancelled")
     check("one that keeps what was cut", result(begin("cut", call("search_codebase", pattern="int", max_results=500), END))["artifacts"])
+    os.mkdir(SRC + "/.git")
+    with open(SRC + "/.git/HEAD", "w") as head:
+        head.write("1" * 40 + "\n")
     patch = begin("patch", call("write_file", path="tea.c", content="1\n"), END, grants=["rw"])
     check("one that proposes a patch", result(patch)["patch"]["changed"])
     get(RUNS + "/{id}/patch", patch)
