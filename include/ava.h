@@ -287,7 +287,7 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	size_t ngrants;
 	const char *const *ask_before; /* tools whose calls wait for a yes (ava_steer) */
 	size_t nask_before;
-	const char *const *tags; /* names to find the run by, 8 at the most; NULL: none */
+	const char *const *tags; /* "name" or "key=value", 8 at the most; NULL: none */
 	size_t ntags;
 	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
 	/* "ask": at a limit wait for a yes to as much again; default: "stop" */

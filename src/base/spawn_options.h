@@ -44,8 +44,8 @@
 	  "give it a right its role has not (may be repeated)")                                    \
 	X(TEXTS, ask_before, "ask_before", "ask-before", 0, "TOOL",                                \
 	  "wait for your yes before each call of it (may be repeated)")                            \
-	X(TEXTS, tags, "tags", "tag", 0, "NAME",                                                   \
-	  "a name to find it by later, in lists and figures (may be repeated)")
+	X(TEXTS, tags, "tags", "tag", 0, "NAME|KEY=VALUE",                                         \
+	  "to find it by later, in lists and figures, as client=acme (may be repeated)")
 
 #define SPAWN_OPTIONS(X)                                                                           \
 	X(TEXT, task, "task", NULL, 0, NULL, "what is to be done")                                 \

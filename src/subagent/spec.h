@@ -224,6 +224,8 @@ const struct tool *spec_own_tool(struct run_spec *r, const struct tool *t);
 int spec_defined_tool(struct run_spec *r, const json_t *definitions, size_t i,
 		      const struct tool **t);
 bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t);
+/* Is it a tag: "name", or "key=value"? */
+bool spec_is_tag(const char *tag);
 int spec_take_tags(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
 int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
 /* ask_before, once its tools stand. A name that no tool has is an error (a misspelt one

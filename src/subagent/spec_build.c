@@ -410,27 +410,62 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 }
 
 #define TAGS_MAX 8
-#define TAG_MAX  40 /* bytes */
+#define TAG_MAX  40 /* bytes of a name, of a key, and of a value */
 
-int spec_take_tags(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+static bool is_tag_word(const char *s, size_t len)
 {
 	static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "._-:/";
-	char tags[TAGS_MAX * (TAG_MAX + 1)] = "";
+
+	return len > 0 && len <= TAG_MAX && strspn(s, chars) >= len;
+}
+
+/* "name", or "key=value". */
+bool spec_is_tag(const char *tag)
+{
+	size_t key = strcspn(tag, "="), len = strlen(tag);
+
+	return is_tag_word(tag, key) &&
+	       (key == len || is_tag_word(tag + key + 1, len - key - 1));
+}
+
+/* The tag in `tags`, with a blank between two, that has the same key; NULL: none has, or the tag
+ * is a name. */
+static const char *same_key(const char *tags, const char *tag)
+{
+	size_t key = strcspn(tag, "=") + 1, n;
+
+	for (const char *s = tags; tag[key - 1] && *s; s += n + (s[n] == ' ')) {
+		n = strcspn(s, " ");
+		if (strncmp(s, tag, key) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+int spec_take_tags(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+{
+	char tags[TAGS_MAX * (2 * TAG_MAX + 2)] = "";
 
 	if (s->ntags > TAGS_MAX)
 		return err_set(err, AVA_EINVAL, "too many tags, %d at the most", TAGS_MAX);
 	for (size_t i = 0, at = 0; i < s->ntags; i++) {
-		const char *tag = s->tags[i];
+		const char *tag = s->tags[i], *same;
 
-		if (!*tag || strlen(tag) > TAG_MAX || tag[strspn(tag, chars)])
+		if (!spec_is_tag(tag))
 			return err_set(err, AVA_EINVAL,
-				       "the tag \"%.60s\" must be 1 to %d letters, digits, "
-				       ". _ - : or /",
+				       "the tag \"%.90s\" must be a name or KEY=VALUE, each of 1 "
+				       "to %d letters, digits, . _ - : or /",
 				       tag, TAG_MAX);
-		if (!list_has(tags, ' ', tag))
-			at += (size_t)snprintf(tags + at, sizeof(tags) - at, "%s%s", at ? " " : "",
-					       tag);
+		if (list_has(tags, ' ', tag))
+			continue;
+		same = same_key(tags, tag);
+		if (same)
+			return err_set(err, AVA_EINVAL,
+				       "the tags %.*s and %s have one key: give the run one value "
+				       "of it",
+				       (int)strcspn(same, " "), same, tag);
+		at += (size_t)snprintf(tags + at, sizeof(tags) - at, "%s%s", at ? " " : "", tag);
 	}
 	r->tags = spec_keep(r, tags);
 	return r->tags ? 0 : err_set(err, AVA_ENOMEM, "out of memory");

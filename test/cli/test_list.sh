@@ -11,18 +11,19 @@ submit='{"text":"done","tool_calls":[{"name":"submit_result","args":{"output":nu
 echo "$submit" >"$T/good.jsonl"
 echo '{"error":"no"}' >"$T/bad.jsonl"
 
-run "$AVA" run 'Boil the kettle' --role code_reviewer --model "offline:$T/good.jsonl" --tag nightly --tag ops/x --tag nightly --yes
+run "$AVA" run 'Boil the kettle' --role code_reviewer --model "offline:$T/good.jsonl" --tag nightly --tag ops/x --tag nightly --tag client=acme --yes
 exits 'a run with tags ends' 0
 one=$(ids '/runs?all=1')
-equal 'its status has them' '["nightly","ops/x"]' "$(ask "/runs/$one" | jq -c .tags)"
-equal 'as the list does' '["nightly","ops/x"]' "$(ask '/runs?all=1' | jq -c '.runs[0].tags')"
+equal 'its status has them' '["nightly","ops/x","client=acme"]' "$(ask "/runs/$one" | jq -c .tags)"
+equal 'as the list does' '["nightly","ops/x","client=acme"]' "$(ask '/runs?all=1' | jq -c '.runs[0].tags')"
 run "$AVA" resume "$one" --yes
 two=$(ids '/runs?all=1&limit=1')
 refuse 'it is resumed by another run' [ "$one" = "$two" ]
 equal 'which keeps the tags' "$two $one" "$(ids '/runs?all=1&tag=ops/x')"
+equal 'and is found by a key with its value' "$two $one" "$(ids '/runs?all=1&tag=client%3Dacme')"
 run "$AVA" run 'x' --tag 'two words' --yes
 exits 'two words are no tag' 2
-contains 'and it says what is' 'the tag "two words" must be 1 to 40 letters, digits, . _ - : or /' "$ERR"
+contains 'and it says what is' 'the tag "two words" must be a name or KEY=VALUE, each of 1 to 40 letters' "$ERR"
 
 cat >tasks.jsonl <<END
 {"task":"Fill the kettle","role":"code_reviewer","model":"offline:$T/good.jsonl","tags":["weekly"]}
@@ -59,7 +60,7 @@ equal 'all are counted' '{"total":4,"by_status":{"success":3,"error":1},"cost_ce
 
 # --- figures
 ask '/stats' >"$T/stats"
-equal 'figures by tag' '[["nightly",2],["ops/x",2],["weekly",2]]' "$(jq -c '[.tags[] | [.name,.calls]] | sort' "$T/stats")"
+equal 'figures by tag' '[["client=acme",2],["nightly",2],["ops/x",2],["weekly",2]]' "$(jq -c '[.tags[] | [.name,.calls]] | sort' "$T/stats")"
 equal 'by folder' "[\"$T/work\",4,1]" "$(jq -c '.folders[0] | [.name,.calls,.failed]' "$T/stats")"
 equal 'by person' "[\"$(id -un)\",4]" "$(jq -c '.people[0] | [.name,.calls]' "$T/stats")"
 equal 'what cost nothing is no expensive run' '[]' "$(jq -c .top "$T/stats")"

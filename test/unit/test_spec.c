@@ -615,11 +615,14 @@ static void tags_refused(const struct op_spawn *s, const char *says)
 		fail_msg("%s, not %s", err.text, says);
 }
 
-TEST(tags_are_names)
+TEST(tags_are_names_or_keys_with_a_value)
 {
 	static const char long_one[] = "0123456789012345678901234567890123456789x";
-	static const char *const wrong[] = {"", "two words", "a,b", "\xc3\xa4", long_one};
+	static const char *const wrong[] = {"",     "two words", "a,b",  "\xc3\xa4",   long_one,
+					    "=acme", "client=",   "a=b=c", "client=a b", "k=\n",
+					    "@sum",  "+1",        "=1+1"};
 	const char *tags[9] = {"a", "b", "c", "d", "e", "f", "g", "h", "a"};
+	char value[96];
 	struct op_spawn s = plain();
 	struct run_spec *r = build(&s);
 
@@ -635,8 +638,33 @@ TEST(tags_are_names)
 	spec_free(r);
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		tags[3] = wrong[i];
-		tags_refused(&s, "must be 1 to 40 letters, digits, . _ - : or /");
+		tags_refused(&s, "must be a name or KEY=VALUE, each of 1 to 40 letters, digits, "
+				 ". _ - : or /");
 	}
+	snprintf(value, sizeof(value), "client=%s", long_one);
+	tags[3] = value;
+	tags_refused(&s, "must be a name or KEY=VALUE");
+	snprintf(value, sizeof(value), "%s=%s", long_one + 1, long_one + 1);
+	r = build(&s);
+	assert_non_null(strstr(r->tags, value));
+	assert_non_null(strstr(quoted(r, NULL), value));
+	spec_free(r);
+}
+
+TEST(a_run_has_one_value_of_a_key)
+{
+	static const char *const tags[] = {"client", "client=acme", "clients=x", "client=acme",
+					   "client=other"};
+	struct op_spawn s = plain();
+	struct run_spec *r;
+
+	s.tags = tags;
+	s.ntags = 4;
+	r = build(&s);
+	assert_string_equal(r->tags, "client client=acme clients=x");
+	spec_free(r);
+	s.ntags = 5;
+	tags_refused(&s, "the tags client=acme and client=other have one key");
 }
 
 /* Why it is needed, in the words of who asked. */
