@@ -352,9 +352,10 @@ void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms
 /* ---- limits that a run shares with others */
 
 const char *const agent_share_names[AGENT_NSHARES] = {
-	[SHARE_GROUP_COST] = "group_cost",
-	[SHARE_GROUP_TIME] = "group_time",
-	[SHARE_DAY_COST] = "day_cost",
+	[SHARE_GROUP_COST] = "group_cost", [SHARE_GROUP_TIME] = "group_time",
+	[SHARE_DAY_COST] = "day_cost",     [SHARE_WEEK_COST] = "week_cost",
+	[SHARE_MONTH_COST] = "month_cost", [SHARE_FOLDER_COST] = "folder_cost",
+	[SHARE_TAG_COST] = "tag_cost",
 };
 
 void shared_ask(struct agent *a, struct agent_shared *out)
@@ -373,14 +374,25 @@ bool shared_near(int64_t used, int64_t limit)
 void shared_sentence(const struct agent *a, const struct agent_shared *s, enum agent_share share,
 		     char *out, size_t size)
 {
+	static const char *const of[AGENT_NSHARES] = {
+		[SHARE_GROUP_COST] = "all runs of your group",
+		[SHARE_GROUP_TIME] = "all runs of your group",
+		[SHARE_DAY_COST] = "this day",
+		[SHARE_WEEK_COST] = "this week",
+		[SHARE_MONTH_COST] = "this month",
+	};
 	bool time = share == SHARE_GROUP_TIME;
 	int64_t one = time ? 1000 : 10000;
+	char whose[120];
 
+	if (s->of[share].whose != NULL)
+		snprintf(whose, sizeof(whose), "%.80s for this %s", s->of[share].whose,
+			 s->of[share].period);
 	snprintf(out, size,
 		 "The limit of %s is near: %" PRId64 " of %" PRId64
 		 " %s are used. Finish now: %s what you have.",
-		 share == SHARE_DAY_COST ? "this day" : "all runs of your group",
-		 s->of[share].used / one, s->of[share].limit / one, time ? "seconds" : "cents",
+		 s->of[share].whose != NULL ? whose : of[share], s->of[share].used / one,
+		 s->of[share].limit / one, time ? "seconds" : "cents",
 		 limit_can_submit(a) ? "call submit_result with" : "answer in words with");
 }
 

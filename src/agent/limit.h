@@ -70,10 +70,20 @@ bool limit_can_look(const struct agent_spec *s);
 /* Is the tool one to look something up with? */
 bool limit_looks(const struct tool *t);
 
-/* ---- limits that a run shares with others: its group's budget and deadline, the budget of the
- * day. The world knows them; the machine tells the model. */
+/* ---- limits that a run shares with others: its group's budget and deadline, the budgets of the
+ * day, the week and the month, of its folder and its tags. The world knows them; the machine tells
+ * the model. */
 
-enum agent_share { SHARE_GROUP_COST, SHARE_GROUP_TIME, SHARE_DAY_COST, AGENT_NSHARES };
+enum agent_share {
+	SHARE_GROUP_COST,
+	SHARE_GROUP_TIME,
+	SHARE_DAY_COST,
+	SHARE_WEEK_COST,
+	SHARE_MONTH_COST,
+	SHARE_FOLDER_COST,
+	SHARE_TAG_COST,
+	AGENT_NSHARES
+};
 extern const char *const agent_share_names[AGENT_NSHARES]; /* "group_cost" … */
 
 struct agent_shared {
@@ -81,6 +91,9 @@ struct agent_shared {
 	unsigned near;
 	struct {
 		int64_t used, limit; /* micro-USD, or ms of time; set for those in `near` */
+		/* The folder or tag, and "day", "week" or "month"; *borrowed* until the next call
+		 * of shared_ask; NULL: of all. */
+		const char *whose, *period;
 	} of[AGENT_NSHARES];
 	bool last; /* the rest of the money pays for the next call only */
 };

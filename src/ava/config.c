@@ -352,11 +352,11 @@ static void config_take_text(struct config_reading *r, const struct yaml_node *v
 
 /* ---- settings: section.key */
 
-static const char *const own_keys[] = {"ava.model",      "notify.exec",       "otel.endpoint",
-				       "web.searxng",    "web.allow_private", "cluster.folders",
-				       "metrics.listen", "metrics.token",
+static const char *const own_keys[] = {
+	"ava.model",       "notify.exec",    "otel.endpoint", "web.searxng",    "web.allow_private",
+	"cluster.folders", "budget.folders", "budget.tags",   "metrics.listen", "metrics.token",
 #define X(name, title, secret, key, ...) key,
-				       DOORS(X)
+	DOORS(X)
 #undef X
 };
 
@@ -441,6 +441,9 @@ static void take_settings(struct config_reading *r, const struct yaml_node *sect
 			take_inside(r, v);
 		} else if (strcmp(name, "cluster.folders") == 0) {
 			take_folders(r, v);
+		} else if (strcmp(name, "budget.folders") == 0 ||
+			   strcmp(name, "budget.tags") == 0) {
+			r->rv = config_take_budgets(r->config, r->y, v, v->key[0] == 'f', r->err);
 		} else if (strcmp(name, "web.searxng") == 0) {
 			config_take_url(r, v, name, r->config->searxng);
 		} else if (!k) {
@@ -849,6 +852,8 @@ static int take_environment(struct config *c, struct ava_error *err)
 		rv = take_inside_variable(c, inside, err);
 	if (rv == 0 && folders)
 		rv = take_folders_variable(c, folders, err);
+	if (rv == 0)
+		rv = config_budget_variables(c, err);
 	if (rv == 0 && searxng)
 		rv = set_url(c->searxng, "AVA_WEB_SEARXNG", searxng, err);
 	if (rv == 0 && listen)

@@ -9,6 +9,8 @@
 
 struct ava_error;
 struct redact;
+struct yaml;
+struct yaml_node;
 
 /* notify.exec: words, each with its NUL, then an empty one. */
 #define CONFIG_NOTIFY_BYTES 4096
@@ -33,6 +35,7 @@ struct config {
 	char web_inside[CONFIG_WEB_BYTES]; /* web.allow_private; words as in notify */
 	/* cluster.folders: words as in notify, "site=/srv/site"; each path is canonical */
 	char folders[CONFIG_FOLDER_BYTES];
+	struct settings_budget budgets[SETTINGS_BUDGETS]; /* those of `settings` */
 };
 
 /* Reads keys (base/keys.h), the file and the environment, and fills the tables of provider/. No
@@ -42,6 +45,11 @@ int config_load(struct config *c, struct ava_error *err);
 /* config_load from memory; `name` begins the sentences. For tests. */
 int config_read(struct config *c, const char *name, const char *text, size_t len,
 		struct ava_error *err);
+/* Inside of reading: budget.folders, or budget.tags, of a document; and the variables of both
+ * (config_budget.c). */
+int config_take_budgets(struct config *c, const struct yaml *y, const struct yaml_node *n,
+			bool folders, struct ava_error *err);
+int config_budget_variables(struct config *c, struct ava_error *err);
 /* Makes every key that config_load found a known secret. */
 int config_secrets(struct redact *r, struct ava_error *err);
 

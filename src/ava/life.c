@@ -542,7 +542,7 @@ void core_close(struct core *c)
 	settled = core_settled(c);
 	c->book.closed = true;
 	close_journal(c);
-	past_keep(c->root_fd, 0, settled);
+	past_keep(c->root_fd, &c->settings, 0, settled);
 	for (size_t i = ARRAY_LEN(parts); i-- > 0;)
 		if (parts[i].close)
 			parts[i].close(c);

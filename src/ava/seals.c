@@ -265,7 +265,7 @@ static void note_work(struct os_work *w)
 
 	s->err = (struct ava_error){0};
 	s->rv = sealer_committed(s->sealer, s->day, &s->err);
-	past_keep(s->core->root_fd, PAST_BEHIND, s->settled);
+	past_keep(s->core->root_fd, &s->core->settings, PAST_BEHIND, s->settled);
 }
 
 static void note_done(struct os_work *w)

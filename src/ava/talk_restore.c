@@ -218,7 +218,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 		/* The day's spending is counted by InferEnd, which a cut call does not have yet;
 		 * a day that machines share has counted it as the most it can cost. */
 		r->call.counted_microusd = r->agent.at.totals.cost_microusd;
-		if (r->call.id[0] && !r->sup->day.more)
+		if (r->call.id[0] && !r->sup->money.all[0].more)
 			r->call.counted_microusd -= MAX(r->call.cut.cost_microusd, 0);
 		talk_go(t);
 	} else if (rv == 0) {
@@ -258,29 +258,44 @@ static bool left_to_do(const struct session *s)
 	return rv != 0; /* session_load reports the error */
 }
 
-/* Counts the cost of Ava's turns of today for the budget of the day, from InferEnd events of the
- * daily log: the catalog has only runs. */
-static void count_day(struct core *c)
+/* Counts the cost of Ava's turns for the budgets of all calls, from InferEnd events of the daily
+ * logs since the earliest of their periods began: the catalog has only runs. */
+static void count_hers(struct core *c)
 {
+	struct budgets *m = &c->sup.money;
 	char until[CLOCK_ISO_LEN + 1]; /* a clock that was ahead wrote what is later */
+	char since[11] = "";
 	struct ava_log_query q = {.root = c->root,
 				  .types = "InferEnd",
 				  .agent = "ava",
-				  .since = "today",
+				  .since = since,
 				  .until = until};
 	struct ava_error err = {0};
-	struct count day = {0};
+	struct count days = {0};
+	uint64_t hers = 0;
 	int rv;
 
-	if (c->settings.budget_day_cents <= 0 || c->sup.day.more)
+	for (unsigned i = 0; i < m->n; i++) {
+		const char *begins = m->of[m->all[i].period].begins;
+
+		if (!(m->limited >> i & 1) || m->all[i].of[0] || m->all[i].more)
+			continue;
+		hers |= UINT64_C(1) << i;
+		if (!since[0] || strcmp(begins, since) < 0)
+			snprintf(since, sizeof(since), "%s", begins);
+	}
+	if (hers == 0)
 		return;
 	clock_iso(clock_wall_ms() + BUDGET_BACK_MS, until);
-	rv = count_events(&day, &q, COUNT_ALL, &(struct count_watch){0}, &err);
+	rv = count_events(&days, &q, COUNT_DAY, &(struct count_watch){0}, &err);
 	if (rv != 0 && rv != AVA_ENOENT) /* ENOENT: no daily log yet */
-		core_log(c, "what Ava has cost today is not known: %s", err.text);
-	if (day.n > 0)
-		c->sup.day.spent += (int64_t)day.rows[0].cost_microusd;
-	count_fini(&day);
+		core_log(c, "what Ava has cost is not known: %s", err.text);
+	for (unsigned i = 0; i < m->n; i++)
+		for (size_t k = 0; (hers >> i & 1) && k < days.n; k++)
+			if (strcmp(days.rows[k].key, m->of[m->all[i].period].begins) >= 0)
+				m->all[i].spent = sum_to_max(m->all[i].spent,
+							     (int64_t)days.rows[k].cost_microusd);
+	count_fini(&days);
 }
 
 static void take_up(struct session *s)
@@ -295,7 +310,7 @@ void sessions_resume(struct core *c)
 {
 	int64_t now = clock_wall_ms();
 
-	count_day(c);
+	count_hers(c);
 	LIST_EACH (&c->sup.live, n, tmp) { /* results of these runs become inputs */
 		const struct run *r = LIST_ENTRY(n, struct run, node);
 		struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);

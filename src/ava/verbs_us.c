@@ -31,6 +31,33 @@
 
 /* ---- GET /health */
 
+static void write_budgets(struct jw *w, struct core *c)
+{
+	struct budgets *m = &c->sup.money;
+
+	jw_array(w, "budgets");
+	(void)money_day(&c->sup);
+	for (unsigned i = 0; i < m->n; i++) {
+		const struct budget *b = &m->all[i];
+		char name[MONEY_NAME];
+
+		if (!(m->limited >> i & 1))
+			continue;
+		snprintf(name, sizeof(name),
+			 b->of[0] ? "budget of %s this %s" : "budget of %sthe %s", b->of,
+			 money_period(b));
+		jw_object(w, NULL);
+		jw_str(w, "name", name);
+		jw_str(w, "of", b->of);
+		jw_str(w, "period", money_period(b));
+		jw_str(w, "since", m->of[b->period].begins);
+		jw_fixed(w, "cents", budget_cap(b), 4);
+		jw_fixed(w, "used_cents", budget_used(b), 4);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
 static void write_work(struct jw *w, struct core *c)
 {
 	struct spend today = supervisor_spend(&c->sup);
@@ -51,10 +78,11 @@ static void write_work(struct jw *w, struct core *c)
 	jw_int(w, "runs", (int64_t)today.runs);
 	jw_int(w, "uncosted_runs", (int64_t)today.uncosted);
 	if (c->settings.budget_day_cents > 0) {
-		jw_fixed(w, "budget_cents", budget_cap(&c->sup.day), 4);
+		jw_fixed(w, "budget_cents", budget_cap(&c->sup.money.all[0]), 4);
 		jw_fixed(w, "budget_used_cents", money_day(&c->sup), 4);
 	}
 	jw_end(w);
+	write_budgets(w, c);
 }
 
 /* `lsn`: every event up to it is on disk and readable; follow behind it. */

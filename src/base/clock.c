@@ -165,6 +165,19 @@ void clock_local_date(int64_t wall_ms, char out[11])
 	out[10] = '\0';
 }
 
+void clock_period(const char date[11], enum clock_period period, char out[11])
+{
+	int64_t days;
+
+	memcpy(out, date, 11);
+	if (period == CLOCK_MONTH)
+		memcpy(out + 8, "01", 2);
+	if (period != CLOCK_WEEK)
+		return;
+	days = clock_days(get_digits(date, 4), get_digits(date + 5, 2), get_digits(date + 8, 2));
+	put_date(out, (unsigned)(days - (days + 3) % 7)); /* 1970 began on a Thursday */
+}
+
 void clock_local_soon(int64_t wall_ms, int64_t now_ms, char out[CLOCK_SOON])
 {
 	char today[11], *at = out;

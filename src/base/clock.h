@@ -28,6 +28,10 @@ bool clock_span(const char **p, int64_t *ms);
 /* Local calendar date "2026-11-21". */
 void clock_local_date(int64_t wall_ms, char out[11]);
 #define CLOCK_SOON 17
+/* The first day of the day, week (from Monday) or month that a local date lies in. Dates alone are
+ * counted, so that no change of the clock moves it. */
+enum clock_period { CLOCK_DAY, CLOCK_WEEK, CLOCK_MONTH, CLOCK_PERIODS };
+void clock_period(const char date[11], enum clock_period period, char out[11]);
 /* "18:40", local; with the date when it is not that of `now_ms`: "2026-11-29 18:40". */
 void clock_local_soon(int64_t wall_ms, int64_t now_ms, char out[CLOCK_SOON]);
 

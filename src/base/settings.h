@@ -9,7 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 struct ava_error;
+
+#define SETTINGS_BUDGET_MOST 100000000
 
 #define SETTINGS(X)                                                                                \
 	/* field, key, default, least, most */                                                     \
@@ -23,8 +27,11 @@ struct ava_error;
 	X(limits_cost_cents, "limits.cost_cents", -1, -1, 1000000)                                 \
 	X(limits_tokens, "limits.tokens", 100000, 1, 1000000000)                                   \
 	X(limits_iterations, "limits.iterations", 20, 1, 100000)                                   \
-	/* cents of a local day, runs and Ava's turns together; 0: no limit */                     \
-	X(budget_day_cents, "budget.day_cents", 0, 0, 100000000)                                   \
+	/* cents of a local day, week from Monday, and month, runs and Ava's turns together; 0: no \
+	 * limit */                                                                                \
+	X(budget_day_cents, "budget.day_cents", 0, 0, SETTINGS_BUDGET_MOST)                        \
+	X(budget_week_cents, "budget.week_cents", 0, 0, SETTINGS_BUDGET_MOST)                      \
+	X(budget_month_cents, "budget.month_cents", 0, 0, SETTINGS_BUDGET_MOST)                    \
 	/* limits of one turn of Ava's: seconds, cents, tokens, calls of her model */              \
 	X(ava_timeout_s, "ava.timeout", 0, 0, 604800)                                              \
 	X(ava_cost_cents, "ava.max_cost_cents", 100, 0, 1000000)                                   \
@@ -96,6 +103,13 @@ struct ava_error;
 enum settings_quota { QUOTA_PARK, QUOTA_ASK, QUOTA_FAIL, QUOTA_NWAYS };
 extern const char *const settings_quota_words[QUOTA_NWAYS]; /* "park", … */
 
+/* A row of budget.folders or budget.tags. */
+#define SETTINGS_BUDGETS 64 /* most limits of all rows, the three above among them */
+struct settings_budget {
+	char of[256];                 /* a folder's path, or a tag */
+	int64_t cents[CLOCK_PERIODS]; /* 0: no limit */
+};
+
 struct settings {
 #define X(field, key, def, min, max) int64_t field;
 	SETTINGS(X)
@@ -104,6 +118,10 @@ struct settings {
 	 * SETTINGS_CONFIRM_ALWAYS or _NEVER. */
 	int64_t confirm_over_cents;
 	enum settings_quota on_quota; /* `models.on_quota` */
+	/* budget.folders, budget.tags; *borrowed* from the configuration that was read; NULL: none
+	 */
+	const struct settings_budget *budgets;
+	size_t nbudgets;
 };
 
 #define SETTINGS_CONFIRM_ALWAYS (-1)

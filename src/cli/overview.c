@@ -142,6 +142,8 @@ static void head(const json_t *health)
 	int64_t total = json_get_int(json_object_get(health, "runs"), "total", 0);
 	int64_t runs = json_get_int(today, "runs", 0);
 	int64_t uncosted = json_get_int(today, "uncosted_runs", 0);
+	const json_t *budget;
+	size_t i;
 	const char *why = json_str(health, "model_why"), *problem = json_str(health, "problem");
 
 	linef("ava %s, up %s, model %s%s%s%s", json_str(health, "version"),
@@ -153,10 +155,10 @@ static void head(const json_t *health)
 	linef(WORDS_TODAY(format_money(json_get_fixed(today, "cost_cents", 4, 0)).text,
 			  format_tokens_of(today, "tokens").text, runs,
 			  uncosted > 0 ? ", and what some cost is not known" : ""));
-	if (json_object_get(today, "budget_cents") != NULL)
-		linef("budget of the day: %s of %s used",
-		      format_money(json_get_fixed(today, "budget_used_cents", 4, 0)).text,
-		      format_money(json_get_fixed(today, "budget_cents", 4, 0)).text);
+	json_array_foreach(json_object_get(health, "budgets"), i, budget)
+		linef("%s: %s of %s used", json_str(budget, "name"),
+		      format_money(json_get_fixed(budget, "used_cents", 4, 0)).text,
+		      format_money(json_get_fixed(budget, "cents", 4, 0)).text);
 	if (json_object_get(health, "otel") != NULL)
 		otel_line(json_object_get(health, "otel"));
 	doors_line(health);

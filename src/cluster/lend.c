@@ -67,7 +67,8 @@ static const char lend_used_sql[] =
 
 static bool lend_is_scope(const struct cluster *c, const char *scope)
 {
-	return strncmp(scope, "day:", 4) == 0 && strcmp(scope + 4, c->sup->day_date) == 0;
+	return strncmp(scope, "day:", 4) == 0 &&
+	       strcmp(scope + 4, c->sup->money.of[CLOCK_DAY].begins) == 0;
 }
 
 static int64_t lend_use(const struct budget *b)
@@ -82,7 +83,7 @@ static void lend_tell(struct cluster *c, struct lend_told *told)
 
 	*told = (struct lend_told){
 		.used = lend_use(b), .held = b->reserved, .number = ++c->lend.told.number};
-	snprintf(told->scope, sizeof(told->scope), "day:%s", c->sup->day_date);
+	snprintf(told->scope, sizeof(told->scope), "day:%s", c->sup->money.of[CLOCK_DAY].begins);
 	c->lend.known = false;
 }
 
@@ -224,7 +225,7 @@ static void lend_more(struct budget *b)
 
 void lend_open(struct cluster *c)
 {
-	struct budget *b = &c->sup->day;
+	struct budget *b = &c->sup->money.all[0];
 
 	os_task_init(&c->lend.task, lend_due);
 	if (b->limit == BUDGET_NO_LIMIT)

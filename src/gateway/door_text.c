@@ -297,7 +297,8 @@ void door_text_logs(struct buf *out, const json_t *events)
 
 void door_text_cost(struct buf *out, const json_t *health)
 {
-	const json_t *today = json_object_get(health, "today");
+	const json_t *today = json_object_get(health, "today"), *budget;
+	size_t i;
 
 	buf_addf(out,
 		 WORDS_TODAY(format_cost_of(today, "cost_cents").text,
@@ -305,10 +306,9 @@ void door_text_cost(struct buf *out, const json_t *health)
 			     json_get_int(today, "uncosted_runs", 0) > 0
 				     ? ", and what some cost is not known"
 				     : ""));
-	if (json_object_get(today, "budget_cents"))
-		buf_addf(out, "\nBudget of the day: %s of %s used",
-			 format_cost_of(today, "budget_used_cents").text,
-			 format_cost_of(today, "budget_cents").text);
+	json_array_foreach(json_object_get(health, "budgets"), i, budget) buf_addf(
+		out, "\nB%s: %s of %s used", json_str(budget, "name") + 1,
+		format_cost_of(budget, "used_cents").text, format_cost_of(budget, "cents").text);
 }
 
 void door_text_health(struct buf *out, const json_t *health)

@@ -66,6 +66,7 @@ static const struct catalog_field {
 	{",\"groupId\":", FIELD_GROUP, AT(group_id)},
 	{",\"groupIndex\":", FIELD_SOME, AT(group_index)},
 	{",\"tags\":", FIELD_GROUP, AT(tags)},
+	{",\"cwd\":", FIELD_GROUP, AT(cwd)},
 	{",\"spawnLsn\":", FIELD_SOME, AT(spawn_lsn)},
 	{",\"startedAt\":", FIELD_TIME, AT(started_ms)},
 	{",\"endedAt\":", FIELD_TIME, AT(ended_ms)},

@@ -40,6 +40,7 @@ struct catalog_row {
 	const char *group_id;         /* the group of the run; "": none, and not written */
 	int64_t group_index;          /* number of the run in it, from 1; 0: not written */
 	const char *tags;             /* with a blank between two; "": none, and not written */
+	const char *cwd;              /* "": none, or in `shown`, and not written */
 	int64_t started_ms, ended_ms; /* wall clock; -1: not yet, written as "" */
 	uint64_t bytes;               /* size of the run's log */
 	uint64_t types;               /* a bit per enum event_kind that occurs in that log */
@@ -47,6 +48,12 @@ struct catalog_row {
 	struct catalog_shown shown;
 	void *owned; /* memory of the strings after catalog_parse; else NULL */
 };
+
+/* The run's folder; "": none. */
+static inline const char *catalog_cwd(const struct catalog_row *row)
+{
+	return row->shown.task ? row->shown.cwd : row->cwd;
+}
 
 /* Append the row's line with its \n. Strings are *borrowed during the call*. Returns
  * buf_check(out). */

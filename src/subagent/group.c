@@ -98,7 +98,7 @@ int group_enter(struct run *r)
 		return 0; /* the group is full: a fork of one of its runs runs alone */
 	g->nruns++;
 	r->group = g;
-	r->call.hold.of[BUDGET_GROUP] = &g->money;
+	r->call.hold.group = &g->money;
 	return 0;
 }
 
@@ -114,7 +114,7 @@ void group_leave(struct run *r)
 	if ((m = group_find(g, r->id.text)) != NULL)
 		m->log = NULL;
 	r->group = NULL;
-	r->call.hold.of[BUDGET_GROUP] = NULL;
+	r->call.hold.group = NULL;
 	if (--g->nruns == 0)
 		group_free(g);
 }

@@ -819,7 +819,7 @@ static void infer_money_came(struct budget_hold *h, int rv)
 {
 	struct run *r = CONTAINER_OF(h, struct run, call.hold);
 	struct infer_job *j = r->call.job;
-	char text[200];
+	char text[500];
 
 	if (rv == 0) {
 		j->call.max_output = money_lowered(r, j->call.max_output);
@@ -833,6 +833,7 @@ static void infer_money_came(struct budget_hold *h, int rv)
 static int infer_ask_money(struct infer_job *j)
 {
 	struct run *r = j->run;
+	char text[sizeof(r->activity)];
 	int rv;
 
 	r->call.state = CALL_MONEY;
@@ -841,9 +842,8 @@ static int infer_ask_money(struct infer_job *j)
 	if (rv == BUDGET_WAITS) {
 		/* The wait lasts until others have settled; write the last results meanwhile. */
 		commit_flush(r, JOURNAL_RIDE, NULL);
-		run_activity(r, r->call.hold.short_of == BUDGET_GROUP
-					? "Waiting for its group's budget"
-					: "Waiting for the day's budget");
+		money_waits(r, text, sizeof(text));
+		run_activity(r, text);
 		return 0;
 	}
 	if (rv == AVA_EBUDGET)

@@ -1,18 +1,20 @@
-/* The budgets that runs draw on: of their group and of the day.
+/* The budgets that runs draw on: of their group; of the day, the week and the month; of folders and
+ * tags.
  *
  * The cost of calls is in the run's totals; each settlement counts the difference
  * to the last one, so that no attempt, repeated or cut, is left out or counted
  * twice. A run keeps its reservation until its next settlement: a reply that was
  * delivered, and not yet counted, still holds it.
  *
- * A day is a local date. At its turn the budget begins anew; a reservation of
- * the day before is counted on the day it is settled. A clock that is set back over
- * midnight brings no new budget, neither then nor when midnight comes again: the
- * later day goes on, over a restart too. A clock that is set back by more than a day
+ * A day is a local date, a week and a month are those that it lies in. At their turn a budget
+ * begins anew; a reservation of the time before is counted in the period it is settled in. A clock
+ * that is set back over midnight brings no new budget, neither then nor when midnight comes again:
+ * the later day goes on, over a restart too. A clock that is set back by more than a day
  * was wrong before.
  *
  * Where machines share the day (cluster/lend.c), what was spent before this process, and what runs
- * of other machines had cost when they came here, is counted in the database already. */
+ * of other machines had cost when they came here, is counted in the database already. All other
+ * budgets are of this machine alone, and count what came here with all that it has cost. */
 #include <assert.h>
 #include <ava.h>
 #include <inttypes.h>
@@ -29,104 +31,198 @@
 
 void money_init(struct supervisor *s)
 {
-	int64_t cents = s->settings->budget_day_cents;
+	struct budget_of list[SETTINGS_BUDGETS];
+	struct budgets *m = &s->money;
 
-	budget_init(&s->day, cents > 0 ? cents * 10000 : BUDGET_NO_LIMIT);
+	*m = (struct budgets){.n = budgets_list(s->settings, list)};
+	for (unsigned i = 0; i < m->n; i++) {
+		struct budget *b = &m->all[i];
+
+		budget_init(b, list[i].microusd > 0 ? list[i].microusd : BUDGET_NO_LIMIT);
+		b->of = list[i].of;
+		b->period = list[i].period;
+		m->limited |= (uint64_t)(b->limit != BUDGET_NO_LIMIT) << i;
+	}
+	spends_init(&m->ended, s->settings);
 }
 
 void money_seen(struct supervisor *s, int64_t wall_ms)
 {
-	char date[sizeof(s->day_date)];
+	char date[11], begins[11];
 
 	if (wall_ms > clock_wall_ms() + BUDGET_BACK_MS)
 		return;
 	clock_local_date(wall_ms, date);
-	if (strcmp(date, s->day_date) > 0)
-		memcpy(s->day_date, date, sizeof(date));
+	for (enum clock_period p = CLOCK_DAY; p < CLOCK_PERIODS; p++) {
+		clock_period(date, p, begins);
+		if (strcmp(begins, s->money.of[p].begins) > 0)
+			memcpy(s->money.of[p].begins, begins, sizeof(begins));
+	}
 }
 
 void money_restore(struct supervisor *s)
 {
+	struct budgets *m = &s->money;
+
 	money_seen(s, clock_wall_ms());
 	money_seen(s, s->spend.newest_ms);
-	if (strcmp(s->spend.day, s->day_date) == 0 && !s->day.more)
-		s->day.spent += s->spend.microusd;
+	if (strcmp(s->spend.day, m->of[CLOCK_DAY].begins) == 0 && !m->all[0].more)
+		m->all[0].spent = sum_to_max(m->all[0].spent, s->spend.microusd);
+	for (unsigned i = 1; i < m->n; i++)
+		if (strcmp(m->ended.of[i].begins, m->of[m->all[i].period].begins) == 0)
+			m->all[i].spent = sum_to_max(m->all[i].spent, m->ended.of[i].microusd);
 }
 
 void money_restored(struct run *r)
 {
-	struct budget *day = r->call.hold.of[BUDGET_DAY];
+	uint64_t draws = r->call.hold.draws;
 
-	if (day->more)
-		r->call.hold.of[BUDGET_DAY] = NULL;
+	if (r->sup->money.all[0].more)
+		r->call.hold.draws &= ~UINT64_C(1);
 	money_settle(r);
-	r->call.hold.of[BUDGET_DAY] = day;
+	r->call.hold.draws = draws;
 }
 
-/* `date` becomes the counted day; if it was the counted day before, its spending returns. */
-static void change_day(struct supervisor *s, const char *date, int64_t spent)
+/* The period that begins with the date `begins` is counted; if it was the one before, its spending
+ * returns. `keep`: what the present one has spent is of the same time. */
+static void change_period(struct budgets *m, enum clock_period p, const char *begins, bool keep)
 {
-	if (s->day.more) /* nothing of it is lent to this machine yet */
-		s->day.limit = s->day.others = 0;
-	if (strcmp(date, s->before_date) == 0)
-		spent = sum_to_max(spent, s->before_microusd);
-	memcpy(s->before_date, s->day_date, sizeof(s->before_date));
-	s->before_microusd = s->day.spent;
-	memcpy(s->day_date, date, sizeof(s->day_date));
-	s->day.spent = spent;
+	bool back = strcmp(begins, m->of[p].before) == 0;
+
+	for (unsigned i = 0; i < m->n; i++) {
+		struct budget *b = &m->all[i];
+		int64_t spent = keep ? b->spent : 0;
+		uint8_t told = b->told;
+
+		if (b->period != p)
+			continue;
+		if (b->more) /* nothing of it is lent to this machine yet */
+			b->limit = b->others = 0;
+		if (back)
+			spent = sum_to_max(spent, b->before);
+		b->told = back ? b->told_before : 0;
+		b->told_before = told;
+		b->before = b->spent;
+		b->spent = spent;
+	}
+	memcpy(m->of[p].before, m->of[p].begins, sizeof(m->of[p].before));
+	memcpy(m->of[p].begins, begins, sizeof(m->of[p].begins));
 }
 
 /* Changes the day at midnight, or when a clock that was ahead is right again: the spending
- * meanwhile is today's too. */
-static void money_turn_day(struct supervisor *s)
+ * meanwhile is today's too. So the week and the month. */
+static void money_turn(struct supervisor *s)
 {
+	struct budgets *m = &s->money;
 	int64_t now = clock_wall_ms();
-	char date[sizeof(s->day_date)];
+	char date[11], begins[11];
+	bool behind = false;
 
-	if (s->day.limit == BUDGET_NO_LIMIT)
+	if (m->limited == 0)
 		return;
 	clock_local_date(now, date);
-	if (!s->day_date[0])
-		memcpy(s->day_date, date, sizeof(date));
-	if (strcmp(date, s->day_date) > 0)
-		change_day(s, date, 0);
-	else if (strcmp(date, s->day_date) < 0 && now + BUDGET_BACK_MS < s->day_seen_ms)
-		change_day(s, date, s->day.spent);
-	else if (now < s->day_seen_ms)
+	if (strcmp(date, m->of[CLOCK_DAY].begins) == 0) {
+		m->seen_ms = MAX(m->seen_ms, now);
 		return;
-	s->day_seen_ms = now;
+	}
+	for (enum clock_period p = CLOCK_DAY; p < CLOCK_PERIODS; p++) {
+		clock_period(date, p, begins);
+		if (!m->of[p].begins[0])
+			memcpy(m->of[p].begins, begins, sizeof(begins));
+		else if (strcmp(begins, m->of[p].begins) > 0)
+			change_period(m, p, begins, false);
+		else if (strcmp(begins, m->of[p].begins) < 0 && now + BUDGET_BACK_MS < m->seen_ms)
+			change_period(m, p, begins, true);
+		else
+			behind = behind || now < m->seen_ms;
+	}
+	m->seen_ms = behind ? m->seen_ms : now;
 }
 
 int64_t money_day(struct supervisor *s)
 {
-	money_turn_day(s);
-	return budget_used(&s->day);
+	money_turn(s);
+	return budget_used(&s->money.all[0]);
+}
+
+void money_begin(struct run *r, const struct run_spec *spec)
+{
+	struct budget_of list[SETTINGS_BUDGETS];
+	struct budgets *m = &r->sup->money;
+
+	budget_hold_init(&r->call.hold, NULL);
+	r->call.hold.rank = ++r->sup->ranks;
+	r->call.hold.shared = m->all;
+	if (m->limited) /* a turn of Ava's is of no folder */
+		r->call.hold.draws =
+			m->limited & budgets_of_run(list, budgets_list(r->sup->settings, list),
+						    r->place ? "" : spec->cwd, spec->tags);
+}
+
+/* ---- words */
+
+static const struct {
+	const char *word, *its, *of_now, *next, *key;
+} period_words[CLOCK_PERIODS] = {
+	[CLOCK_DAY] = {"day", "today's budget", "today", "tomorrow", "day_cents"},
+	[CLOCK_WEEK] = {"week", "this week's budget", "this week", "next week", "week_cents"},
+	[CLOCK_MONTH] = {"month", "this month's budget", "this month", "next month", "month_cents"},
+};
+
+const char *money_period(const struct budget *b)
+{
+	return period_words[b->period].word;
+}
+
+void money_name(const struct budget *b, char out[MONEY_NAME])
+{
+	if (b->of[0])
+		snprintf(out, MONEY_NAME, "the budget of %.255s %s", b->of,
+			 period_words[b->period].of_now);
+	else
+		snprintf(out, MONEY_NAME, "%s", period_words[b->period].its);
+}
+
+void money_waits(const struct run *r, char *out, size_t size)
+{
+	const struct budget *b = r->call.hold.short_of;
+
+	if (b == r->call.hold.group)
+		snprintf(out, size, "Waiting for its group's budget");
+	else if (b->of[0])
+		snprintf(out, size, "Waiting for the budget of %s", b->of);
+	else
+		snprintf(out, size, "Waiting for the %s's budget", money_period(b));
 }
 
 void money_refused(const struct run *r, char *out, size_t size)
 {
-	const struct budget *b = r->call.hold.of[r->call.hold.short_of];
+	const struct budget *b = r->call.hold.short_of;
 	int64_t left = budget_cap(b) - budget_used(b);
+	const char *key = b->of ? period_words[b->period].key : "";
+	char name[MONEY_NAME], raise[MONEY_NAME];
 
-	if (r->call.hold.short_of == BUDGET_GROUP)
+	if (b == r->call.hold.group) {
 		snprintf(out, size,
 			 "the group has used %" PRId64 " of its %" PRId64
 			 " cents: what is left pays no further call",
 			 b->spent / 10000, b->limit / 10000);
+		return;
+	}
+	money_name(b, name);
+	if (b->of[0])
+		snprintf(raise, sizeof(raise), "its %s in budget.%s of config.yaml", key,
+			 b->of[0] == '/' ? "folders" : "tags");
 	else
-		snprintf(out, size,
-			 "today's budget of %" PRId64 " cents%s has %" PRId64
-			 " left, which pays no further call: raise budget.day_cents "
-			 "(AVA_BUDGET_DAY_CENTS) or go on tomorrow",
-			 budget_cap(b) / 10000, b->more ? " for all machines" : "",
-			 left > 0 ? left / 10000 : 0);
-}
-
-void money_begin(struct run *r)
-{
-	budget_hold_init(&r->call.hold, NULL);
-	r->call.hold.of[BUDGET_DAY] = &r->sup->day;
-	r->call.hold.rank = ++r->sup->ranks;
+		snprintf(raise, sizeof(raise), "budget.%s (AVA_BUDGET_%s_CENTS)", key,
+			 b->period == CLOCK_DAY    ? "DAY"
+			 : b->period == CLOCK_WEEK ? "WEEK"
+						   : "MONTH");
+	snprintf(out, size,
+		 "%s of %" PRId64 " cents%s has %" PRId64
+		 " left, which pays no further call: raise %s or go on %s",
+		 name, budget_cap(b) / 10000, b->more ? " for all machines" : "",
+		 left > 0 ? left / 10000 : 0, raise, period_words[b->period].next);
 }
 
 int64_t money_lowered(const struct run *r, int64_t max_output)
@@ -168,9 +264,11 @@ void money_settle(struct run *r)
 		r->call.counted_microusd = 0;
 	if (total > r->call.counted_microusd && limit_call_cost(&r->agent, LIMIT_LEAST_OUTPUT) == 0)
 		r->sup->bills_free = r->spec->model->provider;
-	money_turn_day(r->sup); /* before other runs get the money given back */
+	money_turn(r->sup); /* before other runs get the money given back */
 	budget_settle(&r->call.hold, total - r->call.counted_microusd);
 	r->call.counted_microusd = total;
+	if (r->sup->on_budget && r->call.hold.draws)
+		r->sup->on_budget(r, r->sup->session_user);
 }
 
 static void share_near(struct agent_shared *out, enum agent_share share, int64_t used,
@@ -183,31 +281,55 @@ static void share_near(struct agent_shared *out, enum agent_share share, int64_t
 	out->of[share].limit = limit;
 }
 
-static bool budget_limited(const struct budget *b)
+static enum agent_share budget_share(const struct budget *b)
 {
-	return b && b->limit != BUDGET_NO_LIMIT;
+	static const enum agent_share all[CLOCK_PERIODS] = {
+		[CLOCK_DAY] = SHARE_DAY_COST,
+		[CLOCK_WEEK] = SHARE_WEEK_COST,
+		[CLOCK_MONTH] = SHARE_MONTH_COST,
+	};
+
+	return b->of[0] == '/' ? SHARE_FOLDER_COST : b->of[0] ? SHARE_TAG_COST : all[b->period];
+}
+
+/* Of several budgets of folders, or of tags, the model is told of the one that is nearest its
+ * end. */
+static void budget_near(struct agent_shared *out, const struct budget *b)
+{
+	enum agent_share share = budget_share(b);
+	int64_t used = budget_used(b), cap = budget_cap(b), rest = cap - used;
+
+	if ((out->near & 1u << share) && out->of[share].limit - out->of[share].used <= rest)
+		return;
+	share_near(out, share, used, cap);
+	if (shared_near(used, cap) && b->of[0]) {
+		out->of[share].whose = b->of;
+		out->of[share].period = money_period(b);
+	}
 }
 
 void money_shared(struct agent *a, struct agent_shared *out)
 {
 	struct run *r = a->world;
-	const struct budget *group = r->call.hold.of[BUDGET_GROUP],
-			    *day = r->call.hold.of[BUDGET_DAY];
+	const struct budget *group = r->call.hold.group;
 	struct draft *d;
 
 	if (r->place)
 		return;
-	money_turn_day(r->sup);
-	if (budget_limited(group))
-		share_near(out, SHARE_GROUP_COST, group->spent, group->limit);
+	money_turn(r->sup);
 	if (r->group)
 		share_near(out, SHARE_GROUP_TIME, group_used_ms(r->group), r->group->time_ms);
-	if (budget_limited(day))
-		share_near(out, SHARE_DAY_COST, budget_used(day), budget_cap(day));
+	BUDGET_EACH(&r->call.hold, b)
+	{
+		if (b->limit == BUDGET_NO_LIMIT)
+			continue;
+		if (b == group)
+			share_near(out, SHARE_GROUP_COST, b->spent, b->limit);
+		else
+			budget_near(out, b);
+		out->last |= limit_can_submit(a) && limit_last_of(a, budget_rest(b));
+	}
 	out->near &= ~(unsigned)a->at.shares;
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++)
-		out->last |= budget_limited(r->call.hold.of[i]) && limit_can_submit(a) &&
-			     limit_last_of(a, budget_rest(r->call.hold.of[i]));
 	d = out->near || out->last ? commit_draft(r) : NULL;
 	if (d)
 		record_shared(d, r, out);
@@ -228,6 +350,17 @@ void budget_init(struct budget *b, int64_t limit)
 {
 	*b = (struct budget){.limit = limit};
 	list_init(&b->waiting);
+}
+
+struct budget *budget_next(const struct budget_hold *h, const struct budget *b)
+{
+	uint64_t left = h->draws;
+
+	if (!b && h->group)
+		return h->group;
+	if (b && b != h->group)
+		left &= UINT64_MAX << 1 << (b - h->shared);
+	return left ? &h->shared[__builtin_ctzll(left)] : NULL;
 }
 
 void budget_hold_init(struct budget_hold *h, void (*go)(struct budget_hold *h, int rv))
@@ -289,12 +422,11 @@ static int budget_look(struct budget_hold *h)
 
 	if (h->most == 0)
 		return 0;
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
-		struct budget *b = h->of[i];
-
-		if (!b || (budget_left(b) >= h->most && !behind_others(h, b)))
+	BUDGET_EACH(h, b)
+	{
+		if (budget_left(b) >= h->most && !behind_others(h, b))
 			continue;
-		h->short_of = (enum budget_scope)i;
+		h->short_of = b;
 		if (b->more && !b->dry) {
 			b->more(b);
 			return BUDGET_WAITS;
@@ -307,11 +439,8 @@ static int budget_look(struct budget_hold *h)
 	}
 	h->held = amount;
 	h->sure = MIN(h->least, amount);
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
-		struct budget *b = h->of[i];
-
-		if (!b)
-			continue;
+	BUDGET_EACH(h, b)
+	{
 		b->reserved = sum_to_max(b->reserved, amount);
 		b->sure = sum_to_max(b->sure, h->sure);
 	}
@@ -327,7 +456,7 @@ int budget_ask(struct budget_hold *h, int64_t least, int64_t most)
 	h->most = most;
 	rv = budget_look(h);
 	if (rv == BUDGET_WAITS)
-		wait_in(h->of[h->short_of], h);
+		wait_in(h->short_of, h);
 	return rv;
 }
 
@@ -338,11 +467,11 @@ static bool first_moves(struct budget *b)
 	struct budget_hold *h = LIST_FIRST(&b->waiting, struct budget_hold, node);
 	int rv = h ? budget_look(h) : BUDGET_WAITS;
 
-	if (!h || (rv == BUDGET_WAITS && h->of[h->short_of] == b))
+	if (!h || (rv == BUDGET_WAITS && h->short_of == b))
 		return false;
 	list_del(&h->node);
 	if (rv == BUDGET_WAITS)
-		wait_in(h->of[h->short_of], h);
+		wait_in(h->short_of, h);
 	else
 		h->go(h, rv);
 	return true;
@@ -364,51 +493,14 @@ void budget_settle(struct budget_hold *h, int64_t cost)
 
 	list_del(&h->node);
 	h->held = h->sure = 0;
-	for (unsigned i = 0; i < BUDGET_NSCOPES; i++) {
-		struct budget *b = h->of[i];
-
-		if (!b)
-			continue;
+	BUDGET_EACH(h, b)
+	{
 		b->spent = sum_to_max(b->spent, cost);
 		b->reserved -= MIN(held, b->reserved);
 		b->sure -= MIN(sure, b->sure);
 	}
-	for (unsigned i = 0; (held > 0 || waited) && i < BUDGET_NSCOPES; i++)
-		while (h->of[i] && first_moves(h->of[i]))
-			;
-}
-
-/* ---- today's spending */
-
-void spend_add(struct spend *s, int64_t ended_ms, int64_t now_ms, int64_t microusd, int64_t tokens,
-	       int64_t uncosted_calls)
-{
-	char day[sizeof(s->day)];
-	int order;
-
-	if (s->newest_ms > now_ms + BUDGET_BACK_MS)
-		*s = (struct spend){0};
-	if (ended_ms > now_ms + BUDGET_BACK_MS)
-		return;
-	clock_local_date(ended_ms, day);
-	order = strcmp(day, s->day);
-	if (order < 0)
-		return;
-	if (order > 0) {
-		*s = (struct spend){0};
-		memcpy(s->day, day, sizeof(day));
-	}
-	s->newest_ms = ended_ms > s->newest_ms ? ended_ms : s->newest_ms;
-	s->microusd = sum_to_max(s->microusd, MAX(microusd, 0));
-	s->tokens = sum_to_max(s->tokens, MAX(tokens, 0));
-	s->runs++;
-	s->uncosted += uncosted_calls > 0;
-}
-
-struct spend spend_today(const struct spend *s, int64_t now_ms)
-{
-	struct spend out = {0};
-
-	clock_local_date(now_ms, out.day);
-	return strcmp(out.day, s->day) == 0 ? *s : out;
+	if (held > 0 || waited)
+		BUDGET_EACH(h, b)
+	while (first_moves(b))
+		;
 }

@@ -31,11 +31,12 @@ struct past_head {
 	struct catalog_place upto;
 	struct quotes quotes;
 	struct spend spend;
+	struct spends spends;
 	struct nameset names;
 	int64_t newest_ms;
 	uint64_t total, settled, unread, rows, requests; /* rows, requests: their bytes */
 };
-#define PAST_MAGIC "ava catalog 1\n"
+#define PAST_MAGIC "ava catalog 2\n"
 
 /* ---- rows */
 
@@ -141,6 +142,8 @@ static int past_end(struct past *p, struct catalog_row *row)
 		quotes_add(&p->quotes, row->role, row->totals.duration_ms);
 	spend_add(&p->spend, row->ended_ms, clock_wall_ms(), row->totals.cost_microusd,
 		  row->totals.input_tokens + row->totals.output_tokens, row->totals.uncosted_calls);
+	spends_add(&p->spends, p->settings, catalog_cwd(row), row->tags, row->ended_ms,
+		   clock_wall_ms(), row->totals.cost_microusd);
 	if (r && !row->group_id[0])
 		past_drop(r);
 	if (!r || !row->group_id[0])
@@ -173,9 +176,10 @@ static int past_row(struct catalog_row *row, void *user)
 
 /* ---- the file */
 
-static void past_init(struct past *p)
+static void past_init(struct past *p, const struct settings *settings)
 {
-	*p = (struct past){0};
+	*p = (struct past){.settings = settings};
+	spends_init(&p->spends, settings);
 	list_init(&p->runs);
 	strmap_init(&p->by_id);
 	buf_init(&p->requests, TEXT_MAX);
@@ -248,6 +252,7 @@ static bool past_load(struct past *p, int fd, const struct past_head *h)
 		slots = NULL;
 		p->quotes = h->quotes;
 		p->spend = h->spend;
+		p->spends = h->spends;
 		p->total = h->total;
 		p->settled = h->settled;
 		p->unread = h->unread;
@@ -261,18 +266,19 @@ static bool past_load(struct past *p, int fd, const struct past_head *h)
 	return good;
 }
 
-int past_read(struct past *p, int rootfd, bool whole, bool rested, struct ava_error *err)
+int past_read(struct past *p, int rootfd, const struct settings *settings, bool whole, bool rested,
+	      struct ava_error *err)
 {
 	int fd = whole ? -1 : files_open(rootfd, PAST_PATH, O_RDONLY), rv;
 	struct past_head h;
 
-	past_init(p);
-	p->kept = past_head_read(fd, &h) && catalog_holds(rootfd, &h.upto, rested) &&
-		  past_load(p, fd, &h);
+	past_init(p, settings);
+	p->kept = past_head_read(fd, &h) && h.spends.names == p->spends.names &&
+		  catalog_holds(rootfd, &h.upto, rested) && past_load(p, fd, &h);
 	files_close(&fd);
 	if (!p->kept) {
 		past_fini(p);
-		past_init(p);
+		past_init(p, settings);
 	}
 	rv = catalog_each(rootfd, &p->upto, NULL, past_row, p, err);
 	if (rv == 0 && past_drop_groups(p) != 0)
@@ -301,6 +307,7 @@ static void past_write(const struct past *p, int rootfd)
 	h.upto = p->upto;
 	h.quotes = p->quotes;
 	h.spend = p->spend;
+	h.spends = p->spends;
 	h.names = p->names;
 	h.names.slots = NULL;
 	h.total = p->total;
@@ -322,16 +329,19 @@ static void past_write(const struct past *p, int rootfd)
 	buf_fini(&text);
 }
 
-void past_keep(int rootfd, uint64_t behind, uint64_t settled)
+void past_keep(int rootfd, const struct settings *settings, uint64_t behind, uint64_t settled)
 {
 	int fd = files_open(rootfd, PAST_PATH, O_RDONLY);
 	char path[FILES_BUF];
 	struct past_head h;
 	struct past p;
+	struct spends own;
 	struct stat st;
 	bool known = past_head_read(fd, &h);
 
 	files_close(&fd);
+	spends_init(&own, settings);
+	known = known && own.names == h.spends.names;
 	files_part_name(CATALOG_PATH, view_find_part(rootfd, CATALOG_PATH), path);
 	if (sys->fstatat(rootfd, path, &st, 0) != 0 ||
 	    (known && (uint64_t)st.st_ino == h.upto.inode &&
@@ -339,7 +349,7 @@ void past_keep(int rootfd, uint64_t behind, uint64_t settled)
 		     h.upto.at +
 			     (behind > 0 ? MAX(behind, h.names.cap * sizeof(uint64_t) / 2) : 0)))
 		return;
-	if (past_read(&p, rootfd, false, false, NULL) == 0) {
+	if (past_read(&p, rootfd, settings, false, false, NULL) == 0) {
 		p.settled = settled > 0 ? settled : p.settled;
 		past_write(&p, rootfd);
 	}

@@ -26,6 +26,8 @@ struct past {
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes; /* durations alone */
 	struct spend spend;
+	const struct settings *settings; /* *borrowed*; of `spends`; NULL: no budgets */
+	struct spends spends;
 	uint64_t total;
 	struct catalog_place upto;
 	struct list runs;      /* not ended, or of a group of such a one; in the order of starts */
@@ -39,9 +41,11 @@ struct past {
 	bool kept;             /* what wal/catalog has was used */
 };
 
-/* Read wal/catalog, without `whole`, and the rows behind it. `rested`: nothing of ours has written
+/* Read wal/catalog, without `whole` and when its sums are of the budgets in `settings` (NULL: of
+ * none), and the rows behind it. `rested`: nothing of ours has written
  * since wal/catalog was. 0, AVA_ENOMEM, AVA_EIO, or AVA_ECORRUPT as of catalog_each. */
-int past_read(struct past *p, int rootfd, bool whole, bool rested, struct ava_error *err);
+int past_read(struct past *p, int rootfd, const struct settings *settings, bool whole, bool rested,
+	      struct ava_error *err);
 /* Add a row, whose strings it takes. 0, AVA_ENOMEM. */
 int past_add(struct past *p, struct catalog_row *row);
 void past_fini(struct past *p);
@@ -49,7 +53,7 @@ void past_fini(struct past *p);
 /* Write wal/catalog when more than `behind` bytes, and half of what it has itself, stand behind it.
  * `settled`: up to this lsn the daily logs have nothing that the next start takes up; 0: what was
  * said before holds. For any thread, one at a time. A failure costs the next start its time. */
-void past_keep(int rootfd, uint64_t behind, uint64_t settled);
+void past_keep(int rootfd, const struct settings *settings, uint64_t behind, uint64_t settled);
 #define PAST_BEHIND (1u << 20)
 
 #endif

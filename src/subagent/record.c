@@ -534,6 +534,10 @@ void record_shared(struct draft *d, struct run *r, const struct agent_shared *s)
 		jw_str(&c.w, "limit", agent_share_names[i]);
 		jw_fixed(&c.w, "used", s->of[i].used, i == SHARE_GROUP_TIME ? 3 : 4);
 		jw_fixed(&c.w, "of", s->of[i].limit, i == SHARE_GROUP_TIME ? 3 : 4);
+		if (s->of[i].whose) {
+			jw_str(&c.w, "whose", s->of[i].whose);
+			jw_str(&c.w, "period", s->of[i].period);
+		}
 		jw_end(&c.w);
 	}
 	jw_end(&c.w);
@@ -587,6 +591,7 @@ void record_catalog_spawn(struct draft *d, struct run *r)
 
 	fill_row(&row, r);
 	row.kind = CATALOG_SPAWN;
+	row.cwd = r->spec->cwd;
 	row.status = AVA_STARTING;
 	row.ended_ms = -1;
 	draft_catalog(d, &row, &r->rec.log);

@@ -370,6 +370,8 @@ static void replay_shared(struct agent *a, struct agent_shared *out)
 			out->near |= 1u << s;
 			out->of[s].used = json_get_fixed(one, "used", decimals, 0);
 			out->of[s].limit = json_get_fixed(one, "of", decimals, 0);
+			out->of[s].whose = json_get_str(one, "whose");
+			out->of[s].period = json_get_str(one, "period");
 		}
 	}
 	out->last = json_get_bool(p->rec.content, "last", false);

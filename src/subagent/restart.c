@@ -131,6 +131,7 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id, st
 		.group_id = json_str(o, "groupId"),
 		.group_index = json_get_int(o, "groupIndex", 0),
 		.tags = json_str(o, "tags"),
+		.cwd = json_str(o, "cwd"),
 		.started_ms = t->spawned_ms,
 		.ended_ms = -1,
 		.bytes = t->bytes,
@@ -391,6 +392,7 @@ static int take_past(struct supervisor *sup, struct past *p, const struct restar
 	memcpy(sup->quotes.roles, p->quotes.roles, sizeof(p->quotes.roles));
 	sup->quotes.nroles = p->quotes.nroles;
 	sup->spend = p->spend;
+	sup->money.ended = p->spends;
 	sup->total = p->total;
 	sup->settled = p->settled;
 	while (s < end) {
@@ -422,7 +424,7 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 	int rv;
 
 	buf_init(&rows, (size_t)1 << 31);
-	rv = past_read(&p, sup->book->root_fd, hooks->amiss, hooks->rested, &amiss);
+	rv = past_read(&p, sup->book->root_fd, sup->settings, hooks->amiss, hooks->rested, &amiss);
 	if (rv == AVA_ECORRUPT) { /* the rows are made again behind what stands there */
 		hooks->problem(CATALOG_PATH,
 			       "it is not a regular file: move what stands there away; its rows "

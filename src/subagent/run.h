@@ -242,6 +242,19 @@ int run_estimated(const struct run *r);
 
 /* ---- all runs of this process */
 
+/* The budgets of periods (money.c). */
+struct budgets {
+	struct budget all[SETTINGS_BUDGETS]; /* in the order of budgets_list; [0] is the day's */
+	unsigned n;
+	uint64_t limited; /* set of places in `all` */
+	struct {
+		char begins[11]; /* first day of the period that is counted, local; "": none yet */
+		char before[11]; /* of the one counted before */
+	} of[CLOCK_PERIODS];
+	int64_t seen_ms;     /* latest time in the day that is counted */
+	struct spends ended; /* as the start found it */
+};
+
 struct supervisor {
 	struct os_loop *loop;
 	struct logbook *book;
@@ -254,18 +267,15 @@ struct supervisor {
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
 	struct spend spend; /* spending of runs that ended */
-	struct budget day;  /* budget.day_cents; counted since `day_date` began */
+	struct budgets money;
 	/* Provider that reported a cost for a model whose price is 0; or NULL. */
 	const struct provider *bills_free;
-	uint64_t ranks;                       /* runs made so far in this process */
-	char day_date[11];                    /* day counted by `day`, local; "": none yet */
-	char before_date[11];                 /* the day counted before */
-	int64_t before_microusd, day_seen_ms; /* spent on before_date; latest time in day_date */
-	struct wire_lines *lines;             /* connections to model services */
-	struct learner *learner;              /* learns the windows of models */
-	struct tally *tally;                  /* counters of this process; owned; NULL: none */
-	struct pages *pages;                  /* web pages of the tools; owned; or NULL */
-	struct mcp_client *mcp;               /* MCP servers of the tools; *borrowed*; or NULL */
+	uint64_t ranks;           /* runs made so far in this process */
+	struct wire_lines *lines; /* connections to model services */
+	struct learner *learner;  /* learns the windows of models */
+	struct tally *tally;      /* counters of this process; owned; NULL: none */
+	struct pages *pages;      /* web pages of the tools; owned; or NULL */
+	struct mcp_client *mcp;   /* MCP servers of the tools; *borrowed*; or NULL */
 	/* Listener to the text of replies as it comes; or NULL. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
 	/* Listener: a run asks a person; or NULL. */
@@ -276,7 +286,9 @@ struct supervisor {
 	void (*on_chained)(struct run *r, void *user);
 	/* Listener: a run has ended, and proposes to change `files`; or NULL. */
 	void (*on_patch)(struct run *r, size_t files, void *user);
-	void *session_user;    /* of session_file, on_chained and on_patch */
+	/* Listener: what a run has cost was counted in the budgets of its hold; or NULL. */
+	void (*on_budget)(struct run *r, void *user);
+	void *session_user;    /* of session_file, on_chained, on_patch and on_budget */
 	char *keep_out[3];     /* for tool_env.keep_out; owned */
 	struct memory *memory; /* for tool_env.memory; or NULL */
 	unsigned slots_used, nlive, nwaiting;
@@ -498,17 +510,23 @@ int room_write(struct run *r, const struct agent_compact *want, const struct con
 /* Stops room_make: nothing is written, agent_on_compacted does not come. */
 void room_stop(struct run *r);
 
-/* money.c: the budgets of a run's group and of the day */
+/* money.c: the budgets of a run's group, of days, weeks and months, of folders and tags */
 void money_init(struct supervisor *s);
-/* After a restart: counts the local day of wall_ms if that is later than the counted day. */
+/* After a restart: counts the local day of wall_ms, its week and its month if they are later than
+ * those counted. */
 void money_seen(struct supervisor *s, int64_t wall_ms);
-/* After a restart: counts the cost of runs that ended today. */
+/* After a restart: counts the cost of runs that ended in these periods. */
 void money_restore(struct supervisor *s);
-/* Of a run that was restored: what it cost counts in its group, and in the day. */
+/* Of a run that was restored: what it cost counts in its group, and in the periods. */
 void money_restored(struct run *r);
 /* Micro-USD that count against today's budget, of all machines that share it. */
 int64_t money_day(struct supervisor *s);
-void money_begin(struct run *r); /* gives a new run its place among the budgets */
+/* Gives a new run its place among the budgets. */
+void money_begin(struct run *r, const struct run_spec *spec);
+const char *money_period(const struct budget *b); /* "day", "week", "month" */
+/* "this week's budget", "the budget of /srv/site today" */
+#define MONEY_NAME 320
+void money_name(const struct budget *b, char out[MONEY_NAME]);
 
 /* Reserves money for a call: 0; BUDGET_WAITS: hold.go follows; AVA_EBUDGET: money_refused
  * says why. */
@@ -516,6 +534,8 @@ int money_ask(struct run *r, int64_t max_output);
 /* Output tokens that the reserved money pays for. */
 int64_t money_lowered(const struct run *r, int64_t max_output);
 void money_refused(const struct run *r, char *out, size_t size);
+/* "Waiting for the day's budget" */
+void money_waits(const struct run *r, char *out, size_t size);
 /* Stops waiting for money. Money held for the call is settled when it is charged. */
 void money_stop(struct run *r);
 /* The run's totals have changed, or no call is under way any more. */

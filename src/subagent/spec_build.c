@@ -425,8 +425,7 @@ bool spec_is_tag(const char *tag)
 {
 	size_t key = strcspn(tag, "="), len = strlen(tag);
 
-	return is_tag_word(tag, key) &&
-	       (key == len || is_tag_word(tag + key + 1, len - key - 1));
+	return is_tag_word(tag, key) && (key == len || is_tag_word(tag + key + 1, len - key - 1));
 }
 
 /* The tag in `tags`, with a blank between two, that has the same key; NULL: none has, or the tag

@@ -189,7 +189,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	list_init(&r->end.waits);
 	os_task_init(&r->wake, supervisor_wake);
 	outbox_init(&r->rec.outbox, sup->book);
-	money_begin(r);
+	money_begin(r, spec);
 	r->call.cut.cost_microusd = -1; /* a call that a crash cut is charged by its price */
 	buf_init(&r->tools.artifacts, 1u << 20);
 	r->timer = sup->loop ? os_timer_new(sup->loop, run_timer, r) : NULL;

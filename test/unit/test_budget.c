@@ -23,8 +23,9 @@ static void begin(struct caller *c, struct budget *group, struct budget *day)
 {
 	*c = (struct caller){0};
 	budget_hold_init(&c->h, go);
-	c->h.of[BUDGET_GROUP] = group;
-	c->h.of[BUDGET_DAY] = day;
+	c->h.group = group;
+	c->h.shared = day;
+	c->h.draws = day != NULL;
 }
 
 TEST(fits)
@@ -67,7 +68,7 @@ TEST(lowered_and_refused)
 	assert_int_equal(c.h.held, 30);
 	budget_settle(&c.h, 1);
 	assert_int_equal(budget_ask(&c.h, 30, 60), AVA_EBUDGET);
-	assert_int_equal(c.h.short_of, BUDGET_GROUP);
+	assert_ptr_equal(c.h.short_of, &b);
 	assert_int_equal(c.h.held, 0);
 	assert_int_equal(b.reserved, 0);
 	assert_int_equal(budget_ask(&c.h, 0, 0), 0); /* a free call costs nothing */
@@ -162,11 +163,11 @@ TEST(group_and_day)
 	begin(&c[2], &other, &day);
 	assert_int_equal(budget_ask(&c[0].h, 10, 80), 0);
 	assert_int_equal(budget_ask(&c[1].h, 10, 80), BUDGET_WAITS);
-	assert_int_equal(c[1].h.short_of, BUDGET_GROUP);
+	assert_ptr_equal(c[1].h.short_of, &group);
 	assert_int_equal(budget_ask(&c[2].h, 10, 70), 0);
 	budget_settle(&c[0].h, 10); /* the group has 90 now, the day 70 */
 	assert_int_equal(c[1].went, 0);
-	assert_int_equal(c[1].h.short_of, BUDGET_DAY);
+	assert_ptr_equal(c[1].h.short_of, &day);
 	assert_true(list_empty(&group.waiting));
 	budget_settle(&c[2].h, 0);
 	assert_int_equal(c[1].went, 1);
@@ -268,4 +269,101 @@ TEST(never_over)
 				budget_settle(&c[i].h, 0);
 		assert_true(group.spent <= group.limit && day.spent <= day.limit);
 	}
+}
+
+/* Whether all of a budget's reservations are those of the holds that draw on it: in all or in
+ * none. */
+static void assert_whole(const struct caller *c, int n, const struct budget *b, unsigned place)
+{
+	int64_t held = 0;
+
+	for (int i = 0; i < n; i++)
+		held += (c[i].h.draws >> place & 1) ? c[i].h.held : 0;
+	assert_int_equal(held, b->reserved);
+	assert_true(b->spent + b->reserved <= b->limit);
+	assert_true(b->reserved > 0 || list_empty(&b->waiting));
+}
+
+/* Any number of budgets: of days, folders, tags and a group. */
+TEST(many_budgets)
+{
+	enum { N = 40, BUDGETS = 7 };
+	struct budget all[BUDGETS], group;
+	struct caller c[N];
+	uint64_t seed = 5;
+
+	for (int round = 0; round < 100; round++) {
+		budget_init(&group, 700);
+		for (int k = 0; k < BUDGETS; k++)
+			budget_init(&all[k], 300 + 200 * k + round);
+		for (int i = 0; i < N; i++) {
+			begin(&c[i], i % 3 ? NULL : &group, all);
+			c[i].h.draws = (uint64_t)(i * 37 % 128) | 1;
+			c[i].h.rank = (uint64_t)(i * 7 % N);
+		}
+		for (int step = 0; step < 2000; step++) {
+			struct caller *at;
+			uint64_t chance;
+
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			chance = seed >> 33;
+			at = &c[chance % N];
+			if (at->h.held > 0)
+				budget_settle(&at->h,
+					      (int64_t)(chance / 64 % 100) * at->h.held / 1000);
+			else if (!list_empty(&at->h.node) && chance / 64 % 8 == 0)
+				budget_settle(&at->h, 0);
+			else if (list_empty(&at->h.node))
+				(void)budget_ask(&at->h, 5, 5 + (int64_t)(chance / 64 % 100));
+			for (unsigned k = 0; k < BUDGETS; k++)
+				assert_whole(c, N, &all[k], k);
+			assert_true(group.spent + group.reserved <= group.limit);
+		}
+		for (int i = 0; i < N; i++)
+			budget_settle(&c[i].h, 0);
+		for (int i = 0; i < N; i++)
+			budget_settle(&c[i].h, 0);
+		for (unsigned k = 0; k < BUDGETS; k++)
+			assert_true(list_empty(&all[k].waiting) && all[k].reserved == 0);
+	}
+}
+
+/* The last one in the array, and none at all. */
+TEST(next_of_a_hold)
+{
+	struct budget all[SETTINGS_BUDGETS], group;
+	struct budget_hold h = {.shared = all};
+
+	assert_null(budget_next(&h, NULL));
+	h.draws = UINT64_C(1) << 63 | 1;
+	assert_ptr_equal(budget_next(&h, NULL), &all[0]);
+	assert_ptr_equal(budget_next(&h, &all[0]), &all[63]);
+	assert_null(budget_next(&h, &all[63]));
+	h.group = &group;
+	assert_ptr_equal(budget_next(&h, NULL), &group);
+	assert_ptr_equal(budget_next(&h, &group), &all[0]);
+}
+
+TEST(budgets_of_a_run)
+{
+	static const struct settings_budget rows[] = {
+		{"/srv/site", {500, 0, 9000}}, {"/srv", {0, 70, 0}},   {"/srv/site2", {1, 0, 0}},
+		{"client=acme", {0, 0, 80}},   {"nightly", {3, 0, 0}}, {"client", {4, 0, 0}},
+	};
+	const struct settings s = {
+		.budget_month_cents = 100, .budgets = rows, .nbudgets = ARRAY_LEN(rows)};
+	struct budget_of list[SETTINGS_BUDGETS];
+	unsigned n = budgets_list(&s, list);
+
+	/* day, month, site day, site month, srv week, site2 day, acme month, nightly, client */
+	assert_int_equal(n, 9);
+	assert_int_equal(list[0].microusd, 0);
+	assert_int_equal(list[1].period, CLOCK_MONTH);
+	assert_int_equal(list[3].microusd, 90000000);
+	assert_int_equal(budgets_of_run(list, n, "", ""), 0x3);
+	assert_int_equal(budgets_of_run(list, n, "/srv/site", ""), 0x1f);
+	assert_int_equal(budgets_of_run(list, n, "/srv/site/web", "x client=acme"), 0x5f);
+	assert_int_equal(budgets_of_run(list, n, "/srv/site2", "nightly"), 0xb3);
+	assert_int_equal(budgets_of_run(list, n, "/srv/sit", "client=acme2"), 0x13);
+	assert_int_equal(budgets_of_run(list, n, "/other", "client=acme client=x"), 0x43);
 }

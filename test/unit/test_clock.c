@@ -35,6 +35,50 @@ TEST(iso_against_libc)
 	}
 }
 
+/* Weeks begin on Monday, also over the end of a year; months on their first; clocks that are
+ * changed move neither. */
+TEST(periods)
+{
+	static const struct {
+		const char *date, *week, *month;
+	} rows[] = {
+		{"1970-01-05", "1970-01-05", "1970-01-01"},
+		{"2026-12-31", "2026-12-28", "2026-12-01"},
+		{"2027-01-01", "2026-12-28", "2027-01-01"},
+		{"2027-01-03", "2026-12-28", "2027-01-01"},
+		{"2027-01-04", "2027-01-04", "2027-01-01"},
+		{"2028-02-29", "2028-02-28", "2028-02-01"},
+		{"2026-03-29", "2026-03-23", "2026-03-01"}, /* the day of 23 hours */
+		{"2026-10-25", "2026-10-19", "2026-10-01"}, /* and of 25 */
+		{"2026-10-26", "2026-10-26", "2026-10-01"},
+	};
+	char out[11], iso[CLOCK_ISO_LEN + 1];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		clock_period(rows[i].date, CLOCK_DAY, out);
+		assert_string_equal(out, rows[i].date);
+		clock_period(rows[i].date, CLOCK_WEEK, out);
+		assert_string_equal(out, rows[i].week);
+		clock_period(rows[i].date, CLOCK_MONTH, out);
+		assert_string_equal(out, rows[i].month);
+	}
+	for (int64_t day = 4; day < 80 * 366; day++) {
+		time_t t = (time_t)(day * 86400), monday;
+		char week[11];
+		struct tm tm;
+
+		gmtime_r(&t, &tm);
+		monday = t - (tm.tm_wday + 6) % 7 * 86400;
+		gmtime_r(&monday, &tm);
+		strftime(week, sizeof(week), "%Y-%m-%d", &tm);
+		clock_iso(day * 86400000, iso);
+		iso[10] = '\0';
+		clock_period(iso, CLOCK_WEEK, out);
+		if (strcmp(week, out) != 0)
+			fail_msg("%s is in the week of %s, not %s", iso, week, out);
+	}
+}
+
 TEST(iso_ends)
 {
 	char out[CLOCK_ISO_LEN + 1];

@@ -590,6 +590,68 @@ TEST(web)
 	assert_int_equal(c.settings.web_robots, 1);
 }
 
+TEST(budgets)
+{
+	static const char text[] =
+		"budget:\n  week_cents: 7\n  folders:\n"
+		"    /nowhere/site: {day_cents: 500, month_cents: 6000}\n"
+		"  tags: {client=acme: {week_cents: 1000}, nightly: {day_cents: 2}}\n";
+	static const struct {
+		const char *text, *says;
+	} wrong[] = {
+		{"budget:\n  tags: [a]\n",
+		 "c:2: budget.tags is a list; it must be a mapping of tags"},
+		{"budget:\n  tags: {a b: {day_cents: 1}}\n",
+		 "c:2: budget.tags has \"a b\", which is"},
+		{"budget:\n  tags: {/a: {day_cents: 1}}\n", "which is no tag"},
+		{"budget:\n  tags:\n    a: 5\n", "c:3: the budget of a is \"5\"; it must be a"},
+		{"budget:\n  tags: {a: {}}\n", "it must be a mapping with day_cents"},
+		{"budget:\n  tags: {a: {day: 1}}\n",
+		 "unknown key day of the budget of a: there are"},
+		{"budget:\n  tags: {a: {day_cents: 0}}\n",
+		 "c:2: day_cents is \"0\"; it must be a whole number from 1"},
+		{"budget:\n  folders: {srv: {day_cents: 1}}\n", "must be an absolute path"},
+		{"budget:\n  folders: {/usr/../usr: {day_cents: 1}}\n",
+		 "its path without links is /usr"},
+		{"budget:\n  tag: {a: {day_cents: 1}}\n", "did you mean budget.tags?"},
+	};
+	struct config c;
+	struct ava_error err = {0};
+	char many[4096] = "budget:\n  tags:\n";
+
+	assert_int_equal(config_read(&c, "c", text, strlen(text), &err), 0);
+	assert_int_equal(c.settings.budget_week_cents, 7);
+	assert_int_equal(c.settings.nbudgets, 3);
+	assert_string_equal(c.settings.budgets[0].of, "/nowhere/site");
+	assert_int_equal(c.settings.budgets[0].cents[CLOCK_MONTH], 6000);
+	assert_int_equal(c.settings.budgets[1].cents[CLOCK_WEEK], 1000);
+	setenv("AVA_BUDGET_TAGS", "{other: {month_cents: 3}}", 1);
+	assert_int_equal(config_read(&c, "c", text, strlen(text), &err), 0);
+	assert_int_equal(c.settings.nbudgets, 2);
+	assert_string_equal(c.settings.budgets[0].of, "/nowhere/site");
+	assert_string_equal(c.settings.budgets[1].of, "other");
+	setenv("AVA_BUDGET_TAGS", "other", 1);
+	assert_int_equal(config_read(&c, "c", text, strlen(text), &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "AVA_BUDGET_TAGS"));
+	setenv("AVA_BUDGET_TAGS", "", 1);
+	assert_int_equal(config_read(&c, "c", text, strlen(text), &err), 0);
+	assert_int_equal(c.settings.nbudgets, 1);
+	unsetenv("AVA_BUDGET_TAGS");
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		assert_int_equal(config_read(&c, "c", wrong[i].text, strlen(wrong[i].text), &err),
+				 AVA_EINVAL);
+		if (!strstr(err.text, wrong[i].says))
+			fail_msg("%s: %s", wrong[i].text, err.text);
+	}
+	for (int i = 0; i < 61; i++)
+		sprintf(many + strlen(many), "    t%d: {day_cents: 1}\n", i);
+	assert_int_equal(config_read(&c, "c", many, strlen(many), &err), 0);
+	assert_int_equal(c.settings.nbudgets, 61);
+	strcat(many, "    more: {day_cents: 1}\n");
+	assert_int_equal(config_read(&c, "c", many, strlen(many), &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "too many budgets: 61 limits at the most"));
+}
+
 /* doc/CONFIG.md has a row for each setting, with its default and range. */
 TEST(documented)
 {

@@ -261,7 +261,7 @@ static char *dump(struct core *c)
 
 	buf_init(&b, 8u << 20);
 	NUM(c->sup.total);
-	NUM(c->sup.day.spent);
+	NUM(c->sup.money.all[0].spent);
 	NUM(c->npending);
 	NUM(c->nsettled);
 	LIST_EACH (&c->sup.live, node, tmp) {

@@ -330,8 +330,97 @@ TEST(budget_of_the_day)
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		atomic_store(&now_ms, start + steps[i].hours * hour);
 		assert_int_equal(money_day(&s), steps[i].spent);
-		s.day.spent = steps[i].then;
+		s.money.all[0].spent = steps[i].then;
 	}
+}
+
+/* Budgets of the day, the week and the month turn at local midnights, those of Mondays, and those
+ * of firsts: also where summer time begins and ends, over the end of a year, and with a clock that
+ * was wrong for a while. 0: the budget began anew. */
+TEST(budgets_of_periods)
+{
+	const struct settings set = {
+		.budget_day_cents = 50, .budget_week_cents = 50, .budget_month_cents = 50};
+	static const struct {
+		const char *at;
+		int day, week, month;
+	} steps[] = {
+		{"2026-10-24T21:59:59.999Z", 1, 1, 1}, /* Saturday, 23:59 local */
+		{"2026-10-24T22:00:00.000Z", 0, 2, 2}, /* Sunday, of 25 hours */
+		{"2026-10-25T22:59:59.999Z", 1, 3, 3},
+		{"2026-10-25T23:00:00.000Z", 0, 0, 4}, /* Monday */
+		{"2026-10-31T22:59:59.000Z", 0, 1, 5},
+		{"2026-10-31T23:00:00.000Z", 0, 2, 0}, /* the first, a Sunday */
+		{"2026-11-01T23:00:00.000Z", 0, 0, 1}, /* Monday */
+		{"2026-12-31T22:59:59.000Z", 0, 0, 0}, /* Thursday */
+		{"2026-12-31T23:00:00.000Z", 0, 1, 0}, /* a year's first day, the same week */
+		{"2027-01-03T22:59:59.000Z", 0, 2, 1},
+		{"2027-01-03T23:00:00.000Z", 0, 0, 2},
+		{"2027-01-03T22:30:00.000Z", 1, 1, 3}, /* set back over midnight: nothing anew */
+		{"2027-01-03T23:30:00.000Z", 2, 2, 4},
+		{"2027-02-03T23:30:00.000Z", 0, 0, 0}, /* a month ahead, by mistake */
+		{"2027-01-04T00:30:00.000Z", 4, 4, 6}, /* and right again: all of it counts */
+		{"2027-03-28T01:00:00.000Z", 0, 0, 0}, /* summer time begins */
+		{"2027-03-28T21:59:59.000Z", 1, 1, 1},
+		{"2027-03-28T22:00:00.000Z", 0, 0, 2},
+	};
+	struct supervisor s = {.settings = &set};
+
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	atomic_store(&now_ms, clock_parse_iso(steps[0].at, CLOCK_ISO_LEN));
+	money_init(&s);
+	money_restore(&s);
+	for (unsigned i = 0; i < 3; i++)
+		s.money.all[i].spent = 1;
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		atomic_store(&now_ms, clock_parse_iso(steps[i].at, CLOCK_ISO_LEN));
+		if (money_day(&s) != steps[i].day || s.money.all[1].spent != steps[i].week ||
+		    s.money.all[2].spent != steps[i].month)
+			fail_msg("%s: %d %d %d", steps[i].at, (int)s.money.all[0].spent,
+				 (int)s.money.all[1].spent, (int)s.money.all[2].spent);
+		for (unsigned k = 0; k < 3; k++)
+			s.money.all[k].spent++;
+	}
+	setenv("TZ", "UTC0", 1);
+	tzset();
+}
+
+/* A start takes the sums of periods that still are. */
+TEST(periods_after_a_restart)
+{
+	const struct settings set = {
+		.budget_day_cents = 50, .budget_week_cents = 50, .budget_month_cents = 50};
+	struct supervisor s = {.settings = &set};
+	int64_t sunday = clock_parse_iso("2026-11-29T12:00:00.000Z", CLOCK_ISO_LEN);
+	struct spends ended;
+
+	setenv("TZ", "UTC0", 1);
+	tzset();
+	spends_init(&ended, &set);
+	for (int i = 0; i < 3; i++) /* Friday to Sunday */
+		spends_add(&ended, &set, "", "", sunday - (2 - i) * 86400000, sunday, 7);
+	spends_add(&ended, &set, "", "", sunday - 7 * 86400000, sunday, 100);
+	spends_add(&ended, &set, "", "", sunday - 40 * INT64_C(86400000), sunday, 1000);
+	assert_int_equal(ended.of[1].microusd, 21);
+	assert_int_equal(ended.of[2].microusd, 121);
+	for (int days = 0; days < 3; days++) { /* Sunday, Monday, Tuesday the first */
+		static const int64_t week[] = {21, 0, 0}, month[] = {121, 121, 0};
+
+		atomic_store(&now_ms, sunday + days * INT64_C(86400000));
+		money_init(&s);
+		s.money.ended = ended;
+		money_restore(&s);
+		(void)money_day(&s);
+		assert_int_equal(s.money.all[1].spent, week[days]);
+		assert_int_equal(s.money.all[2].spent, month[days]);
+	}
+	/* Ends that a clock which was ahead wrote are no longer this month's. */
+	spends_add(&ended, &set, "", "", sunday + 100 * INT64_C(86400000),
+		   sunday + 100 * INT64_C(86400000), 5);
+	assert_int_equal(ended.of[2].microusd, 5);
+	spends_add(&ended, &set, "", "", sunday, sunday, 6);
+	assert_int_equal(ended.of[2].microusd, 6);
 }
 
 static void lend_nothing(struct budget *b) {}
@@ -347,19 +436,19 @@ TEST(budget_of_a_shared_day)
 	tzset();
 	atomic_store(&now_ms, start);
 	money_init(&s);
-	s.day.more = lend_nothing;
-	s.day.cap = s.day.limit;
+	s.money.all[0].more = lend_nothing;
+	s.money.all[0].cap = s.money.all[0].limit;
 	s.spend.newest_ms = start;
 	memcpy(s.spend.day, "2026-11-21", sizeof(s.spend.day));
 	money_restore(&s);
-	assert_string_equal(s.day_date, s.spend.day);
+	assert_string_equal(s.money.of[CLOCK_DAY].begins, s.spend.day);
 	assert_int_equal(money_day(&s), 0); /* what was spent before is in the database */
-	s.day.limit = 200;
-	s.day.others = 40;
-	s.day.spent = 60;
+	s.money.all[0].limit = 200;
+	s.money.all[0].others = 40;
+	s.money.all[0].spent = 60;
 	assert_int_equal(money_day(&s), 100);
 	atomic_store(&now_ms, start + day);
 	assert_int_equal(money_day(&s), 0);
-	assert_int_equal(s.day.limit, 0);
-	assert_int_equal(budget_cap(&s.day), 500000);
+	assert_int_equal(s.money.all[0].limit, 0);
+	assert_int_equal(budget_cap(&s.money.all[0]), 500000);
 }

@@ -58,6 +58,12 @@ static void put(enum catalog_kind kind, unsigned run, const char *group)
 				  .request_id = request,
 				  .group_id = group,
 				  .group_index = group[0] ? 1 : 0,
+				  .cwd = kind == CATALOG_END ? ""
+					 : run % 4           ? "/srv/site"
+							     : "/srv",
+				  .shown = {.task = kind == CATALOG_END ? "x" : NULL,
+					    .cwd = run % 4 ? "/srv/site" : "/srv"},
+				  .tags = run % 5 ? "nightly" : "client=acme nightly",
 				  .started_ms = clock_wall_ms() - ago - 1000,
 				  .ended_ms = kind == CATALOG_END ? clock_wall_ms() - 500 : -1};
 	TEST_BUF(b, 4096);
@@ -87,7 +93,7 @@ static bool believed(bool rested)
 	struct past p;
 	bool kept;
 
-	assert_int_equal(past_read(&p, root, false, rested, NULL), 0);
+	assert_int_equal(past_read(&p, root, NULL, false, rested, NULL), 0);
 	kept = p.kept;
 	past_fini(&p);
 	return kept;
@@ -97,7 +103,7 @@ static uint64_t settled(void)
 {
 	struct past p;
 
-	assert_int_equal(past_read(&p, root, false, true, NULL), 0);
+	assert_int_equal(past_read(&p, root, NULL, false, true, NULL), 0);
 	past_fini(&p);
 	return p.settled;
 }
@@ -107,8 +113,8 @@ static void assert_same(unsigned runs)
 	struct past p, q;
 	const struct list *m;
 
-	assert_int_equal(past_read(&p, root, false, true, NULL), 0);
-	assert_int_equal(past_read(&q, root, true, true, NULL), 0);
+	assert_int_equal(past_read(&p, root, NULL, false, true, NULL), 0);
+	assert_int_equal(past_read(&q, root, NULL, true, true, NULL), 0);
 	assert_true(p.kept);
 	assert_false(q.kept);
 	assert_int_equal(p.total, q.total);
@@ -146,31 +152,67 @@ static void assert_same(unsigned runs)
 TEST(says_what_all_rows_do)
 {
 	ended(0, 40);
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_same(40);
 	put(CATALOG_SPAWN, 40, "G-1");
-	past_keep(root, 0, 77);
+	past_keep(root, NULL, 0, 77);
 	assert_same(41);
 	put(CATALOG_END, 40, "G-1");
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	put(CATALOG_SPAWN, 41, "G-1"); /* the next of a chain */
 	put(CATALOG_SPAWN, 42, "");
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_same(43);
 	ended(43, 200);
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_same(243);
 	put(CATALOG_END, 41, "G-1");
 	put(CATALOG_END, 42, "");
 	assert_same(243);
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	ended(243, 40);
 	assert_same(283);
 
 	/* The lsn of the daily logs holds until another is told. */
 	assert_int_equal(settled(), 77);
-	past_keep(root, 0, 99);
+	past_keep(root, NULL, 0, 99);
 	assert_int_equal(settled(), 99);
+}
+
+/* The sums of budgets are kept for the budgets there were: with other ones all rows are read. */
+TEST(sums_of_budgets)
+{
+	static struct settings_budget rows[] = {{"/srv/site", {0, 1, 1}},
+						{"client=acme", {1, 0, 0}}};
+	struct settings s = {.budget_month_cents = 5, .budgets = rows, .nbudgets = 2};
+	static const int in_site[] = {30, 37, 45};
+	struct past p;
+
+	ended(0, 40);
+	past_keep(root, NULL, 0, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(past_read(&p, root, &s, false, true, NULL), 0);
+		assert_int_equal(p.kept, i > 0);
+		assert_int_equal(p.spends.of[1].microusd, (40 + 10 * i) * 7); /* the month */
+		assert_int_equal(p.spends.of[2].microusd, in_site[i] * 7);
+		assert_int_equal(p.spends.of[4].microusd, (8 + 2 * i) * 7);
+		past_fini(&p);
+		past_keep(root, &s, 0, 0);
+		if (i < 2)
+			ended((unsigned)(40 + 10 * i), 10);
+	}
+	rows[0].cents[1] = 70; /* another limit is no other budget */
+	assert_int_equal(past_read(&p, root, &s, false, true, NULL), 0);
+	assert_true(p.kept);
+	past_fini(&p);
+	rows[0].cents[0] = 70;
+	assert_int_equal(past_read(&p, root, &s, false, true, NULL), 0);
+	assert_false(p.kept);
+	assert_int_equal(p.spends.of[1].microusd, 60 * 7);
+	past_fini(&p);
+	assert_int_equal(past_read(&p, root, NULL, false, true, NULL), 0);
+	assert_false(p.kept); /* those of no budgets are other ones, too */
+	past_fini(&p);
 }
 
 static size_t requests(void)
@@ -178,7 +220,7 @@ static size_t requests(void)
 	struct past p;
 	size_t n = 0;
 
-	assert_int_equal(past_read(&p, root, false, true, NULL), 0);
+	assert_int_equal(past_read(&p, root, NULL, false, true, NULL), 0);
 	for (size_t i = 0; i < p.requests.len; i++)
 		n += p.requests.data[i] == '\0';
 	past_fini(&p);
@@ -190,11 +232,11 @@ TEST(a_day_of_requests)
 {
 	ago = 2 * REQUEST_AGE_MS;
 	ended(0, 30);
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_int_equal(requests(), 10);
 	ago = 0;
 	ended(30, 3);
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_int_equal(requests(), 1);
 	/* Requests go while the whole is read, too. */
 	assert_int_equal(unlinkat(root, CATALOG_PATH, 0), 0);
@@ -219,10 +261,10 @@ TEST(chains_that_go_on)
 		put(CATALOG_END, i, group);
 		put(CATALOG_SPAWN, 200 + i, group);
 	}
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_same(400);
 	put(CATALOG_SPAWN, 400, "");
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_same(401);
 }
 
@@ -260,7 +302,7 @@ TEST(costs_what_came_since)
 	ops.pread = pread_watched;
 	for (unsigned n = 200; n <= 800; n *= 2) {
 		ended(n / 2, n / 2);
-		past_keep(root, 0, 0);
+		past_keep(root, NULL, 0, 0);
 		sys = &ops;
 		catalog_bytes = 0;
 		assert_true(believed(true));
@@ -277,7 +319,7 @@ TEST(costs_what_came_since)
 	/* Beside the work it is written when much stands behind it. */
 	sys = &ops;
 	catalog_bytes = 0;
-	past_keep(root, PAST_BEHIND, 0);
+	past_keep(root, NULL, PAST_BEHIND, 0);
 	assert_int_equal(catalog_bytes, 0);
 }
 
@@ -302,7 +344,7 @@ TEST(of_this_catalog_alone)
 
 	ended(0, 60);
 	put(CATALOG_SPAWN, 60, "");
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_int_equal(stat(at(KEPT), &st), 0);
 	for (size_t i = 0; i < (size_t)st.st_size; i += i < 512 ? 1 : 61) {
 		flip(KEPT, i);
@@ -312,7 +354,7 @@ TEST(of_this_catalog_alone)
 	assert_true(believed(true));
 	assert_int_equal(truncate(at(KEPT), st.st_size - 1), 0);
 	assert_false(believed(true));
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 
 	/* A byte near the end is seen by itself, one before by the time of the change. */
 	text = unit_read(at(CATALOG_PATH), &len);
@@ -330,7 +372,7 @@ TEST(of_this_catalog_alone)
 	assert_false(believed(false));
 	unit_write(at(CATALOG_PATH), text, len);
 	assert_false(believed(false));
-	past_keep(root, 0, 0);
+	past_keep(root, NULL, 0, 0);
 	assert_true(believed(true));
 	free(text);
 }
@@ -344,8 +386,8 @@ TEST(a_line_that_is_no_row)
 	unit_append(at(CATALOG_PATH), "{}\n", 3);
 	ended(3, 3);
 	for (uint64_t n = 1; n <= 2; n++) {
-		past_keep(root, 0, 0);
-		assert_int_equal(past_read(&p, root, false, true, NULL), 0);
+		past_keep(root, NULL, 0, 0);
+		assert_int_equal(past_read(&p, root, NULL, false, true, NULL), 0);
 		assert_true(p.kept);
 		assert_int_equal(p.unread, n);
 		assert_int_equal(p.total, 6);

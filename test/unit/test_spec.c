@@ -618,7 +618,7 @@ static void tags_refused(const struct op_spawn *s, const char *says)
 TEST(tags_are_names_or_keys_with_a_value)
 {
 	static const char long_one[] = "0123456789012345678901234567890123456789x";
-	static const char *const wrong[] = {"",     "two words", "a,b",  "\xc3\xa4",   long_one,
+	static const char *const wrong[] = {"",      "two words", "a,b",   "\xc3\xa4",   long_one,
 					    "=acme", "client=",   "a=b=c", "client=a b", "k=\n",
 					    "@sum",  "+1",        "=1+1"};
 	const char *tags[9] = {"a", "b", "c", "d", "e", "f", "g", "h", "a"};
