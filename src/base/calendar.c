@@ -52,7 +52,7 @@ struct calendar_set {
 };
 
 struct calendar {
-	enum { CALENDAR_PATTERN, CALENDAR_EVERY, CALENDAR_AT } kind;
+	enum { CALENDAR_PATTERN, CALENDAR_EVERY, CALENDAR_AT, CALENDAR_TRIGGER } kind;
 	struct calendar_set sets[NFIELDS];
 	bool either;   /* cron: a day of the month or a weekday is enough */
 	bool from_end; /* days count back from the month's last, 1 */
@@ -164,7 +164,7 @@ int64_t calendar_next(const struct calendar *c, int64_t after_ms)
 {
 	int64_t after = after_ms / 1000 - (after_ms % 1000 < 0), next;
 
-	if (after_ms > ZONE_END * 1000)
+	if (after_ms > ZONE_END * 1000 || c->kind == CALENDAR_TRIGGER)
 		return CALENDAR_NEVER;
 	if (c->kind == CALENDAR_AT)
 		return after_ms < c->at_ms ? c->at_ms : CALENDAR_NEVER;
@@ -179,6 +179,11 @@ int64_t calendar_next(const struct calendar *c, int64_t after_ms)
 bool calendar_once(const struct calendar *c)
 {
 	return c->kind == CALENDAR_AT;
+}
+
+bool calendar_waits(const struct calendar *c)
+{
+	return c->kind == CALENDAR_TRIGGER;
 }
 
 const char *calendar_zone(const struct calendar *c)
@@ -551,9 +556,12 @@ static int calendar_read(struct calendar *c, const char *zone, struct ava_error 
 
 	p += every ? 6 : at ? 3 : 0;
 	p += strspn(p, " \t");
-	rv = every ? read_every(&r, p)
-	     : at  ? read_at(&r, p, own, &tomorrow)
-		   : read_pattern(&r, p, own);
+	if (strcasecmp(p, "@trigger") == 0)
+		c->kind = CALENDAR_TRIGGER;
+	rv = calendar_waits(c) ? 0
+	     : every           ? read_every(&r, p)
+	     : at              ? read_at(&r, p, own, &tomorrow)
+			       : read_pattern(&r, p, own);
 	if (rv != 0)
 		return rv;
 	rv = zone_open(own[0] != '\0' ? own : zone, &c->zone, err);
@@ -561,7 +569,7 @@ static int calendar_read(struct calendar *c, const char *zone, struct ava_error 
 		return rv;
 	if (at && c->at_ms < 0)
 		c->at_ms = at_pattern(c, tomorrow);
-	if (calendar_next(c, c->anchor_ms) != CALENDAR_NEVER)
+	if (calendar_waits(c) || calendar_next(c, c->anchor_ms) != CALENDAR_NEVER)
 		return 0;
 	return err_set(err, AVA_EINVAL,
 		       at ? "\"%s\" is not ahead: name a time that is still to come"
@@ -759,6 +767,9 @@ void calendar_text(const struct calendar *c, int64_t now_ms, struct buf *out)
 	} else if (c->kind == CALENDAR_AT) {
 		calendar_stamp(c, c->at_ms, stamp);
 		buf_addf(out, "once, %s", stamp);
+	} else if (c->kind == CALENDAR_TRIGGER) {
+		buf_adds(out, "only when a trigger says so");
+		return;
 	} else if (!text_pattern(c, out)) {
 		if (out->len > before)
 			out->data[out->len = before] = '\0';

@@ -1,5 +1,5 @@
 /* Times that come again, as people write them (doc/ORDERS.md, "When"): cron, @daily, systemd's
- * OnCalendar, "every 2h", "at 2026-12-01 09:00"; and when the next one is, in a zone with a name.
+ * OnCalendar, "every 2h", "at 2026-12-01 09:00", @trigger; and when the next one is, in a zone with a name.
  *
  * A local time that a change of the clock leaves out is due once, at the instant of the change,
  * however many of them it left out; one that comes twice is due the first time alone. "every"
@@ -32,6 +32,8 @@ void calendar_free(struct calendar *c); /* may be NULL */
  * of work, for a date that does not come. */
 int64_t calendar_next(const struct calendar *c, int64_t after_ms);
 bool calendar_once(const struct calendar *c); /* "at" */
+/* "@trigger": it has no times, and is not over for that. */
+bool calendar_waits(const struct calendar *c);
 const char *calendar_zone(const struct calendar *c);
 
 #define CALENDAR_STAMP 24 /* "Mon 2026-11-30 08:00", or :30 behind it where there are seconds */

@@ -180,6 +180,11 @@ TEST(never)
 	calendar_free(c);
 	c = calendar_of("at +2h", "", "2025-01-01");
 	assert_true(calendar_once(c));
+	assert_false(calendar_waits(c));
+	calendar_free(c);
+	c = calendar_of("@trigger", "UTC", "2025-01-01");
+	assert_true(calendar_waits(c));
+	assert_true(calendar_next(c, 0) == CALENDAR_NEVER);
 	calendar_free(c);
 	calendar_free(NULL);
 }
@@ -287,6 +292,12 @@ TEST(words)
 		{"at 2025-07-01 08:00:05", "once, Tue 2025-07-01 08:00:05"},
 	};
 
+	struct calendar *none = calendar_of("@Trigger", "UTC", "2025-01-01");
+	TEST_BUF(text, 1000);
+
+	calendar_text(none, 0, &text);
+	assert_string_equal(text.data, "only when a trigger says so");
+	calendar_free(none);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		TEST_BUF(got, 1000);
 		TEST_BUF(want, 1000);
