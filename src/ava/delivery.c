@@ -40,19 +40,21 @@
 static const struct delivery_wish {
 	enum item_kind kind;
 	bool by_ava;            /* of Ava; else of a run, or of no matter whom */
+	bool alert;             /* of a budget */
 	bool chats_only;        /* a terminal sees it in the stream of its conversation */
 	const char *one, *many; /* in a summary */
 } wishes[] = {
-	{ITEM_result, false, false, "run finished", "runs finished"},
-	{ITEM_failed, false, false, "run finished", "runs finished"},
-	{ITEM_said, true, false, "message", "messages"},
-	{ITEM_proposed, false, false, "proposal waits", "proposals wait"},
-	{ITEM_asked, false, false, "run asks you", "runs ask you"},
-	{ITEM_expired, false, false, "proposal expired", "proposals expired"},
-	{ITEM_failed, true, true, "", ""},
-	{ITEM_noted, true, true, "", ""},
-	{ITEM_noted, false, true, "", ""},
-	{ITEM_started, false, true, "", ""},
+	{ITEM_result, false, false, false, "run finished", "runs finished"},
+	{ITEM_failed, false, false, false, "run finished", "runs finished"},
+	{ITEM_said, true, false, false, "message", "messages"},
+	{ITEM_proposed, false, false, false, "proposal waits", "proposals wait"},
+	{ITEM_asked, false, false, false, "run asks you", "runs ask you"},
+	{ITEM_expired, false, false, false, "proposal expired", "proposals expired"},
+	{ITEM_noted, false, true, false, "budget alert", "budget alerts"},
+	{ITEM_failed, true, false, true, "", ""},
+	{ITEM_noted, true, false, true, "", ""},
+	{ITEM_noted, false, false, true, "", ""},
+	{ITEM_started, false, false, true, "", ""},
 };
 
 /* NULL: the Item is no notice. Of Asks that expire only a quote's is: a run goes on or ends. */
@@ -61,7 +63,8 @@ static const struct delivery_wish *delivery_wish_of(const struct item *it)
 	if (it->kind == ITEM_expired && it->run[0])
 		return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
-		if (wishes[i].kind == it->kind && wishes[i].by_ava == it->by_ava)
+		if (wishes[i].kind == it->kind && wishes[i].by_ava == it->by_ava &&
+		    wishes[i].alert == it->alert)
 			return &wishes[i];
 	return NULL;
 }

@@ -68,6 +68,8 @@ struct core {
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
 	struct memories *memories;     /* ava/memories.c */
+	struct list alerts;            /* of budgets, not in the log yet (ava/budgets.c) */
+	struct os_task alert;
 	struct core_service service;
 };
 
@@ -126,6 +128,11 @@ int core_tell(struct core *c, const struct core_telling *t, struct buf *content,
 /* ---- verbs_roles.c: reads the list of files that a person trusts. An unreadable list is logged
  * and trusts none. AVA_ENOMEM. */
 int core_load_trust(struct core *c, struct ava_error *err);
+
+/* ---- budgets.c: what Ava has cost counts from the start on; alerts */
+int budgets_open(struct core *c, struct ava_error *err);
+void budgets_restore(struct core *c);
+void budgets_close(struct core *c);
 
 /* ---- proposals.c */
 void proposals_restore(struct core *c);

@@ -15,7 +15,6 @@
 #include "base/sys.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
-#include "journal/count.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
 #include "subagent/rights.h"
@@ -258,46 +257,6 @@ static bool left_to_do(const struct session *s)
 	return rv != 0; /* session_load reports the error */
 }
 
-/* Counts the cost of Ava's turns for the budgets of all calls, from InferEnd events of the daily
- * logs since the earliest of their periods began: the catalog has only runs. */
-static void count_hers(struct core *c)
-{
-	struct budgets *m = &c->sup.money;
-	char until[CLOCK_ISO_LEN + 1]; /* a clock that was ahead wrote what is later */
-	char since[11] = "";
-	struct ava_log_query q = {.root = c->root,
-				  .types = "InferEnd",
-				  .agent = "ava",
-				  .since = since,
-				  .until = until};
-	struct ava_error err = {0};
-	struct count days = {0};
-	uint64_t hers = 0;
-	int rv;
-
-	for (unsigned i = 0; i < m->n; i++) {
-		const char *begins = m->of[m->all[i].period].begins;
-
-		if (!(m->limited >> i & 1) || m->all[i].of[0] || m->all[i].more)
-			continue;
-		hers |= UINT64_C(1) << i;
-		if (!since[0] || strcmp(begins, since) < 0)
-			snprintf(since, sizeof(since), "%s", begins);
-	}
-	if (hers == 0)
-		return;
-	clock_iso(clock_wall_ms() + BUDGET_BACK_MS, until);
-	rv = count_events(&days, &q, COUNT_DAY, &(struct count_watch){0}, &err);
-	if (rv != 0 && rv != AVA_ENOENT) /* ENOENT: no daily log yet */
-		core_log(c, "what Ava has cost is not known: %s", err.text);
-	for (unsigned i = 0; i < m->n; i++)
-		for (size_t k = 0; (hers >> i & 1) && k < days.n; k++)
-			if (strcmp(days.rows[k].key, m->of[m->all[i].period].begins) >= 0)
-				m->all[i].spent = sum_to_max(m->all[i].spent,
-							     (int64_t)days.rows[k].cost_microusd);
-	count_fini(&days);
-}
-
 static void take_up(struct session *s)
 {
 	struct ava_error err = {0};
@@ -310,7 +269,6 @@ void sessions_resume(struct core *c)
 {
 	int64_t now = clock_wall_ms();
 
-	count_hers(c);
 	LIST_EACH (&c->sup.live, n, tmp) { /* results of these runs become inputs */
 		const struct run *r = LIST_ENTRY(n, struct run, node);
 		struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);

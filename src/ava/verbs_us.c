@@ -31,7 +31,7 @@
 
 /* ---- GET /health */
 
-static void write_budgets(struct jw *w, struct core *c)
+static void health_budgets(struct jw *w, struct core *c)
 {
 	struct budgets *m = &c->sup.money;
 
@@ -82,7 +82,7 @@ static void write_work(struct jw *w, struct core *c)
 		jw_fixed(w, "budget_used_cents", money_day(&c->sup), 4);
 	}
 	jw_end(w);
-	write_budgets(w, c);
+	health_budgets(w, c);
 }
 
 /* `lsn`: every event up to it is on disk and readable; follow behind it. */

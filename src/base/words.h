@@ -167,6 +167,15 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_PROPOSES(files, run)                                                                 \
 	"It proposes changes in %lld file%s: `ava apply %s` shows them and asks.",                 \
 		(long long)(files), (files) == 1 ? "" : "s", run
+#define WORDS_BUDGET(of, period, percent, used, cents)                                             \
+	"The budget of %.255s%s%s is used %s: %s of %s", of, (of)[0] ? " this " : "the ", period,  \
+		(percent) >= 100  ? "up"                                                           \
+		: (percent) >= 80 ? "to 80 %"                                                      \
+				  : "to 50 %",                                                     \
+		used, cents
+#define WORDS_BUDGET_GONE                                                                          \
+	"Calls that draw on it wait, are made shorter or end their runs, until its next period "   \
+	"begins or config.yaml gives it more."
 #define WORDS_APPLIED(run, files, folder)                                                          \
 	"%s: %lld file%s written in %.300s", run, (long long)(files), WORDS_S(files), folder
 #define WORDS_LEFT(run)                        "%s: its changes are left as a patch", run

@@ -387,6 +387,41 @@ static bool item_patched(struct item_draft *d)
 	return true;
 }
 
+/* A budget that is used to 50, 80 or 100 %. */
+static bool item_budget(struct item_draft *d)
+{
+	const char *of, *period;
+	int64_t percent, used, cents;
+
+	d->content = json_object_get(d->content, "data");
+	of = item_str(d, "of");
+	period = item_str(d, "period");
+	percent = json_get_int(d->content, "percent", 0);
+	used = json_get_fixed(d->content, "usedCents", 4, 0);
+	cents = json_get_fixed(d->content, "cents", 4, 0);
+	d->it->kind = ITEM_noted;
+	d->it->alert = true;
+	item_tell(d, "budget", "period");
+	item_tell(d, "of", "of");
+	item_tell(d, "since", "since");
+	jw_int(d->detail, "percent", percent);
+	jw_fixed(d->detail, "used_cents", used, 4);
+	jw_fixed(d->detail, "cents", cents, 4);
+	snprintf(d->title, sizeof(d->title),
+		 WORDS_BUDGET(of, period, percent, format_money(used).text,
+			      format_money(cents).text));
+	if (percent >= 100)
+		d->text = WORDS_BUDGET_GONE;
+	return true;
+}
+
+static bool item_custom(struct item_draft *d)
+{
+	bool budget = strcmp(item_str(d, "customType"), "budget.alert") == 0;
+
+	return budget ? item_is_ava(d) && item_budget(d) : item_patched(d);
+}
+
 /* A row for each kind of event that a person sees: what makes its Item. `ava`: only hers has one.
  */
 static const struct item_row {

@@ -30,7 +30,7 @@ struct redact;
 	X(result)   /* a run ended in success */                                                   \
 	X(failed)   /* a run ended otherwise, or Ava's turn did */                                 \
 	X(expired)  /* nobody answered an Ask */                                                   \
-	X(noted)    /* the memory changed, or something was not done and why */
+	X(noted)    /* the memory changed, a budget is used up, or something was not done and why */
 /* clang-format on */
 
 enum item_kind {
@@ -54,7 +54,7 @@ enum item_kind {
 	X(SubagentComplete, item_ended, false)                                                     \
 	X(Error, item_error, true)                                                                 \
 	X(StateWrite, item_memory, true)                                                           \
-	X(Custom, item_patched, true)
+	X(Custom, item_custom, true)
 
 #define ITEM_TEXT_CHARS 100000
 #define ITEM_ASK        64 /* bytes of an Ask's id: "P-19c0de", "S-7f3a2b:c3.1" */
@@ -65,6 +65,7 @@ struct item {
 	uint64_t lsn;
 	int64_t wall_ms;
 	bool by_ava;                 /* said: by Ava; failed: her turn */
+	bool alert;                  /* noted: of a budget, which is told to who is away, too */
 	char run[24], ask[ITEM_ASK]; /* "": none */
 	char session[64], user[48];
 };

@@ -14,6 +14,8 @@ ln -s site/web "$T/link"
 write_budgets() # CENTS of the folder's month
 {
 	cat >"$XDG_CONFIG_HOME/ava/config.yaml" <<END
+notify:
+  exec: $T/bin/notify
 budget:
   month_cents: 100
   folders: {$T/site: {month_cents: $1}}
@@ -21,6 +23,11 @@ budget:
 END
 }
 write_budgets 15
+mkdir "$T/bin"
+printf '#!/bin/sh\nread -r line\necho "$line" >>%s\n' "$T/notices" >"$T/bin/notify"
+chmod +x "$T/bin/notify"
+alerts() { jq -r 'select(.kind == "noted") | .title' "$T/notices"; } # as notify.exec was told
+logged() { "$AVA" logs --type Custom --search budget.alert -o json -n 100 | jq -c '.content.data | [.of,.period,.percent]'; }
 
 run_in() # FOLDER OPTIONS...
 {
@@ -64,12 +71,22 @@ run "$AVA" status
 contains 'the overview shows them' 'budget of client=acme this week: $0.0' "$OUT"
 contains 'all of them' 'budget of the month: $0.' "$OUT"
 
+# Each mark is told once: in the log, and by notify.
+told_all() { [ "$(alerts | wc -l)" = "$(logged | wc -l)" ]; }
+wait_for 10 told_all
+equal 'what was passed was told' "$(printf '%s\n' "[\"$T/site\",\"month\",50]" "[\"$T/site\",\"month\",80]" | sort)" \
+	"$(logged | grep /site | sort)"
+contains 'in words' "The budget of $T/site this month is used to 80 %: \$0.1" "$T/notices"
+equal 'each once' "" "$(logged | sort | uniq -d)"
+told=$(logged)
+
 all() { ask /health | jq -c .budgets; }
 before=$(all) paid=$(spent)
 kill_daemon
 start_daemon
 "$AVA" status >"$T/status" # the socket of the killed one is still there before
 equal 'after a kill all count as before' "$before" "$(all)"
+equal 'and no alert comes again' "$told" "$(logged)"
 stop_daemon
 start_daemon
 equal 'and after a restart, from the sums that are kept' "$before" "$(all)"
@@ -85,6 +102,13 @@ start_daemon
 equal 'another limit changes no sum' "$(echo "$before" | jq -c 'map(.used_cents)')" "$(all | jq -c 'map(.used_cents)')"
 run_in "$T/site"
 equal 'and lets the runs go on' success "$(jq -r .status "$OUT")"
+
+new=$(logged | grep -c "$T/site.*month" || true)
+stop_daemon
+start_daemon
+"$AVA" status >"$T/status"
+equal 'of another limit the marks are told anew, and after a restart no more' "$new" \
+	"$(logged | grep -c "$T/site.*month")"
 
 # Ava's own turns are of no folder: they count in the month, and are remembered.
 site=$(used "$T/site" month) month=$(used '' month)
