@@ -1,5 +1,5 @@
 /* Commands for the data root and the daemon: export, prune, serve, dashboard. Export needs no
- * daemon and changes nothing.
+ * daemon and changes nothing; a sealed one is journal/sealed.h.
  *
  * export: a run as one self-contained JSON object. The bytes are what stands in the files,
  * which were redacted when they were written; only whole lines are taken.
@@ -22,11 +22,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"
@@ -35,12 +37,24 @@
 #include "codec/json.h"
 #include "codec/jscan.h"
 #include "codec/utf8.h"
+#include "journal/query.h"
 #include "journal/read.h"
+#include "journal/sealed.h"
 
 static struct {
-	bool json, dry, background, no_open, sign_out;
-	const char *older;
+	bool json, dry, background, no_open, sign_out, sealed;
+	const char *older, *since, *with, *out;
 } o;
+
+static const char *const withs[] = {"messages", NULL};
+
+static const struct opt export_opts[] = {
+	OPT("sealed", 0, FLAG, NULL, sealed, "as a record that others can check (doc/SEALS.md)"),
+	OPT("since", 'S', STR, "TIME", since, "with --sealed: all that was sealed since then"),
+	OPT("with", 0, STR, "PART", with,
+	    "with --sealed: messages, what models were asked and said", .words = withs),
+	OPT("out", 0, STR, "FILE", out, "with --sealed: write it there, and check it"),
+};
 
 static const struct opt prune_opts[] = {
 	OPT("older-than", 0, STR, "TIME", older, "what ended longer ago than this: 90d, 12w, 48h"),
@@ -252,6 +266,69 @@ static int write_export(struct export *e, struct ava_error *err)
 	return rv;
 }
 
+/* Write the record to a file beside `path`, check that, and give it its name. */
+static int export_to(int rootfd, const struct sealed_wish *w, const char *path,
+		     struct sealed_sum *sum, struct ava_error *err)
+{
+	struct sealed_sum checked;
+	char part[ROOT_PATH_MAX];
+	int fd = -1, rv = 0;
+	FILE *f = NULL;
+
+	if ((size_t)snprintf(part, sizeof(part), "%s.part", path) < sizeof(part))
+		fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	f = fd >= 0 ? fdopen(fd, "r+") : NULL;
+	if (!f)
+		return err_sys(err, "make %.300s", part);
+	rv = sealed_write(rootfd, w, f, sum, err);
+	if (rv == 0 && sealed_check(fd, NULL, &checked, err) != 0)
+		rv = err_wrap(err, AVA_ECORRUPT,
+			      "%.300s was not made, for the logs are not as they were sealed (`ava "
+			      "logs verify` names it)",
+			      path);
+	if (rv == 0 && (fsync(fd) != 0 || rename(part, path) != 0))
+		rv = err_sys(err, "make %.300s", path);
+	if (rv != 0)
+		(void)unlink(part);
+	fclose(f);
+	return rv;
+}
+
+static int export_sealed(const char *run)
+{
+	struct sealed_wish w = {.run = run, .of = run ? run : o.since, .messages = o.with != NULL};
+	char root[ROOT_PATH_MAX];
+	struct sealed_sum sum;
+	struct ava_error err;
+	int rv = 0, fd = -1;
+
+	if ((run == NULL) == (o.since == NULL))
+		return cli_error(CLI_USAGE, "give one of S-id and --since TIME");
+	if (o.since && query_time(o.since, clock_wall_ms(), &w.since_ms, &err) != 0)
+		return cli_fail(&err);
+	rv = root_prepare(root, &err);
+	if (rv == 0)
+		rv = fd = read_open_root(root, &err);
+	if (rv >= 0)
+		rv = o.out ? export_to(fd, &w, o.out, &sum, &err)
+			   : sealed_write(fd, &w, stdout, &sum, &err);
+	if (fd >= 0)
+		close(fd);
+	if (rv != 0)
+		return cli_fail(&err);
+	if (sum.unsealed > 0)
+		cli_note("the newest %llu bytes of it are not sealed yet, and left out",
+			 (unsigned long long)sum.unsealed);
+	if (o.out)
+		term_print(stdout, "%s: %llu file%s, %llu seal%s, the newest %llu of %s\n", o.out,
+			   (unsigned long long)sum.files, WORDS_S(sum.files),
+			   (unsigned long long)sum.seals, WORDS_S(sum.seals),
+			   (unsigned long long)sum.newest.n, sum.newest.at);
+	if (o.out)
+		term_print(stdout, "Tell the key by another way: %s\n", sum.newest.key);
+	return CLI_DONE;
+}
+
 static int export_run(int argc, char **argv)
 {
 	static struct export e;
@@ -259,6 +336,12 @@ static int export_run(int argc, char **argv)
 	struct ava_error err;
 	int rv;
 
+	if (o.sealed)
+		return export_sealed(argc > 0 ? argv[0] : NULL);
+	if (argc == 0 || o.since || o.with || o.out)
+		return cli_error(CLI_USAGE, argc == 0
+						    ? "give an S-id, or --sealed and --since TIME"
+						    : "--since, --with and --out go with --sealed");
 	e = (struct export){.rootfd = -1, .id = argv[0]};
 	buf_init(&e.out, OUT_MAX);
 	buf_init(&e.heads, OUT_MAX);
@@ -489,13 +572,16 @@ const struct command cmd_config = COMMAND(
 	"  ava config schema >~/.config/ava/config.schema.json\n"
 	"  # yaml-language-server: $schema=config.schema.json\n",
 	.run = config_run);
-const struct command cmd_export =
-	COMMAND("export", "S-id", 1, 1, "print a run as one JSON object, to be sent elsewhere",
-		"Its catalog rows, events, messages, result and the text of its artifacts. Keys "
-		"and\n"
-		"known secrets were taken out when they were written; what the run read is in it.\n"
-		"`jq -c .events[] FILE` gives the lines of its log, for `ava logs --file`.\n",
-		.run = export_run);
+const struct command cmd_export = COMMAND(
+	"export", "[S-id]", 0, 1, "print a run as one JSON object, to be sent elsewhere",
+	"Its catalog rows, events, messages, result and the text of its artifacts. Keys "
+	"and\n"
+	"known secrets were taken out when they were written; what the run read is in it.\n"
+	"`jq -c .events[] FILE` gives the lines of its log, for `ava logs --file`.\n"
+	"\n"
+	"With --sealed it is a record: log, result and seals, which `ava logs verify FILE`\n"
+	"checks on any machine. Messages are in it only with --with messages.\n",
+	OPTIONS(export_opts), export_run);
 const struct command cmd_prune =
 	COMMAND("prune", "", 0, 0, "remove old runs and daily logs",
 		"Whole runs that ended before then and the daily logs of the days before. The\n"

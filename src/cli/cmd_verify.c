@@ -13,7 +13,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/id.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "base/words.h"
 #include "cli/api.h"
@@ -22,14 +24,17 @@
 #include "cli/term.h"
 #include "codec/json.h"
 #include "journal/read.h"
+#include "journal/sealed.h"
 
 static struct {
 	bool json, verbose;
-	const char *head;
+	const char *head, *key;
 } o;
 
 static const struct opt verify_opts[] = {
 	OPT("head", 0, STR, "FILE", head, "compare with what `ava logs head` printed then"),
+	OPT("key", 0, STR, "HEX", key,
+	    "of a sealed record: the key that must have sealed, or a copy of seals/public"),
 	OPT("verbose", 'v', FLAG, NULL, verbose, "name the files that are not sealed to their end"),
 	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
@@ -209,7 +214,7 @@ static bool verify_other(struct root_view *v, const char *run, uint64_t *broken,
 	return true;
 }
 
-static int verify_words(int argc, char **argv)
+static int verify_root(int argc, char **argv)
 {
 	struct root_view view = {.findings = o.json ? json_array() : NULL};
 	struct ava_verify options = {.finding = print_finding, .user = &view};
@@ -246,6 +251,66 @@ static int verify_words(int argc, char **argv)
 	return report.broken > 0 ? CLI_FAILED : CLI_DONE;
 }
 
+/* A record that `ava export --sealed` made, of whatever root. */
+static int verify_record(int fd, const char *path)
+{
+	struct sealed_sum sum;
+	struct ava_error err;
+	char *keys = NULL;
+	size_t len = 0;
+	int rv = 0;
+
+	if (o.key && strlen(o.key) != HASH_HEX_LEN)
+		rv = sys_read_file(AT_FDCWD, o.key, HEAD_MAX, &keys, &len, &err);
+	if (rv == 0)
+		rv = sealed_check(fd, keys ? keys : o.key, &sum, &err);
+	free(keys);
+	if (rv != 0 && rv != AVA_ECORRUPT)
+		return cli_fail(&err);
+	if (o.json) {
+		json_t *all =
+			json_pack("{s:b,s:I,s:I,s:I,s:o,s:I,s:s}", "ok", rv == 0, "files",
+				  (json_int_t)sum.files, "bytes", (json_int_t)sum.bytes, "seals",
+				  (json_int_t)sum.seals, "newest",
+				  sum.newest.n > 0 ? head_json(&sum.newest) : json_null(), "line",
+				  (json_int_t)sum.line, "what", rv == 0 ? "" : err.text);
+
+		show_json(stdout, all);
+		json_decref(all);
+	} else if (rv != 0) {
+		term_print(stdout, "%s:%llu: %s\n", path, (unsigned long long)sum.line, err.text);
+	} else {
+		term_print(stdout,
+			   "%s: %llu file%s, %llu seal%s (newest: %llu, %s): all is as it was "
+			   "sealed, by the key %s%s\n",
+			   path, (unsigned long long)sum.files, WORDS_S(sum.files),
+			   (unsigned long long)sum.seals, WORDS_S(sum.seals),
+			   (unsigned long long)sum.newest.n, sum.newest.at, sum.newest.key,
+			   o.key ? "" : "; whose that is the record cannot say (--key)");
+	}
+	return rv == 0 ? CLI_DONE : CLI_FAILED;
+}
+
+/* A file that is no part of the data root is a record, in whatever state it is. */
+static int verify_words(int argc, char **argv)
+{
+	int fd = argc == 1 ? open(argv[0], O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1, code;
+	char root[ROOT_PATH_MAX], name[ROOT_PATH_MAX];
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (settings_data_root(root, sizeof(root), NULL) != 0 ||
+	     below_root(root, argv[0], name, sizeof(name)) == argv[0]))
+		code = verify_record(fd, argv[0]);
+	else
+		code = o.key ? cli_error(argc == 1 && fd < 0 ? CLI_NOSUCH : CLI_USAGE,
+					 "--key is for a file of `ava export --sealed`")
+			     : verify_root(argc, argv);
+	if (fd >= 0)
+		close(fd);
+	return code;
+}
+
 static int head_words(int argc, char **argv)
 {
 	struct ava_log_head seal;
@@ -280,9 +345,10 @@ static int reindex_words(int argc, char **argv)
 }
 
 const struct command cmd_logs_verify = COMMAND(
-	"logs verify", "[PATH...]", 0, OPT_LIST_MAX, "compare the logs with what was sealed",
+	"logs verify", "[PATH... | FILE]", 0, OPT_LIST_MAX, "compare the logs with what was sealed",
 	"Names every file and line that is not as it was sealed, and tells apart what\n"
-	"is not sealed yet. What it proves, and what not: doc/SEALS.md.\n",
+	"is not sealed yet. A FILE of `ava export --sealed` is checked by itself, without a data\n"
+	"root. What it proves, and what not: doc/SEALS.md.\n",
 	OPTIONS(verify_opts), verify_words);
 const struct command cmd_logs_head =
 	COMMAND("logs head", "", 0, 0, "print the newest seal, to be kept elsewhere",

@@ -558,3 +558,19 @@ int loglines_next(struct loglines *l, const char **line, size_t *len)
 	l->line++;
 	return 1;
 }
+
+char *files_last_line(int fd, uint64_t from, uint64_t upto, size_t *len)
+{
+	size_t n = (size_t)MIN(upto - from, FILES_LAST_MAX);
+	char *bytes = n > 0 ? malloc(n) : NULL;
+	const char *nl;
+
+	if (bytes == NULL || sys_read_all(fd, bytes, n, (off_t)(upto - n)) != 0) {
+		free(bytes);
+		return NULL;
+	}
+	nl = memrchr(bytes, '\n', n - 1);
+	*len = n - (nl != NULL ? (size_t)(nl + 1 - bytes) : 0);
+	memmove(bytes, bytes + n - *len, *len);
+	return bytes;
+}

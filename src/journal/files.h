@@ -112,4 +112,9 @@ void loglines_fini(struct loglines *l);
  * than LOGLINES_MAX. 0: the end; or AVA_EIO, AVA_ENOMEM. */
 int loglines_next(struct loglines *l, const char **line, size_t *len);
 
+/* The last line of bytes [from, upto) of a file, with its newline: *owned* (free). NULL: there is
+ * none, it cannot be read, or it is longer than FILES_LAST_MAX. */
+#define FILES_LAST_MAX ((uint64_t)1 << 20)
+char *files_last_line(int fd, uint64_t from, uint64_t upto, size_t *len);
+
 #endif

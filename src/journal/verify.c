@@ -588,26 +588,6 @@ static int locate(struct verify *v, struct verify_file *f, int fd, uint64_t size
 
 /* ---- one file, on any thread */
 
-#define LAST_MAX ((uint64_t)1 << 20) /* longest line read for its numbers */
-
-/* The last line before `upto` of a run's log; *text is the caller's; NULL: none. */
-static const char *last_line(const struct verify_file *f, int fd, uint64_t upto, char **text,
-			     size_t *len)
-{
-	size_t n = (size_t)MIN(upto, LAST_MAX);
-	char *bytes = strncmp(f->path, "logs/subagents/", 15) == 0 && n > 0 ? malloc(n) : NULL;
-	const char *nl;
-
-	if (bytes == NULL || sys_read_all(fd, bytes, n, (off_t)(upto - n)) != 0) {
-		free(bytes);
-		return NULL;
-	}
-	*text = bytes;
-	nl = memrchr(bytes, '\n', n - 1);
-	*len = n - (nl != NULL ? (size_t)(nl + 1 - bytes) : 0);
-	return nl != NULL ? nl + 1 : bytes;
-}
-
 /* Check the unsigned lines behind the last Seal, in which a run's numbers go on. 0 or a code. */
 static int check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t size)
 {
@@ -617,17 +597,17 @@ static int check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t siz
 	struct loglines l;
 	struct event_view e;
 	const char *line;
-	char *text = NULL;
+	char *last;
 	size_t len;
 	int rv;
 
 	f->tail = size - from;
-	line = last_line(f, fd, from, &text, &len);
-	if (line != NULL && event_view(line, len, &e) == 0) {
+	last = is_run ? files_last_line(fd, 0, from, &len) : NULL;
+	if (last != NULL && event_view(last, len, &e) == 0) {
 		lsn = e.lsn;
 		seq = e.seq;
 	}
-	free(text);
+	free(last);
 	loglines_init(&l, fd, from, size);
 	while ((rv = loglines_next(&l, &line, &len)) == 1) {
 		if (l.torn) {
@@ -698,11 +678,12 @@ static int check_items(struct verify *v, struct verify_file *f, int fd, uint64_t
 static void verify_check_result(struct verify *v, struct verify_file *f, int fd, uint64_t size)
 {
 	static const char key[] = "\"resultHash\":\"";
-	const char *name = f->path + strlen("logs/subagents/"), *line, *at;
-	char *text = NULL, *result = NULL, path[FILES_BUF], have[HASH_HEX_LEN + 1];
+	bool is_run = strncmp(f->path, "logs/subagents/", 15) == 0;
+	const char *name = f->path + (is_run ? 15 : 0), *at;
+	char *line, *result = NULL, path[FILES_BUF], have[HASH_HEX_LEN + 1];
 	size_t len, n;
 
-	line = last_line(f, fd, size, &text, &len);
+	line = is_run ? files_last_line(fd, 0, size, &len) : NULL;
 	at = line != NULL ? memmem(line, len, key, sizeof(key) - 1) : NULL;
 	if (at != NULL && len - (size_t)(at - line) > sizeof(key) + HASH_HEX_LEN) {
 		snprintf(path, sizeof(path), "runs/%.*s/result.json", (int)strcspn(name, "."),
@@ -718,7 +699,7 @@ static void verify_check_result(struct verify *v, struct verify_file *f, int fd,
 	if (f->n > 0 && files_lost_head(v->rootfd, f->path, f->items[f->n - 1].size, path))
 		verify_tell(f, AVA_BROKEN, 0, 0, "its %.100s is missing", path);
 	free(result);
-	free(text);
+	free(line);
 }
 
 static void verify_check_file(struct verify *v, struct verify_file *f, char *buf)

@@ -1,0 +1,87 @@
+#!/bin/sh
+# Records to hand over (doc/SEALS.md): what is in them, what leaves the machine, and that whoever
+# changes one is found, by ava and by the verifier of examples/ (sealed.py). A golden record, made
+# once, must hold for ever.
+. "${0%/*}/lib.sh"
+export AVA_SEALS_EVERY=1
+mkdir "$T/work" && cd "$T/work" || exit 99
+printf 'the parser is here\nint parse_header(void);\n' >parser.c
+
+run "$AVA" export --sealed S-aaaaaaaaaaaa
+exits 'without a root there is nothing' 5
+# root: three runs, each with an end of the daemon, which seals.
+root()
+{
+	AVA_DATA_ROOT=$T/$1
+	for what in parser header int; do
+		"$AVA" run "where is the $what?" --yes >/dev/null 2>&1
+		"$AVA" stop >/dev/null 2>&1
+	done
+	id=$(ls "$AVA_DATA_ROOT/logs/subagents" | head -n 1)
+	id=${id%.jsonl}
+}
+root other
+run "$AVA" export --sealed --since '1 day ago' --out "$T/other.sealed"
+exits 'all of a day is exported' 0
+root data
+run "$AVA" export --sealed "$id" --out "$T/bare.sealed"
+exits 'a run is, too' 0
+key=$(sed -n 's/^ed25519 \([0-9a-f]*\).*/\1/p' "$AVA_DATA_ROOT/seals/public")
+contains 'the key is told' "$key" "$OUT"
+equal 'for its owner alone' 600 "$(stat -c %a "$T/bare.sealed")"
+equal 'its log and result are in it' "logs/subagents/$id.jsonl runs/$id/result.json" "$(head -1 "$T/bare.sealed" | jq -r '.files | join(" ")')"
+check 'the log byte for byte' grep -qxF "$(sed -n 3p "$AVA_DATA_ROOT/logs/subagents/$id.jsonl")" "$T/bare.sealed"
+lacks 'what the model was asked is not' '"role":"user"' "$T/bare.sealed"
+run "$AVA" export --sealed "$id"
+check 'the same again, on standard output' cmp -s "$OUT" "$T/bare.sealed"
+run "$AVA" export --sealed "$id" --with messages --out "$T/one.sealed"
+exits 'with messages' 0
+contains 'they are' '"role":"user"' "$T/one.sealed"
+equal 'with the head of their requests' 1 "$(head -1 "$T/one.sealed" | grep -c '"heads/[0-9a-f]\{64\}"')"
+run "$AVA" export --sealed --since '1 day ago' --with messages --out "$T/all.sealed"
+contains 'what no seal covers is left out, and said' 'not sealed yet' "$ERR"
+equal 'of a day there are all runs' 3 "$(head -1 "$T/all.sealed" | jq '[.files[] | select(startswith("logs/subagents"))] | length')"
+run "$AVA" export --sealed --since tomorrow
+exits 'nothing of tomorrow' 5
+for words in '' "$id --since today" '--since nonsense'; do
+	run "$AVA" export --sealed $words
+	exits "a usage error: $words" 2
+done
+run "$AVA" export "$id" --out "$T/x"
+exits 'and of the other form' 2
+run "$AVA" export --sealed "$id" --out /nowhere/x
+exits 'no folder' 5
+
+# Elsewhere: no root, no daemon, no home.
+mkdir "$T/elsewhere"
+elsewhere() { run env -i HOME="$T/elsewhere" PATH="$PATH" "$@"; }
+elsewhere "$AVA" logs verify "$T/one.sealed" --key "$key"
+exits 'it holds without a data root' 0
+contains 'which is said' 'all is as it was sealed' "$OUT"
+elsewhere "$AVA" logs verify "$T/one.sealed" --json
+equal 'as JSON' "true $key" "$(jq -r '"\(.ok) \(.newest.key)"' "$OUT")"
+elsewhere "$AVA" logs verify "$T/one.sealed" --key "$AVA_DATA_ROOT/seals/public"
+exits 'by a copy of the keys, too' 0
+elsewhere "$AVA" logs verify "$T/one.sealed" --key "$T/other/seals/public"
+exits 'and not by another' 1
+elsewhere "$AVA" logs verify "$T/none"
+exits 'no such file' 5
+equal 'nothing was made there' '' "$(ls -A "$T/elsewhere")"
+
+golden=$(head -1 "$SRCDIR/test/golden/sealed/1.sealed" | jq -r '.keys[0]')
+run "$AVA" logs verify "$SRCDIR/test/golden/sealed/1.sealed" --key "$golden"
+exits 'the golden record holds' 0
+run python3 -B "$SRCDIR/examples/verify_sealed.py" "$SRCDIR/test/golden/sealed/1.sealed" "$golden"
+exits 'for both' 0
+check 'the verifier is one page' [ "$(wc -l <"$SRCDIR/examples/verify_sealed.py")" -le 60 ]
+
+play "$LIB/sealed.py" "$T"
+
+# An edit in the root does not become a record.
+log=$AVA_DATA_ROOT/logs/subagents/$id.jsonl
+sed -i '3s/"lsn"/"lsm"/' "$log"
+run "$AVA" export --sealed "$id" --out "$T/edited.sealed"
+exits 'a log that was edited is not handed over' 1
+contains 'with the line' "line 3 of logs/subagents/$id.jsonl is not what seal" "$ERR"
+refuse 'nor is a file left' [ -e "$T/edited.sealed" ] || [ -e "$T/edited.sealed.part" ]
+finish
