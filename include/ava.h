@@ -281,6 +281,7 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	int64_t max_cost_microusd; /* most that the run may cost, or AVA_FREE_ONLY */
 	int64_t max_tokens, max_iterations;
 	int extended_thinking;    /* 1: on; -1: off; 0: by role and preset */
+	int instructions;         /* AGENTS.md and skills; 1: yes; -1: no; 0: by role and setting */
 	const char *const *tools; /* the only tools of the role that it gets; NULL: all */
 	size_t ntools;
 	const char *const *grants;

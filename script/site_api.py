@@ -8,7 +8,8 @@ import yaml
 AREAS = {"health": "The daemon", "shutdown": "The daemon", "stats": "The daemon", "verify": "The daemon", "prune": "The daemon",
          "audit": "The daemon", "doors": "The daemon", "dashboard": "The page and other doors", "login": "The page and other doors",
          "mcp-token": "The page and other doors", "logs": "Events", "items": "Events", "memories": "Memory", "asks": "Asks and proposals",
-         "proposals": "Asks and proposals", "claude": "Claude Code", "models": "Models and roles", "roles": "Models and roles"}
+         "proposals": "Asks and proposals", "claude": "Claude Code", "models": "Models and roles", "roles": "Models and roles",
+         "skills": "Models and roles"}
 DEEP = 5  # names with so many points are as far as a table goes
 
 

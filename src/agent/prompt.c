@@ -98,6 +98,10 @@ int prompt_system(struct buf *out, const char *role, const char *instructions, b
 
 int prompt_task(struct buf *out, const struct prompt *p)
 {
+	if (p->guide != NULL && p->guide[0] != '\0') {
+		buf_adds(out, p->guide); /* its texts were escaped within their frames */
+		buf_addc(out, '\n');
+	}
 	if (p->context[0] != '\0') {
 		buf_adds(out, PROMPT_CONTEXT);
 		add_untrusted(out, p->context);

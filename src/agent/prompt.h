@@ -17,6 +17,7 @@ struct buf;
 struct prompt {
 	const char *task, *context; /* context "": there is none */
 	const char *schema;         /* schema of the output, JSON; NULL: any form */
+	const char *guide;          /* of the person's files, framed; NULL or "": there is none */
 };
 
 /* `role`: "CodeReviewer"; `instructions` "": it has none; `brief`: for a small window. Returns

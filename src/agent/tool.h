@@ -72,6 +72,11 @@ struct tool {
 
 #define TOOL_TIME_MS 20000 /* longest time of a call, unless tool_env.time_ms says otherwise */
 
+/* A skill that a run was confirmed with (tool/skill.h): its folder, and the hash of all in it. */
+struct tool_skill {
+	const char *name, *path, *hash;
+};
+
 /* The things that a run lends to its tools, until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
@@ -119,6 +124,9 @@ struct tool_env {
 	bool unboxed; /* sandbox.required is 0: run without a sandbox where none can be had */
 	/* Commands are stopped when less of the disk than this is free; 0: never. */
 	int64_t disk_free_min_mb;
+	bool commands; /* the run has tools that run commands in its work folder */
+	const struct tool_skill *skills; /* for read_skill */
+	size_t nskills;
 	void *user;
 };
 

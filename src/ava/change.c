@@ -281,11 +281,12 @@ bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed
 	       strcmp(quoted->model->id, changed->model->id) == 0 &&
 	       strcmp(quoted->task, changed->task) == 0 &&
 	       strcmp(quoted->context, changed->context) == 0 &&
-	       strcmp(quoted->cwd, changed->cwd) == 0 && quoted->thinking == changed->thinking &&
-	       b->cost_microusd <= a->cost_microusd && b->time_ms <= a->time_ms &&
-	       b->tokens <= a->tokens && b->iterations <= a->iterations &&
-	       (changed->rights & ~quoted->rights) == 0 && tools_within(quoted, changed) &&
-	       grants_within(quoted, changed) && spec_asks_no_less(quoted, changed);
+	       strcmp(quoted->cwd, changed->cwd) == 0 && spec_guide_same(quoted, changed) &&
+	       quoted->thinking == changed->thinking && b->cost_microusd <= a->cost_microusd &&
+	       b->time_ms <= a->time_ms && b->tokens <= a->tokens &&
+	       b->iterations <= a->iterations && (changed->rights & ~quoted->rights) == 0 &&
+	       tools_within(quoted, changed) && grants_within(quoted, changed) &&
+	       spec_asks_no_less(quoted, changed);
 }
 
 bool group_lowers(const struct spec_group *a, const struct spec_group *b)
@@ -314,6 +315,31 @@ static void tell_limits(struct buf *out, const struct agent_limits *a, const str
 			    words_amount(WORDS_LIMIT_REPLIES, b->iterations).text, "");
 }
 
+/* The first file or skill that is another one than quoted: "with AGENTS.md as it is now". */
+static void tell_guide(struct buf *out, const struct run_spec *quoted,
+		       const struct run_spec *changed)
+{
+	static const char *const keys[] = {"files", "skills"};
+
+	if (spec_guide_same(quoted, changed))
+		return;
+	for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+		const json_t *was = json_object_get(quoted->guide, keys[k]),
+			     *is = json_object_get(changed->guide, keys[k]);
+		size_t n = MAX(json_array_size(was), json_array_size(is));
+
+		for (size_t i = 0; i < n; i++) {
+			const json_t *a = json_array_get(was, i), *b = json_array_get(is, i);
+
+			if (json_equal(a, b))
+				continue;
+			change_tell(out, b ? WORDS_WITH : WORDS_WITHOUT,
+				    json_str(b ? b : a, "name"), b ? WORDS_AS_IT_IS : "");
+			break;
+		}
+	}
+}
+
 static void tell_spec(struct buf *out, const struct run_spec *quoted,
 		      const struct run_spec *changed)
 {
@@ -327,6 +353,7 @@ static void tell_spec(struct buf *out, const struct run_spec *quoted,
 	if (quoted->thinking != changed->thinking)
 		change_tell(out, changed->thinking ? WORDS_WITH : WORDS_WITHOUT, WORDS_THINKING,
 			    "");
+	tell_guide(out, quoted, changed);
 	for (unsigned i = 0; same && i < quoted->agent.ntools; i++)
 		if (!spec_has_tool(changed->tools, changed->agent.ntools, quoted->tools[i]))
 			change_tell(out, WORDS_WITHOUT, quoted->tools[i]->name, "");

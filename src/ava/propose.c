@@ -574,17 +574,31 @@ static int propose_check_rights(const struct proposal *p, const struct propose_w
 		       p->id, p->id);
 }
 
-/* A yes that only lowers the quote starts the run; any other change ends this proposal with a new
- * one. On error `d->asker` stays the caller's. */
+/* Are instruction files or skills of an open proposal others than those that were quoted? */
+static bool guide_changed(const struct proposal *p)
+{
+	for (unsigned i = 0; p->step == STEP_PENDING && i < p->n; i++)
+		if (p->specs[i] && spec_guide_changed(p->specs[i]))
+			return true;
+	return false;
+}
+
+/* A yes that only lowers the quote, while its instructions are as quoted, starts the run; any other
+ * change ends this proposal with a new one. On error `d->asker` stays the caller's. */
 static int propose_decide(const struct deciding *d, struct proposal *p, const struct change *change,
 			  struct ava_error *err)
 {
+	const struct change anew = CHANGE_NONE; /* nothing but what its files say by now */
 	struct proposal_answer *a = NULL;
 	struct propose_wanted wanted = {0};
 	struct proposal *told, *q = NULL;
 	struct ava_error other = {0};
 	char reason[64];
-	int rv = change ? build_wanted(p, change, &wanted, err) : 0;
+	int rv;
+
+	if (!change && d->yes && guide_changed(p))
+		change = &anew;
+	rv = change ? build_wanted(p, change, &wanted, err) : 0;
 
 	if (rv == 0 && (told = answered_before(p, d->yes, &wanted)) != NULL) {
 		proposal_tell(told, d->asker, true);

@@ -105,6 +105,7 @@ static int resume_fill(struct op_spawn *s, const json_t *config, struct arena *m
 		was.max_tokens = AVA_DEFAULT;
 	was.preset = NULL; /* `was` has the preset's limits already */
 	s->definitions = was.definitions;
+	s->guide = was.guide;
 	SPAWN_OPTIONS(FILL)
 	return 0;
 }

@@ -1,14 +1,15 @@
-/* Verbs about roles: which there are, one of them whole, a check of files, and trust.
+/* Verbs about roles and skills: which there are, one of them whole, a check of files, and trust.
  *
- * Trust is a person's word for the bytes of a file: its hash, appended to
- * roles/trusted.jsonl below the data root with an event in the day's log, in one commit. No
- * tool of a model leads here, and the data root is closed to tools. The caller names
- * the hash that was shown, so that a file that changed meanwhile is not trusted unseen.
+ * Trust is a person's word for the bytes of a file, or of all files of a skill: their hash,
+ * appended to roles/trusted.jsonl below the data root with an event in the day's log, in one
+ * commit. No tool of a model leads here, and the data root is closed to tools. The caller names the
+ * hash that was shown, so that a file that changed meanwhile is not trusted unseen.
  *
  * What can fail: no such role or file; a hash that is not the file's; the disk. */
 #include "ava/verbs.h"
 
 #include <ava.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/jscan.h"
+#include "codec/utf8.h"
 #include "subagent/rolebook.h"
+#include "subagent/skillbook.h"
 #include "subagent/spec.h"
 #include "tool/mcp.h"
+#include "tool/skill.h"
 
 #define TRUSTED_FILE "roles/trusted.jsonl"
 #define TRUSTED_MAX  (4u << 20)
@@ -203,8 +207,17 @@ static void verb_check(struct verb_call *v)
 
 struct trusting {
 	struct verb_reply *reply;
-	const struct role *role;
+	const char *what; /* static: "role", "skill" */
+	char *name, *path;
+	char hash[HASH_HEX_LEN + 1];
 };
+
+static void trusting_free(struct trusting *t)
+{
+	free(t->name);
+	free(t->path);
+	free(t);
+}
 
 static const struct arg trust_args[] = {
 	{"path", ARG_SAID, offsetof(struct roles_args, path), .most = 4095},
@@ -220,26 +233,25 @@ static void trusted(int rv, void *user)
 
 	if (rv != 0)
 		err_set(&err, rv, "it was not kept (%s): ask again", ava_strerror(rv));
-	else if ((rv = roles_trust(t->role->hash)) != 0)
+	else if ((rv = roles_trust(t->hash)) != 0)
 		err_set(&err, rv, "%u files are trusted, as many as there can be", ROLE_TRUSTS_MAX);
 	if (verb_begin(&a, t->reply, rv, &err)) {
 		jw_object(&a.w, NULL);
-		jw_str(&a.w, "name", t->role->name);
-		jw_str(&a.w, "path", t->role->path);
-		jw_str(&a.w, "hash", t->role->hash);
+		jw_str(&a.w, "name", t->name);
+		jw_str(&a.w, "path", t->path);
+		jw_str(&a.w, "hash", t->hash);
 		jw_bool(&a.w, "trusted", true);
 		verb_send(&a, 200);
 	}
-	role_release(t->role);
-	free(t);
+	trusting_free(t);
 }
 
 /* Writes hash, file and person of a trust into an open object. */
-static void write_trust(struct jw *w, const struct role *r, const char *user)
+static void write_trust(struct jw *w, const struct trusting *t, const char *user)
 {
-	jw_str(w, "hash", r->hash);
-	jw_str(w, "role", r->name);
-	jw_str(w, "path", r->path);
+	jw_str(w, "hash", t->hash);
+	jw_str(w, t->what, t->name);
+	jw_str(w, "path", t->path);
 	jw_str(w, "by", user ? user : "");
 	verb_time(w, "at", clock_wall_ms());
 	jw_end(w);
@@ -257,41 +269,44 @@ static int commit_trust(struct verb_call *v, struct trusting *t, struct ava_erro
 	}
 	jw_init(&w, line);
 	jw_object(&w, NULL);
-	write_trust(&w, t->role, v->caller->user);
+	write_trust(&w, t, v->caller->user);
 	buf_addc(line, '\n');
 	buf_init(&b, 64u << 10);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_str(&w, "key", "roles/trusted");
 	jw_object(&w, "value");
-	write_trust(&w, t->role, v->caller->user);
+	write_trust(&w, t, v->caller->user);
 	jw_end(&w);
 	core_event(v->core, d, EVENT_StateWrite, "", v->caller->user ? v->caller->user : "", &b);
 	return draft_commit(d, JOURNAL_NOW, trusted, t, err);
 }
 
-static int begin_trust(struct verb_call *v, const struct role_entry *e, const char *hash,
-		       struct ava_error *err)
+/* `name` NULL: it cannot be read, and `why` says why not. `shown`: the hash of what was shown. */
+static int begin_trust(struct verb_call *v, const char *what, const char *name, const char *path,
+		       const char *hash, const char *why, const char *shown, struct ava_error *err)
 {
 	struct trusting *t;
 	int rv;
 
-	if (!e->role)
-		return err_set(err, AVA_EINVAL, "%s", e->why);
-	if (!hash || strcmp(hash, e->role->hash) != 0)
+	if (!name)
+		return err_set(err, AVA_EINVAL, "%s", why);
+	if (!shown || strcmp(shown, hash) != 0)
 		return err_set(err, AVA_EINVAL,
 			       "%.300s is not what was shown (its SHA-256 is %s): read it again",
-			       e->path, e->role->hash);
+			       path, hash);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	t->reply = v->reply;
-	t->role = role_hold(e->role);
-	rv = commit_trust(v, t, err);
-	if (rv != 0) {
-		role_release(t->role);
-		free(t);
-	}
+	t->what = what;
+	t->name = strdup(name);
+	t->path = strdup(path);
+	snprintf(t->hash, sizeof(t->hash), "%s", hash);
+	rv = t->name && t->path ? commit_trust(v, t, err)
+				: err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv != 0)
+		trusting_free(t);
 	return rv;
 }
 
@@ -308,8 +323,175 @@ static void verb_trust(struct verb_call *v)
 		rv = err_set(&err, AVA_EINVAL, "%.300s is a folder: files are trusted one by one",
 			     args.path);
 	if (rv == 0)
-		rv = begin_trust(v, &l.items[0], args.hash, &err);
+		rv = begin_trust(v, "role", l.items[0].role ? l.items[0].role->name : NULL,
+				 l.items[0].path, l.items[0].role ? l.items[0].role->hash : "",
+				 l.items[0].why, args.hash, &err);
 	role_list_free(&l);
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+}
+
+/* ---- skills */
+
+/* The text of SKILL.md, as it is now. */
+static void write_skill_text(struct jw *w, const struct skill *s)
+{
+	struct skill_files f;
+	struct buf safe;
+
+	if (skill_load(s->path, &f, NULL) != 0)
+		return;
+	buf_init(&safe, 8 * SKILL_TEXT_MAX);
+	for (size_t i = 0; i < f.n; i++)
+		if (&f.items[i] == skill_file_of(&f, ""))
+			utf8_terminal(&safe, f.items[i].data, f.items[i].len, true);
+	jw_strn(w, "text", safe.data ? safe.data : "", safe.len);
+	jw_array(w, "contents");
+	for (size_t i = 0; i < f.n; i++)
+		jw_str(w, NULL, f.items[i].path);
+	jw_end(w);
+	buf_fini(&safe);
+	skill_files_fini(&f);
+}
+
+static void write_skill(struct jw *w, const struct skill *s, bool whole)
+{
+	jw_object(w, NULL);
+	jw_str(w, "name", s->name);
+	jw_str(w, "summary", s->summary);
+	jw_str(w, "source", role_sources[s->source]);
+	jw_str(w, "path", s->path);
+	jw_str(w, "hash", s->hash);
+	jw_bool(w, "trusted", s->trusted);
+	jw_bool(w, "usable", !s->why);
+	jw_str(w, "why", s->why ? s->why : "");
+	jw_int(w, "files", s->files);
+	jw_int(w, "bytes", s->bytes);
+	jw_array(w, "notes");
+	for (const char *at = s->notes; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
+		const char *text = strchr(at, ' ') + 1;
+
+		jw_object(w, NULL);
+		jw_int(w, "line", atoi(at));
+		jw_strn(w, "text", text, strcspn(text, "\n"));
+		jw_end(w);
+	}
+	jw_end(w);
+	if (whole)
+		write_skill_text(w, s);
+	jw_end(w);
+}
+
+/* {"skills":[…],"broken":[…]} */
+static void send_skills(struct verb_call *v, int rv, struct skill_list *l, bool whole,
+			const struct ava_error *err)
+{
+	struct verb_answer a;
+
+	if (verb_begin(&a, v->reply, rv, err)) {
+		jw_object(&a.w, NULL);
+		jw_array(&a.w, "skills");
+		for (size_t i = 0; i < l->n; i++)
+			if (l->items[i].name)
+				write_skill(&a.w, &l->items[i], whole);
+		jw_end(&a.w);
+		jw_array(&a.w, "broken");
+		for (size_t i = 0; i < l->n; i++)
+			if (!l->items[i].name) {
+				jw_object(&a.w, NULL);
+				jw_str(&a.w, "path", l->items[i].path);
+				jw_str(&a.w, "source", role_sources[l->items[i].source]);
+				jw_str(&a.w, "why", l->items[i].why);
+				jw_end(&a.w);
+			}
+		jw_end(&a.w);
+		jw_end(&a.w);
+		verb_send(&a, 200);
+	}
+	skill_list_free(l);
+}
+
+static void verb_skills(struct verb_call *v)
+{
+	struct roles_args args = {.cwd = ""};
+	struct ava_error err = {0};
+	struct skill_list l = {0};
+	int rv;
+
+	if (!verb_args(v, &args))
+		return;
+	rv = skills_list(args.cwd, &l);
+	if (rv != 0)
+		err_set(&err, rv, "out of memory");
+	send_skills(v, rv, &l, false, &err);
+}
+
+static void verb_skill(struct verb_call *v)
+{
+	struct roles_args args = {.cwd = ""};
+	const struct skill *s = NULL;
+	struct ava_error err = {0};
+	struct skill_list l = {0};
+	struct verb_answer a;
+	int rv;
+
+	if (!verb_args(v, &args))
+		return;
+	rv = skills_list(args.cwd, &l);
+	s = rv == 0 ? skill_find(&l, v->id) : NULL;
+	if (rv != 0)
+		err_set(&err, rv, "out of memory");
+	else if (!s)
+		rv = err_set(&err, AVA_ENOENT, "there is no skill %.60s (ava skills lists them)",
+			     v->id);
+	if (verb_begin(&a, v->reply, rv, &err)) {
+		write_skill(&a.w, s, true);
+		verb_send(&a, 200);
+	}
+	skill_list_free(&l);
+}
+
+/* Reads the skill, or the folder of skills, that the body names. false: answered. */
+static bool verb_skills_look(struct verb_call *v, struct roles_args *args, struct skill_list *l)
+{
+	struct ava_error err = {0};
+	int rv;
+
+	if (!verb_body(v) || !verb_args(v, args))
+		return false;
+	rv = args->path && args->path[0] == '/'
+		     ? skills_look(args->path, l, &err)
+		     : err_set(&err, AVA_EINVAL, "path must be an absolute path");
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+	return rv == 0;
+}
+
+static void verb_skills_check(struct verb_call *v)
+{
+	struct roles_args args = {0};
+	struct skill_list l = {0};
+
+	if (verb_skills_look(v, &args, &l))
+		send_skills(v, 0, &l, true, NULL);
+}
+
+static void verb_skills_trust(struct verb_call *v)
+{
+	struct roles_args args = {0};
+	struct ava_error err = {0};
+	struct skill_list l = {0};
+	const struct skill *s;
+	int rv;
+
+	if (!verb_skills_look(v, &args, &l))
+		return;
+	s = l.n == 1 ? &l.items[0] : NULL;
+	rv = s ? begin_trust(v, "skill", s->name, s->path, s->hash, s->why, args.hash, &err)
+	       : err_set(&err, AVA_EINVAL,
+			 "%.300s is no skill: name the folder of one, they are trusted one by one",
+			 args.path);
+	skill_list_free(&l);
 	if (rv != 0)
 		verb_fail(v->reply, rv, &err);
 }
@@ -339,5 +521,9 @@ const struct verb verbs_about_roles[] = {
 	{"GET", "/api/v1/roles/{id}", verb_role, roles_args, false},
 	{"POST", "/api/v1/roles/check", verb_check, check_args, false},
 	{"POST", "/api/v1/roles/trust", verb_trust, trust_args, true},
+	{"GET", "/api/v1/skills", verb_skills, roles_args, false},
+	{"GET", "/api/v1/skills/{id}", verb_skill, roles_args, false},
+	{"POST", "/api/v1/skills/check", verb_skills_check, check_args, false},
+	{"POST", "/api/v1/skills/trust", verb_skills_trust, trust_args, true},
 	{NULL},
 };

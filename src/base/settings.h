@@ -21,6 +21,8 @@ struct ava_error;
 	X(runs_queue_max, "runs.queue_max", 10000, 1, 1000000)                                     \
 	/* seconds that a run waits for a person's answer, at most */                              \
 	X(ask_timeout_s, "runs.ask_timeout", 604800, 1, 31536000)                                  \
+	/* 1: runs read AGENTS.md or CLAUDE.md of their folder, and are offered skills */          \
+	X(runs_instructions, "runs.instructions", 1, 0, 1)                                         \
 	/* limits of a run in place of its role's: seconds (0: the role's), cents (-1: the role's) \
 	 */                                                                                        \
 	X(limits_timeout_s, "limits.timeout", 0, 0, 604800)                                        \

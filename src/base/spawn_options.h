@@ -38,6 +38,8 @@
 	  "where a service's quota comes back later: park (wait without a slot), ask, or fail")    \
 	X(SWITCH, extended_thinking, "extended_thinking", "thinking", 0, NULL,                     \
 	  "let the model think at length, or not; without it: as the role says")                   \
+	X(SWITCH, instructions, "instructions", "instructions", 0, NULL,                           \
+	  "read AGENTS.md or CLAUDE.md of its folder and offer skills, or not")                    \
 	X(JSON, output_schema, "output_schema", "schema", 0, "FILE",                               \
 	  "JSON Schema that the output must fit")                                                  \
 	X(TEXTS, grants, "grants", "grant", 0, "GRANT",                                            \

@@ -228,6 +228,11 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_WHY                 "\n• Why: "
 #define WORDS_QUOTE_TAGS                "\n• Tags: "
 #define WORDS_QUOTE_ASKS                "\n• Asks you before: "
+#define WORDS_QUOTE_INSTRUCTIONS        "\n• Instructions: "
+#define WORDS_QUOTE_NO_INSTRUCTIONS     "none, and no skills"
+#define WORDS_QUOTE_SKILLS              "\n• Skills: "
+#define WORDS_QUOTE_LEFT_OUT            "\n• Left out: "
+#define WORDS_AS_IT_IS                  " as it is now"
 #define WORDS_QUOTE_LIMITS              "\n• Limits: "
 #define WORDS_QUOTE_SMALL(why)          "\n• TOO SMALL A WINDOW: %s", why
 #define WORDS_QUOTE_NO_TOOLS(model)     "\n• NO TOOLS REACH %s: `ava doctor` says why", model

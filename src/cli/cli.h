@@ -67,6 +67,7 @@ struct command {
 	X(replay)                                                                                  \
 	X(sessions)                                                                                \
 	X(roles)                                                                                   \
+	X(skills)                                                                                  \
 	X(memory)                                                                                  \
 	X(prune)                                                                                   \
 	X(export)                                                                                  \

@@ -80,6 +80,7 @@ static const struct completion_kind {
 	{"SESSION", NULL, "/sessions", "sessions", "session_id", "title"},
 	{"MODEL", NULL, "/models", "models", "id", NULL},
 	{"ROLE", NULL, "/roles", "roles", "name", "summary"},
+	{"SKILL", NULL, "/skills", "skills", "name", "summary"},
 	{"CLIENT", "claude codex cursor zed", NULL, NULL, NULL, NULL},
 	{"PRESET", "quick standard deep", NULL, NULL, NULL, NULL},
 	{"GRANT", "rw fetch_any all_three", NULL, NULL, NULL, NULL},

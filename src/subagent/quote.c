@@ -167,6 +167,26 @@ static void quote_write_names(struct jw *w, const char *key, struct run_spec *co
 	jw_end(w);
 }
 
+/* Files, skills and notes of the guide, without its text. */
+static void write_guide_facts(struct jw *w, const struct run_spec *s)
+{
+	static const char *const keys[] = {"files", "skills", "notes"}, *const shown[] = {
+										"instructions",
+										"skills",
+										"leftOut"};
+	struct buf b;
+
+	buf_init(&b, 1u << 20);
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const json_t *list = json_object_get(s->guide, keys[i]);
+
+		buf_reset(&b);
+		if (list && json_dump(&b, list) == 0)
+			jw_raw(w, shown[i], b.data, b.len);
+	}
+	buf_fini(&b);
+}
+
 static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *const *specs,
 			unsigned n, bool group)
 {
@@ -223,8 +243,10 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	rights_write(w, "rights", rights);
 	jw_bool(w, "allThree", all_three);
 	quote_write_names(w, "grants", specs, n, true);
-	if (!group)
+	if (!group) {
 		spec_ask_write(w, specs[0]);
+		write_guide_facts(w, specs[0]);
+	}
 	jw_str(w, "rationale",
 	       !group ? specs[0]->rationale[0] ? specs[0]->rationale : role->summary
 	       : specs[0]->group.chain ? WORDS_IN_TURN

@@ -272,6 +272,40 @@ static void text_source(struct buf *out, struct run_spec *const *specs, unsigned
 	buf_adds(out, r->source == ROLE_PROJECT ? " (the project's)" : "");
 }
 
+static void quote_add_shown(struct buf *out, const char *before, const char *text)
+{
+	buf_adds(out, before);
+	utf8_terminal(out, text, strlen(text), false);
+}
+
+/* Instruction files, skills, and what of them is left out, of the i-th run, unless told already. */
+static void guide_text(struct buf *out, struct run_spec *const *specs, unsigned i)
+{
+	const json_t *g = specs[i]->guide, *list = json_object_get(g, "files"), *o;
+	size_t k;
+
+	for (unsigned j = 0; j < i; j++)
+		if (spec_guide_same(specs[j], specs[i]))
+			return;
+	if (json_is_false(json_object_get(g, "wanted")))
+		buf_adds(out, WORDS_QUOTE_INSTRUCTIONS WORDS_QUOTE_NO_INSTRUCTIONS);
+	json_array_foreach(list, k, o)
+	{
+		quote_add_shown(out, k ? ", " : WORDS_QUOTE_INSTRUCTIONS, json_str(o, "name"));
+		buf_addf(out, " (%s)", format_bytes(json_get_int(o, "bytes", 0)).text);
+	}
+	list = json_object_get(g, "skills");
+	json_array_foreach(list, k, o)
+	{
+		quote_add_shown(out, k ? ", " : WORDS_QUOTE_SKILLS, json_str(o, "name"));
+		if (strcmp(json_str(o, "source"), role_sources[ROLE_PROJECT]) == 0)
+			buf_adds(out, " (the project's)");
+	}
+	list = json_object_get(g, "notes");
+	json_array_foreach(list, k, o)
+		quote_add_shown(out, k ? "; " : WORDS_QUOTE_LEFT_OUT, json_string_value(o));
+}
+
 static void alone_text(struct buf *out, const struct run_spec *s, const char *id)
 {
 	uint16_t at = 0;
@@ -518,6 +552,7 @@ int quote_rest(struct buf *out, struct run_spec *const *specs, unsigned n)
 		if (chars_hidden(s->rationale, s->group.id[0] ? 0 : SENTENCE_CHARS) > 0)
 			add_whole(out, "Why", number, s->rationale);
 		add_whole(out, "Tags", number, s->group.id[0] ? s->tags : "");
+		add_whole(out, "Instructions and skills", number, spec_guide_text(s));
 		add_whole(out, "Context", number, s->context);
 		if (schema_chars(s) > 0)
 			add_whole(out, "Output schema", number, s->agent.output_schema);
@@ -610,6 +645,8 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		alone_text(out, s, id);
 	for (unsigned i = 0; i < n; i++)
 		text_source(out, specs, i);
+	for (unsigned i = 0; i < n; i++)
+		guide_text(out, specs, i);
 	for (unsigned i = 0; i < n; i++)
 		if (spec_fits(specs[i], &small) != 0)
 			buf_addf(out, WORDS_QUOTE_SMALL(small.text));

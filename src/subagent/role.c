@@ -471,6 +471,34 @@ static void take_folder(struct role_reading *g, const struct yaml_node *n)
 	g->r->no_folder = !role_yes_or_no(g, n);
 }
 
+static void role_add_skill(struct role_reading *g, const char *name, size_t len, unsigned line)
+{
+	for (size_t i = 0; i < ROLE_SKILLS_MAX; i++)
+		if (!g->r->skills[i]) {
+			g->r->skills[i] = kept(g, name, len);
+			return;
+		}
+	role_note(g, line, "skills: %d at the most", ROLE_SKILLS_MAX);
+}
+
+static void role_take_skills(struct role_reading *g, const struct yaml_node *n)
+{
+	bool scalar = n->kind == YAML_SCALAR && !yaml_is_null(n);
+
+	g->r->skills_said =
+		!scalar || (strcmp(n->text, "*") != 0 && strcasecmp(n->text, "all") != 0);
+	if (g->r->skills_said && !(scalar && strcasecmp(n->text, "none") == 0))
+		role_names_of(g, n, role_add_skill);
+}
+
+static void role_take_instructions(struct role_reading *g, const struct yaml_node *n)
+{
+	bool off = n->kind == YAML_SCALAR && strcasecmp(n->text, "off") == 0,
+	     on = n->kind == YAML_SCALAR && strcasecmp(n->text, "on") == 0;
+
+	g->r->no_instructions = off || (!on && !role_yes_or_no(g, n));
+}
+
 static void role_take_thinking(struct role_reading *g, const struct yaml_node *n)
 {
 	g->r->thinking = role_yes_or_no(g, n);
@@ -592,9 +620,10 @@ static const struct role_field {
 	{"folder", "folder", take_folder},
 	{"effort", "effort", take_effort},
 	{"output_schema", "outputschema", role_take_schema},
+	{"skills", "skills", role_take_skills},
+	{"instructions", "instructions", role_take_instructions},
 	{"hooks", "hooks", NULL, "hooks of a role file are never run"},
 	{"mcpServers", "mcpservers", NULL, "servers named in a role file are never started"},
-	{"skills", "skills", NULL, "skills are not loaded: put what it must know into the text"},
 	{"memory", "memory", NULL, "ava's own memory is used: every role has memory_search"},
 	{"background", "background", NULL, "every run works in the background"},
 	{"isolation", "isolation", NULL, "not applicable: what a run writes is held back by ava"},

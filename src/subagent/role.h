@@ -20,6 +20,7 @@ struct ava_error;
 
 #define ROLE_MAX_TOOLS   24 /* tools of a run */
 #define ROLE_WISHES_MAX  32 /* tools named in a file */
+#define ROLE_SKILLS_MAX  16
 #define ROLE_NOTES_MAX   24
 #define ROLE_NAME_MAX    48
 #define ROLE_SUMMARY_MAX 240
@@ -52,6 +53,9 @@ struct role {
 	int64_t timeout_s, cost_cents;
 	int64_t tokens, iterations; /* 0: as the settings say */
 	bool thinking;
+	const char *skills[ROLE_SKILLS_MAX + 1]; /* with skills_said: those it is offered */
+	bool skills_said;                        /* else all that there are */
+	bool no_instructions; /* runs read no AGENTS.md and are offered no skills */
 	bool no_folder; /* runs get no folder, whichever is asked for: no files of the person's */
 	enum role_source source;
 	const char *path;            /* the role's file; "": built in */

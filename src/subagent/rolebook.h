@@ -47,9 +47,16 @@ bool role_word(const char *word, char out[ROLE_NAME_MAX + 1]);
  * or the config names none. */
 const struct role *role_of_config(const json_t *config);
 
-/* A person trusts a file with these bytes; for as long as the process runs. AVA_EINVAL:
- * no SHA-256; AVA_ETOOBIG, AVA_ENOMEM. */
+/* A person trusts a file, or a skill's folder (tool/skill.h), with this hash; for as long as the
+ * process runs. AVA_EINVAL: no SHA-256; AVA_ETOOBIG, AVA_ENOMEM. */
 int roles_trust(const char *hash);
+
+bool roles_trusted(const char *hash);
+
+/* The folder `name` (at most 32 bytes) of the project: the nearest at `cwd` or above it, up to the
+ * root of the repository; the home folder is no project. */
+#define ROLE_PATH_MOST 4096
+bool project_folder(const char *cwd, const char *name, char out[ROLE_PATH_MOST]);
 
 /* Made of roles/ when the program is built (script/embed). */
 extern const struct embedded builtin_roles[];

@@ -54,6 +54,7 @@ void spec_free(struct run_spec *s)
 	if (!s)
 		return;
 	json_decref(s->output_schema);
+	json_decref(s->guide);
 	role_release(s->role);
 	model_unshare(s->shared);
 	resumed_free(s->resumed);
@@ -67,6 +68,7 @@ void spec_forget_config(struct run_spec *s)
 	free(s->config);
 	s->config = NULL;
 	s->config_len = 0;
+	spec_guide_forget(s);
 }
 
 int spec_set_model(struct run_spec *s, const struct model *m, struct ava_error *err)
@@ -324,6 +326,18 @@ void spec_ask_write(struct jw *w, const struct run_spec *r)
 	jw_end(w);
 }
 
+static void write_guide(struct jw *w, const struct run_spec *r)
+{
+	struct buf b;
+
+	if (!r->guide)
+		return;
+	buf_init(&b, 8u << 20);
+	(void)json_dump(&b, r->guide);
+	jw_raw(w, "guide", b.data ? b.data : "null", b.len);
+	buf_fini(&b);
+}
+
 /* The keys of the config, in canonical order, into an open object. */
 void spec_write_config(struct jw *w, const struct run_spec *r)
 {
@@ -380,6 +394,7 @@ void spec_write_config(struct jw *w, const struct run_spec *r)
 #undef X
 	if (r->tags[0])
 		jw_words(w, "tags", r->tags);
+	write_guide(w, r);
 	if (g->id[0]) {
 		jw_object(w, "group");
 		jw_str(w, "id", g->id);
@@ -470,6 +485,7 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 {
 	const json_t *l = json_object_get(config, "limits");
 	bool thinking = json_get_bool(config, "thinking", false);
+	const json_t *wanted = json_object_get(json_object_get(config, "guide"), "wanted");
 	int rv;
 
 	*out = (struct op_spawn){.role = json_get_str(config, "role"),
@@ -487,8 +503,12 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 				 .max_tokens = json_get_int(l, "tokens", AVA_DEFAULT),
 				 .max_iterations = json_get_int(l, "iterations", AVA_DEFAULT),
 				 .extended_thinking = thinking ? 1 : -1,
+				 .instructions = !wanted                ? 0
+						 : json_is_true(wanted) ? 1
+									: -1,
 				 .output_schema = json_object_get(config, "outputSchema"),
 				 .definitions = json_object_get(config, "toolDefinitions"),
+				 .guide = json_object_get(config, "guide"),
 				 .given = rights_read(json_object_get(config, "given")),
 				 .resume = json_get_str(config, "resumedFrom"),
 				 .resume_call = json_get_int(config, "resumedCall", 0),
@@ -652,6 +672,8 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	spec_take_facts(r);
 	spec_brief_decide(r); /* the head is not rendered yet, or the line says how it was */
 	rv = facts_from_json(r, config, err);
+	if (rv == 0)
+		rv = spec_guide_take(r, s->guide, err);
 	if (rv == 0)
 		rv = spec_group_from_json(r, config, err);
 	return rv == 0 ? spec_seal(r, err) : rv;

@@ -69,6 +69,8 @@ struct op_spawn {
 	/* The confirmed tools of MCP servers, from a config ("toolDefinitions"); NULL: those that
 	 * the servers list now. */
 	const json_t *definitions;
+	const json_t
+		*guide; /* with `resume`: the "guide" of that run's config; NULL: it had none */
 };
 #undef X
 
@@ -105,15 +107,18 @@ struct run_spec {
 	int64_t expected_tokens, resumed_call; /* for the quote; op_spawn.resume_call */
 	bool thinking;
 	enum settings_quota on_quota; /* agent.ask_quota is true for QUOTA_ASK */
-	unsigned rights, given;       /* subagent/rights.h; given: those that the context brings */
-	json_t *output_schema;        /* owned; NULL: any output */
-	const char *system;           /* rendered system prompt; NULL: the template of the role */
-	const char *operating;        /* the runtime's text behind `system`: one of operatings */
-	const char *operatings[2];    /* the whole text and the short one */
-	bool brief;                   /* the request's head has its short form (spec_brief.c) */
-	bool later;                   /* some tools are shown only once they are needed */
-	uint32_t withheld;            /* the tools not shown now: a set, by `tools` */
-	char *config; /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
+	json_t *guide; /* what the person's files say (spec_guide.c); owned; NULL: nothing */
+	const struct tool_skill *skills; /* those of `guide`, for tool_env */
+	size_t nskills;
+	unsigned rights, given;    /* subagent/rights.h; given: those that the context brings */
+	json_t *output_schema;     /* owned; NULL: any output */
+	const char *system;        /* rendered system prompt; NULL: the template of the role */
+	const char *operating;     /* the runtime's text behind `system`: one of operatings */
+	const char *operatings[2]; /* the whole text and the short one */
+	bool brief;                /* the request's head has its short form (spec_brief.c) */
+	bool later;                /* some tools are shown only once they are needed */
+	uint32_t withheld;         /* the tools not shown now: a set, by `tools` */
+	char *config;              /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
 };
@@ -238,6 +243,21 @@ int spec_seal(struct run_spec *r, struct ava_error *err); /* sets config and has
 /* The members of the canonical JSON, into an open object. */
 void spec_write_config(struct jw *w, const struct run_spec *r);
 void spec_write_price(struct jw *w, const struct agent_price *p); /* "price" */
+/* ---- instruction files and skills (spec_guide.c, doc/SKILLS.md) */
+#define SPEC_GUIDE_TOOL "read_skill"
+/* Find them for a run whose folder, role, model, tools and group stand; a run that has skills gets
+ * SPEC_GUIDE_TOOL, for which there is room behind its tools. AVA_ENOMEM. */
+int spec_guide_find(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
+		    const struct redact *redact, struct ava_error *err);
+/* Back from "guide" of a config; NULL: there was none. AVA_ENOMEM. */
+int spec_guide_take(struct run_spec *r, const json_t *guide, struct ava_error *err);
+/* The part of the first message; "" when there is none, or after spec_guide_forget. */
+const char *spec_guide_text(const struct run_spec *r);
+/* The first message is written: of the guide only the skills are needed from now on. */
+void spec_guide_forget(struct run_spec *r);
+bool spec_guide_same(const struct run_spec *a, const struct run_spec *b);
+/* Is one of its files or skills another one by now, or gone? Looks at the disk. */
+bool spec_guide_changed(const struct run_spec *r);
 /* ---- the short form of a request's head (spec_brief.c) */
 #define SPEC_BRIEF_WINDOW 16384 /* tokens; a smaller window gets the short form */
 /* Choose the form by model and window: once, before the head is rendered. */

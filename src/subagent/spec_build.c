@@ -383,7 +383,7 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	 * strangers' texts and can send does without, unless the request names the tool. */
 	if (!s->tools && rights_with(r, have, n, false) == RIGHTS_ALL)
 		n = without_memory(r, have, n);
-	if (spec_room_for_tools(r, n, err) != 0)
+	if (spec_room_for_tools(r, n + 1, err) != 0) /* SPEC_GUIDE_TOOL may come behind them */
 		return AVA_ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
 		names[i] = have[i]->name;
@@ -396,7 +396,8 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	for (size_t i = 0; s->tools && i < s->ntools; i++) {
 		const struct tool *t = tool_find(s->tools[i]);
 
-		if (spec_build_named(names, n, s->tools[i]))
+		if (spec_build_named(names, n, s->tools[i]) ||
+		    strcmp(s->tools[i], SPEC_GUIDE_TOOL) == 0) /* there are skills, or not */
 			continue;
 		if (!t && strcmp(s->tools[i], "web_search") == 0)
 			return err_set(err, AVA_EUNSUPPORTED, "%s", PAGES_SEARCH_MISSING);
@@ -609,6 +610,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = check_own_path(r, err);
 	if (rv == 0)
 		rv = pick_tools(r, s, err);
+	if (rv == 0)
+		rv = spec_guide_find(r, s, set, redact, err);
 	if (rv == 0)
 		rv = spec_take_asks(r, s, err);
 	if (rv == 0) {

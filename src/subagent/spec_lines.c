@@ -121,6 +121,7 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 	const struct prompt p = {
 		.task = r->task,
 		.context = r->context,
+		.guide = spec_guide_text(r),
 		.schema = r->agent.output_schema,
 	};
 	struct buf line, text;
@@ -152,6 +153,7 @@ static int64_t spec_parts(const struct run_spec *r)
 		r->operating,
 		r->task,
 		r->context,
+		spec_guide_text(r),
 		r->agent.output_schema ? r->agent.output_schema : "",
 	};
 	int64_t n = 8192;

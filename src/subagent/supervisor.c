@@ -167,6 +167,8 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .keep_out = (const char *const *)sup->keep_out,
 					 .grants = spec->grants,
 					 .ngrants = spec->ngrants,
+					 .skills = spec->skills,
+					 .nskills = spec->nskills,
 					 .time_ms = TOOL_TIME_MS,
 					 .redact = sup->book->redact,
 					 .root = sup->keep_out[0],
@@ -197,6 +199,8 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 		run_fini(r);
 		return AVA_ENOMEM;
 	}
+	for (unsigned i = 0; i < spec->agent.ntools; i++)
+		r->tools.env.commands |= (spec->tools[i]->flags & TOOL_PROJECT) != 0;
 	r->spec = spec;
 	return 0;
 }

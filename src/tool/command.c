@@ -316,30 +316,6 @@ static void command_stop(struct tool_call *c)
 
 /* ---- starting */
 
-/* Make the run's own folder: below the data root, closed to others. */
-static int command_make_work(struct command_state *m, struct ava_error *err)
-{
-	const struct tool_env *env = m->call->env;
-	char *slash;
-	int n;
-
-	if (!env->root)
-		return err_set(err, AVA_EUNSUPPORTED, "this run has no folder to work in");
-	n = snprintf(m->work, sizeof(m->work), "%s/%s", env->root, env->workspace);
-	if ((size_t)n >= sizeof(m->work))
-		return err_set(err, AVA_ETOOBIG, "the path of the data root is too long");
-	for (slash = strchr(m->work + strlen(env->root) + 1, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = 0;
-		if (mkdir(m->work, 0700) != 0 && errno != EEXIST)
-			return err_sys(err, "make the folder %.300s", m->work);
-		*slash = '/';
-	}
-	if (mkdir(m->work, 0700) != 0 && errno != EEXIST)
-		return err_sys(err, "make the folder %.300s", m->work);
-	return 0;
-}
-
 /* The command starts in the run's folder, or in a folder of the project, never elsewhere. */
 static int find_start(struct command_state *m, struct ava_error *err)
 {
@@ -439,7 +415,7 @@ static void command_start(struct tool_call *c, const char *key, const char *cons
 	/* Without any sandbox, only a person's setting lets the command run. */
 	m->bare = rv == AVA_EUNSUPPORTED && m->inside && c->env->unboxed;
 	rv = m->bare ? 0 : rv;
-	rv = rv ? rv : command_make_work(m, &err);
+	rv = rv ? rv : job_make_work(c->env, m->work, &err);
 	repository_find(&m->repository, c->env->cwd, c->env->keep_out);
 	if (rv == 0 && (!m->look || command_keep_text(m, text, program, input) != 0))
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");

@@ -7,8 +7,11 @@
 #include "tool/job.h"
 
 #include <ava.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/tool.h"
 #include "base/error.h"
@@ -134,6 +137,28 @@ bool job_now(struct tool_call *c, job_fn fn)
 	job_finish(c, rv, &err);
 	c->done(c);
 	return true;
+}
+
+int job_make_work(const struct tool_env *env, char out[PATH_MAX], struct ava_error *err)
+{
+	char *slash;
+	int n;
+
+	if (!env->root)
+		return err_set(err, AVA_EUNSUPPORTED, "this run has no folder to work in");
+	n = snprintf(out, PATH_MAX, "%s/%s", env->root, env->workspace);
+	if ((size_t)n >= PATH_MAX)
+		return err_set(err, AVA_ETOOBIG, "the path of the data root is too long");
+	for (slash = strchr(out + strlen(env->root) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		if (mkdir(out, 0700) != 0 && errno != EEXIST)
+			return err_sys(err, "make the folder %.300s", out);
+		*slash = '/';
+	}
+	if (mkdir(out, 0700) != 0 && errno != EEXIST)
+		return err_sys(err, "make the folder %.300s", out);
+	return 0;
 }
 
 int job_arg_str(const json_t *args, const char *key, const char **s, struct ava_error *err)

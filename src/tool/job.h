@@ -5,6 +5,7 @@
 
 #include <ava.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,9 @@ void job_fail(struct tool_call *c, const char *class, const char *sentence);
 /* An argument, *borrowed*: NULL when it is not there. AVA_EINVAL for a NUL
  * inside, which no path or pattern can hold. */
 int job_arg_str(const json_t *args, const char *key, const char **s, struct ava_error *err);
+
+/* Make the run's own folder: below the data root, closed to others. Its path goes into `out`. */
+int job_make_work(const struct tool_env *env, char out[PATH_MAX], struct ava_error *err);
 
 /* `s` in quotes for a message: escaped as JSON, at most 80 characters. */
 void job_quote(struct buf *out, const char *s);

@@ -18,6 +18,7 @@
 	X(python_exec)                                                                             \
 	X(read_file)                                                                               \
 	X(read_result)                                                                             \
+	X(read_skill)                                                                              \
 	X(read_webpages)                                                                           \
 	X(run_bash)                                                                                \
 	X(search_and_read)                                                                         \

@@ -238,8 +238,17 @@ static const struct shape rest[] = {
 	 "~servers named in a role file are never started"},
 	{"servers by name", "mcpServers:\n  - db",
 	 "~servers named in a role file are never started"},
-	{"skills", "skills:\n  - testing", "~skills are not loaded"},
-	{"skills, commas", "skills: a, b", "~skills are not loaded"},
+	{"skills", "skills:\n  - testing", "skills testing"},
+	{"skills, commas", "skills: a, b", "skills a b"},
+	{"all skills", "skills: all", "skills *"},
+	{"all skills, by a star", "skills: \"*\"", "skills *"},
+	{"no skills", "skills: none", "skills"},
+	{"no skills, by a list", "skills: []", "skills"},
+	{"nothing said of skills", "color: red", "skills *"},
+	{"skills as a mapping", "skills: {a: b}", "^4 it must be names with commas"},
+	{"instructions", "instructions: off", "instructions 0"},
+	{"instructions, as without", "instructions: true", "instructions 1"},
+	{"instructions, perhaps", "instructions: maybe", "^4 it must be true or false"},
 	{"memory", "memory: project", "~ava's own memory is used"},
 	{"background", "background: true", "~every run works in the background"},
 	{"isolation", "isolation: worktree", "~isolation: not applicable"},
@@ -357,6 +366,14 @@ static void told_rest(const struct role *r, const char *want, char out[4096])
 	for (size_t i = 0; i < ARRAY_LEN(facts); i++)
 		if (strncmp(want, facts[i].word, strlen(facts[i].word)) == 0)
 			snprintf(out, 4096, "%s %lld", facts[i].word, (long long)facts[i].value);
+	if (strncmp(want, "skills", 6) == 0) {
+		size_t n = (size_t)snprintf(out, 4096, "skills%s", r->skills_said ? "" : " *");
+
+		for (size_t i = 0; r->skills[i]; i++)
+			n += (size_t)snprintf(out + n, 4096 - n, " %s", r->skills[i]);
+	}
+	if (strncmp(want, "instructions", 12) == 0)
+		snprintf(out, 4096, "instructions %d", !r->no_instructions);
 	if (strncmp(want, "on_quota", 8) == 0)
 		snprintf(out, 4096, "on_quota %s", r->on_quota ? r->on_quota : "");
 	if (strncmp(want, "schema", 6) == 0)

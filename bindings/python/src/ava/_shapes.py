@@ -189,6 +189,7 @@ class SpawnOptions(Terms, total=False):
     max_tokens: int
     max_iterations: int
     extended_thinking: int
+    instructions: int
     tools: Sequence[str]
     grants: Sequence[str]
     ask_before: Sequence[str]

@@ -64,6 +64,7 @@ pub struct ava_spawn {
     pub max_tokens: i64,
     pub max_iterations: i64,
     pub extended_thinking: c_int,
+    pub instructions: c_int,
     pub tools: *const *const c_char,
     pub ntools: usize,
     pub grants: *const *const c_char,
