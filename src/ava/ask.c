@@ -17,7 +17,7 @@
 void ask_of_quote(struct proposal *p, struct ask *out)
 {
 	*out = (struct ask){
-		.kind = ASK_QUOTE,
+		.kind = p->order[0] ? ASK_ORDER : ASK_QUOTE,
 		.session = p->session,
 		.since_ms = p->created_ms,
 		.until_ms = p->expires_ms,

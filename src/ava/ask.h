@@ -27,6 +27,7 @@ enum ask_kind {
 	ASK_QUOTA,    /* of a parked run */
 	ASK_NOTE,     /* a row of the memory: M-79ce18 */
 	ASK_FORGET,
+	ASK_ORDER, /* a quote of a standing order */
 	ASK_APPLY, /* the patch of an ended run: S-7f3a2b:patch */
 };
 

@@ -154,6 +154,7 @@ struct core_service {
 	char problem[512]; /* not "": health is degraded for this reason, and new work is refused */
 	bool stops;        /* the daemon is about to stop: no call waits for a run */
 	struct cluster *cluster; /* shares runs with other machines; or NULL */
+	struct orders *orders;   /* ava/orders.c */
 	struct reader *reader;   /* reads the runs of others; NULL without a cluster */
 	/* verb_sent (ava/verbs.h) of a verb that may go; NULL without a cluster. */
 	bool (*send)(struct core *c, const struct verb *verb, const struct caller *caller,

@@ -65,6 +65,8 @@ struct proposal {
 	int64_t created_ms, expires_ms;
 	uint64_t lsn; /* of its event and of that of a proposal that it replaces, or lower */
 	char session[64];
+	char order[24]; /* "O-…": it is the quote of a standing order, which starts no run; else ""
+			 */
 	struct os_timer *timer;
 	struct list askers; /* callers of the step being written */
 };

@@ -249,7 +249,11 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 			p->lsn = MIN(p->lsn, old->lsn);
 	}
 	p->created_ms = created_ms;
+	snprintf(p->order, sizeof(p->order), "%s", p->specs[0]->order.id);
 	p->expires_ms = created_ms + c->settings.proposal_expiry_s * 1000;
+	if (p->order[0])
+		p->expires_ms = created_ms + c->on_proposal.order_patience(
+						     c, p->order, p->expires_ms - created_ms);
 	snprintf(p->group_id, sizeof(p->group_id), "%s", p->specs[0]->group.id);
 	quote_make(&c->sup.quotes, p->specs, p->n, &q);
 	p->cost_microusd = q.cost_microusd;
@@ -385,7 +389,10 @@ static void write_answer(struct draft *d, const struct proposal *p)
 	if (a->successor)
 		jw_str(&w, "replacedBy", a->successor->id);
 	if (kind == EVENT_SpawnConfirmed) {
-		jw_str(&w, "subagentId", p->run);
+		if (p->order[0])
+			jw_str(&w, "orderId", p->order);
+		else
+			jw_str(&w, "subagentId", p->run);
 		if (p->group_id[0])
 			jw_str(&w, "groupId", p->group_id);
 		jw_str(&w, "configHash", p->confirmed_hash);
@@ -414,6 +421,9 @@ static int proposal_spawn(struct proposal *p, struct draft *d, struct ava_error 
 	const char *request = specs[0]->request_id;
 	int rv = 0;
 
+	if (p->order[0])
+		return p->core->on_proposal.order_yes(p->core, specs[0], p->answer->by,
+						      p->answer->origin, d, err);
 	for (unsigned i = 0; rv == 0 && i < n; i++) {
 		rv = supervisor_spawn(&p->core->sup, specs[i], p->id, d, &p->runs[i], err);
 		if (rv == 0 && specs == p->specs)
@@ -430,6 +440,10 @@ static int proposal_spawn(struct proposal *p, struct draft *d, struct ava_error 
 
 static void proposal_start(struct proposal *p)
 {
+	if (p->order[0]) {
+		p->core->on_proposal.order_saved(p->core, p->order, 0);
+		p->core->on_proposal.answered(p->core, p, p->session, NULL);
+	}
 	for (unsigned i = 0; i < p->n; i++) {
 		struct run *r = p->runs[i];
 
@@ -449,6 +463,9 @@ static void proposal_start(struct proposal *p)
 static void proposal_unstart(struct proposal *p)
 {
 	struct request *q;
+
+	if (p->order[0])
+		p->core->on_proposal.order_saved(p->core, p->order, AVA_EIO);
 
 	for (unsigned i = 0; i < p->n; i++) {
 		struct run *r = p->runs[i];
@@ -744,6 +761,8 @@ int proposal_open(struct proposal *p, const char *confirm, struct asker *a, stru
 		err_set(err, rv, "out of memory");
 	else if (!asks && confirm)
 		rv = proposal_unasked(p->specs, p->n, err);
+	/* Nobody but who asks for it says yes to what an order will do again and again. */
+	asks |= p->order[0] && !(confirm && over == SETTINGS_CONFIRM_NEVER);
 	/* Limits of money do not decide about all three rights, nor about text that nobody saw. */
 	asks |= spec_asks_all_three(p->specs, p->n);
 	for (unsigned i = 0; i < p->n; i++)

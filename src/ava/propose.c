@@ -741,6 +741,8 @@ static void write_proposal(struct jw *w, struct proposal *p, bool whole)
 		verb_time(w, "expires_at", p->expires_ms);
 	}
 	jw_str(w, "subagent_id", p->run);
+	if (p->order[0])
+		jw_str(w, "order_id", p->order);
 	jw_str(w, "trace_id", p->trace);
 	if (whole) {
 		jw_raw(w, "quote", p->quote, strlen(p->quote));

@@ -106,6 +106,7 @@ static int resume_fill(struct op_spawn *s, const json_t *config, struct arena *m
 	was.preset = NULL; /* `was` has the preset's limits already */
 	s->definitions = was.definitions;
 	s->guide = was.guide;
+	s->order = NULL; /* a person goes on from one run, not from its order */
 	SPAWN_OPTIONS(FILL)
 	return 0;
 }

@@ -607,7 +607,12 @@ static void started_text(const struct proposal *p, const struct run *first, char
 static void answer_text(const struct proposal *p, enum proposal_step step, const struct run *first,
 			char out[NOTE_BYTES])
 {
-	if (step == STEP_CONFIRMED)
+	if (step == STEP_CONFIRMED && p->order[0])
+		snprintf(
+			out, NOTE_BYTES,
+			"The person confirmed %s: the standing order %s starts its runs by itself.",
+			p->id, p->order);
+	else if (step == STEP_CONFIRMED)
 		started_text(p, first, out);
 	else if (step == STEP_REPLACED)
 		snprintf(out, NOTE_BYTES,
@@ -855,8 +860,8 @@ int sessions_open(struct core *c, struct ava_error *err)
 	c->sup.session_user = c;
 	c->sup.on_text = talk_text;
 	c->sup.on_ask = talk_asks_person;
-	c->on_proposal = (struct proposal_hooks){.answering = sessions_answering,
-						 .answered = sessions_answered};
+	c->on_proposal.answering = sessions_answering;
+	c->on_proposal.answered = sessions_answered;
 	(void)sys->list(c->root_fd, "sessions", found_folder, &sc);
 	if (sc.no_memory || talk_tools_init(c) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");

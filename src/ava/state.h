@@ -22,6 +22,13 @@ struct proposal_hooks {
 			  const char *session_id);
 	void (*answered)(struct core *c, const struct proposal *p, const char *session_id,
 			 struct run *r);
+	/* The quote of a standing order (ava/orders.c); orders_open sets these. A yes: puts the
+	 * order into the commit of the answer; after 0 order_saved follows (0: it is on disk). */
+	int (*order_yes)(struct core *c, const struct run_spec *spec, const char *by,
+			 const char *origin, struct draft *d, struct ava_error *err);
+	void (*order_saved)(struct core *c, const char *id, int rv);
+	/* ms that it waits: `otherwise`, or longer for an order that asks again. */
+	int64_t (*order_patience)(struct core *c, const char *id, int64_t otherwise);
 };
 
 struct core {
@@ -137,6 +144,14 @@ void budgets_close(struct core *c);
 /* ---- proposals.c */
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
+
+/* ---- orders.c */
+int orders_open(struct core *c, struct ava_error *err);
+void orders_restore(struct core *c); /* after the runs, before the proposals */
+bool orders_idle(const struct core *c);
+void orders_quiesce(struct core *c);
+bool orders_written(const struct core *c);
+void orders_close(struct core *c);
 
 /* ---- patches.c */
 void patches_ended(struct run *r, size_t files, void *core); /* supervisor.on_patch */

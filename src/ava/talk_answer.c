@@ -151,7 +151,7 @@ static bool talk_answer_to(struct talk *t, struct input *in, const struct ask *a
 
 	if (ask->kind == ASK_APPLY)
 		return false;
-	if (ask->kind == ASK_QUOTE) {
+	if (ask->proposal) {
 		if (said->verb == ANSWER_NONE && change_none(&said->change))
 			return false;
 		a = talk_answer_begin(t, in);
@@ -227,7 +227,7 @@ static void talk_answer_list(const struct ask *a, void *user)
 	if (w->n >= NOTE_BYTES / 2 || a->kind == ASK_APPLY)
 		return;
 	w->n += (size_t)snprintf(w->out + w->n, NOTE_BYTES - w->n, w->n ? "; " : "");
-	if (a->kind == ASK_QUOTE)
+	if (a->proposal)
 		w->n += (size_t)snprintf(w->out + w->n, NOTE_BYTES - w->n, "%u (%s): %.*s",
 					 a->proposal->number, a->id,
 					 (int)utf8_prefix(task, strlen(task), 80), task);

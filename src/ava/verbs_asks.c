@@ -32,7 +32,7 @@
 static const char *const ask_kinds[] = {
 	[ASK_QUOTE] = "quote",   [ASK_QUESTION] = "question", [ASK_APPROVAL] = "approval",
 	[ASK_LIMIT] = "limit",   [ASK_QUOTA] = "quota",       [ASK_NOTE] = "note",
-	[ASK_FORGET] = "forget", [ASK_APPLY] = "apply",
+	[ASK_FORGET] = "forget", [ASK_ORDER] = "order",       [ASK_APPLY] = "apply",
 };
 
 /* ---- an Ask as JSON */
@@ -107,7 +107,9 @@ static void ask_write_quote_choices(struct jw *w, const struct proposal *p)
 		ask_write_choice(w, "yes, all three", WORDS_YES_ALL_THREE,
 				 "starts it with all three rights");
 	else
-		ask_write_choice(w, "yes", WORDS_YES, "starts it as quoted");
+		ask_write_choice(w, "yes", WORDS_YES,
+				 p->order[0] ? "it starts its runs as quoted"
+					     : "starts it as quoted");
 	ask_write_choice(w, "no", WORDS_NO, "starts nothing");
 }
 
@@ -132,9 +134,9 @@ static void ask_write_choices(struct jw *w, const struct ask *a)
 	json_array_foreach(list, i, one) if (json_is_string(one))
 		ask_write_choice(w, json_string_value(one), json_string_value(one),
 				 a->kind == ASK_QUOTA ? "" : "is its answer");
-	if (a->kind == ASK_QUOTE && a->proposal->step == STEP_PENDING) {
+	if (a->proposal && a->proposal->step == STEP_PENDING) {
 		ask_write_quote_choices(w, a->proposal);
-	} else if (effects[a->kind].yes) {
+	} else if (!a->proposal && effects[a->kind].yes) {
 		ask_write_choice(w, "yes", a->offer ? PATCH_YES : WORDS_YES, effects[a->kind].yes);
 		ask_write_choice(w, "no", a->offer ? PATCH_NO : WORDS_NO, effects[a->kind].no);
 	}

@@ -95,6 +95,8 @@ void verb_write_status(struct jw *w, const char *key, const struct op_status *s)
 	jw_str(w, "cwd", s->cwd);
 	jw_str(w, "group_id", s->group_id);
 	jw_int(w, "group_index", s->group_index);
+	if (s->order && s->order[0])
+		jw_str(w, "order", s->order);
 	jw_words(w, "tags", s->tags);
 	jw_end(w);
 }
@@ -140,6 +142,7 @@ struct spawn_body {
 #define X(kind, field, key, ...) {key, ARG_##kind, SPAWN_AT(field), 0, 0, SPAWN_N_##kind(field)},
 static const struct arg spawn_args[] = {
 	SPAWN_OPTIONS(X) /* options of the request itself: */
+	{"order", ARG_JSON, SPAWN_AT(order)},
 	{"resume", ARG_TEXT, SPAWN_AT(resume)},
 	{"from", ARG_TEXT, SPAWN_AT(resume_at)},
 	{"from", ARG_COUNT, SPAWN_AT(resume_call)},
@@ -215,7 +218,34 @@ static void begin_run(struct verb_call *v, const char *resume)
 
 static void verb_spawn(struct verb_call *v)
 {
-	begin_run(v, NULL);
+	struct ava_error err = {0};
+
+	if (!json_object_get(v->args, "order")) {
+		begin_run(v, NULL);
+		return;
+	}
+	err_set(&err, AVA_EINVAL, "a standing order is asked for with POST /api/v1/orders");
+	verb_fail(v->reply, err.code, &err);
+}
+
+/* A standing order: its runs are asked for as one run is. */
+static void verb_spawn_order(struct verb_call *v)
+{
+	const json_t *order = json_object_get(v->args, "order");
+	struct ava_error err = {0};
+
+	if (!verb_body(v))
+		return;
+	if (!order || json_object_get(order, "id") || json_object_get(order, "from"))
+		err_set(&err, AVA_EINVAL,
+			"give \"order\": an object with \"when\", without id and from");
+	else if (json_is_true(json_object_get(v->args, "confirmed")) ||
+		 json_object_get(v->args, "resume"))
+		err_set(&err, AVA_EINVAL, "an order is quoted: leave confirmed and resume out");
+	if (err.code != 0)
+		verb_fail(v->reply, err.code, &err);
+	else
+		begin_run(v, NULL);
 }
 
 static void verb_resume(struct verb_call *v)
@@ -256,10 +286,11 @@ static int verbs_runs_read_member(struct verb_call *v, const json_t *one, size_t
 
 	if (rv != 0)
 		return rv;
-	if (s->session_id || s->request_id || s->origin || s->confirm || b.confirmed)
-		return err_set(err, AVA_EINVAL,
-			       "session_id, request_id, origin, confirm and confirmed belong to "
-			       "the group, not to a run of it");
+	if (s->session_id || s->request_id || s->origin || s->confirm || s->order || b.confirmed)
+		return err_set(
+			err, AVA_EINVAL,
+			"session_id, request_id, origin, order, confirm and confirmed belong to "
+			"the group, not to a run of it");
 	if (s->resume)
 		return err_set(err, AVA_EINVAL, "an ended run is resumed alone, not in a group");
 	*out = *s;
@@ -838,6 +869,7 @@ static void verb_replay(struct verb_call *v)
 
 const struct verb verbs_about_runs[] = {
 	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true, .where = VERB_NEW},
+	{"POST", "/api/v1/orders", verb_spawn_order, spawn_args, true},
 	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false,
 	 .where = VERB_AT_LIVE},
 	{"GET", "/api/v1/runs/{id}", verb_run, NULL, false},

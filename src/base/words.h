@@ -207,8 +207,9 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes" */
 
 #define WORDS_QUOTE_NUMBER(n, id) "Quote %u (%s): ", n, id
-#define WORDS_QUOTE_ONE(role)                                                                      \
-	"I'll spawn %s %s subagent ", strchr("AEIOU", *(role)) ? "an" : "a", role
+#define WORDS_QUOTE_ONE(role, often)                                                               \
+	"%s spawn %s %s subagent ", (often) ? "Each time, I'll" : "I'll",                          \
+		strchr("AEIOU", *(role)) ? "an" : "a", role
 #define WORDS_QUOTE_SEVERAL(n, how) "I'll spawn %u subagents %s:\n", n, how
 #define WORDS_SIDE_BY_SIDE          "side by side"
 #define WORDS_IN_TURN               "one after another"
@@ -233,6 +234,26 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_SKILLS              "\n• Skills: "
 #define WORDS_QUOTE_LEFT_OUT            "\n• Left out: "
 #define WORDS_AS_IT_IS                  " as it is now"
+/* ---- a standing order, in its quote */
+#define WORDS_ORDER(id, when) "\n• Standing order %s: %s: ", id, when
+#define WORDS_ORDER_IS(id, state, why)                                                             \
+	"The standing order %s is %s%s%.300s", id, state, *(why) ? ": " : "", why
+#define WORDS_ORDER_SAYS(id, why)   "The standing order %s: %.300s", id, why
+#define WORDS_ORDER_ASKS(id, why)   "The standing order %s asks you anew: %.300s", id, why
+#define WORDS_ORDER_NEXT            "\n• Next: "
+#define WORDS_ORDER_TAKES           "\n• Each run: " WORDS_UP_TO
+#define WORDS_ORDER_DAY(cost)       "; all of them " WORDS_UP_TO "%s a day", cost
+#define WORDS_ORDER_MONTH(cost)     "; all of them " WORDS_UP_TO "%s a month", cost
+#define WORDS_ORDER_NO_MONEY        "; a day and a month have no limit of their own"
+#define WORDS_ORDER_ENDS            "\n• Ends: "
+#define WORDS_ORDER_UNTIL(when)     "%s", when
+#define WORDS_ORDER_COUNT(or, n)    "%safter %lld run%s", or, (long long)(n), WORDS_S(n)
+#define WORDS_ORDER_NO_END          "when you remove it (`ava schedule rm`)"
+#define WORDS_ORDER_SKIP            "\n• While one is at work: the next is left out, and told"
+#define WORDS_ORDER_QUEUE           "\n• While one is at work: one waits, others are left out"
+#define WORDS_ORDER_ONCE            "\n• Missed times: one run for all of them"
+#define WORDS_ORDER_MISSED_SKIP     "\n• Missed times: left out, and told"
+#define WORDS_ORDER_ALL             "\n• Missed times: made up for, ten at most; others are told"
 #define WORDS_QUOTE_LIMITS              "\n• Limits: "
 #define WORDS_QUOTE_SMALL(why)          "\n• TOO SMALL A WINDOW: %s", why
 #define WORDS_QUOTE_NO_TOOLS(model)     "\n• NO TOOLS REACH %s: `ava doctor` says why", model

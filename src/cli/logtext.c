@@ -319,6 +319,8 @@ static const struct {
 	{"Join", NULL, fork_or_join},
 	{"Steering", "Steering[: {text}][ ({outcome})]"},
 	{"Waiting", "Waiting {state}[ by {by}][: {question}][ -> {answer}]"},
+	{"OrderFired", "OrderFired {orderId} {subagentId}[ due {due}]"},
+	{"OrderChanged", "OrderChanged {orderId} {change}[ by {by}][: {message}]"},
 	{"Checkpoint", "Checkpoint {name}[ (before model call {callId|call})]"},
 	{"Activity", "Activity[: {text}]"},
 	{"Error", "Error[ {class}][: {message}]"},

@@ -189,6 +189,7 @@ static bool item_started(struct item_draft *d)
 	item_tell(d, "model", "model");
 	item_tell(d, "folder", "cwd");
 	item_tell(d, "group", "groupId");
+	item_tell(d, "order", "order");
 	item_tell(d, "resumed_from", "resumedFrom");
 	return true;
 }
@@ -420,6 +421,31 @@ static bool item_custom(struct item_draft *d)
 	bool budget = strcmp(item_str(d, "customType"), "budget.alert") == 0;
 
 	return budget ? item_is_ava(d) && item_budget(d) : item_patched(d);
+}
+
+/* A standing order, or times of it that became no run. */
+static bool item_order(struct item_draft *d)
+{
+	const char *change = item_str(d, "change");
+	bool skipped = *item_str(d, "due") != '\0';
+
+	d->it->kind = ITEM_noted;
+	d->text = item_str(d, "message");
+	d->it->alert = skipped || strcmp(change, "asks") == 0 || strcmp(change, "done") == 0;
+	item_tell(d, "order", "orderId");
+	item_tell(d, "change", "change");
+	item_tell(d, "by", "by");
+	item_tell(d, "origin", "origin");
+	if (skipped)
+		snprintf(d->title, sizeof(d->title),
+			 WORDS_ORDER_SAYS(item_str(d, "orderId"), d->text));
+	else if (strcmp(change, "asks") == 0)
+		snprintf(d->title, sizeof(d->title),
+			 WORDS_ORDER_ASKS(item_str(d, "orderId"), d->text));
+	else
+		snprintf(d->title, sizeof(d->title),
+			 WORDS_ORDER_IS(item_str(d, "orderId"), change, d->text));
+	return !json_get_bool(d->content, "again", false);
 }
 
 /* A row for each kind of event that a person sees: what makes its Item. `ava`: only hers has one.

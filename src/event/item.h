@@ -54,7 +54,8 @@ enum item_kind {
 	X(SubagentComplete, item_ended, false)                                                     \
 	X(Error, item_error, true)                                                                 \
 	X(StateWrite, item_memory, true)                                                           \
-	X(Custom, item_custom, true)
+	X(Custom, item_custom, true)                                                               \
+	X(OrderChanged, item_order, true)
 
 #define ITEM_TEXT_CHARS 100000
 #define ITEM_ASK        64 /* bytes of an Ask's id: "P-19c0de", "S-7f3a2b:c3.1" */

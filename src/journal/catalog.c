@@ -67,6 +67,7 @@ static const struct catalog_field {
 	{",\"groupIndex\":", FIELD_SOME, AT(group_index)},
 	{",\"tags\":", FIELD_GROUP, AT(tags)},
 	{",\"cwd\":", FIELD_GROUP, AT(cwd)},
+	{",\"order\":", FIELD_GROUP, AT(order)},
 	{",\"spawnLsn\":", FIELD_SOME, AT(spawn_lsn)},
 	{",\"startedAt\":", FIELD_TIME, AT(started_ms)},
 	{",\"endedAt\":", FIELD_TIME, AT(ended_ms)},

@@ -41,6 +41,7 @@ struct catalog_row {
 	int64_t group_index;          /* number of the run in it, from 1; 0: not written */
 	const char *tags;             /* with a blank between two; "": none, and not written */
 	const char *cwd;              /* "": none, or in `shown`, and not written */
+	const char *order;            /* the standing order; "": none, and not written */
 	int64_t started_ms, ended_ms; /* wall clock; -1: not yet, written as "" */
 	uint64_t bytes;               /* size of the run's log */
 	uint64_t types;               /* a bit per enum event_kind that occurs in that log */

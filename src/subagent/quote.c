@@ -16,6 +16,7 @@
 #include "base/words.h"
 #include "codec/json.h"
 #include "exec/repository.h"
+#include "subagent/order.h"
 #include "subagent/rights.h"
 #include "subagent/spec.h"
 
@@ -232,6 +233,7 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 			jw_str(w, "tooSmall", small.text);
 			break;
 		}
+	order_quote_write(w, specs[0]);
 	jw_str(w, "role", group ? "group" : role->name);
 	if (!group && role->source != ROLE_BUILTIN) {
 		jw_object(w, "roleFile");

@@ -17,6 +17,7 @@
 #include "codec/utf8.h"
 #include "exec/repository.h"
 #include "provider/learned.h"
+#include "subagent/order.h"
 #include "subagent/rights.h"
 #include "subagent/spec.h"
 
@@ -609,7 +610,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		buf_addf(out, WORDS_QUOTE_SEVERAL(n, s->group.chain ? WORDS_HANDED_ON
 								    : WORDS_SIDE_BY_SIDE));
 	else
-		buf_addf(out, WORDS_QUOTE_ONE(s->role->display));
+		buf_addf(out, WORDS_QUOTE_ONE(s->role->display, s->order.id[0]));
 	for (unsigned i = 0; i < n; i++) {
 		if (group)
 			buf_addf(out, "%u. %s ", i + 1, specs[i]->role->display);
@@ -653,6 +654,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	unpaid_text(out, specs, n);
 	tools_text(out, specs, n);
 	limits_text(out, specs, n);
+	order_quote_text(out, s);
 	words_text(out, specs, n, id);
 	if (changed && *changed)
 		buf_addf(out, WORDS_QUOTE_CHANGED(changed));

@@ -122,6 +122,8 @@ void record_spawn(struct draft *d, struct run *r)
 	}
 	if (s->tags[0])
 		jw_str(&c.w, "tags", s->tags);
+	if (s->order.id[0])
+		jw_str(&c.w, "order", s->order.id);
 	c.meta.model_id = s->model->id;
 	end_at(&c, true);
 	record_limits(d, r);
@@ -581,6 +583,7 @@ static void fill_row(struct catalog_row *row, struct run *r)
 	row->group_id = s->group.id;
 	row->group_index = s->group.id[0] ? s->group.index : 0;
 	row->tags = s->tags;
+	row->order = s->order.id;
 	row->started_ms = r->spawned_wall_ms;
 	row->types = r->rec.types;
 }

@@ -132,6 +132,7 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id, st
 		.group_index = json_get_int(o, "groupIndex", 0),
 		.tags = json_str(o, "tags"),
 		.cwd = json_str(o, "cwd"),
+		.order = json_str(o, "order"),
 		.started_ms = t->spawned_ms,
 		.ended_ms = -1,
 		.bytes = t->bytes,

@@ -38,6 +38,7 @@ struct run_spec *spec_new(void)
 	r->group.id = "";
 	r->resumed_from = "";
 	r->tags = "";
+	r->order = (struct spec_order){"", ""};
 	return r;
 }
 
@@ -147,7 +148,24 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 	if (!kept || !r->task || !r->context || !r->cwd || !r->session_id || !r->request_id ||
 	    !r->user_id || !r->origin || !r->preset || !r->resumed_from)
 		return err_set(err, AVA_ENOMEM, "out of memory");
+	if (s->order && spec_keep_order(r, s->order) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
 	return spec_take_tags(r, s, err);
+}
+
+int spec_keep_order(struct run_spec *s, const json_t *plan)
+{
+	struct spec_order kept = {spec_keep(s, json_get_str(plan, "id")), NULL};
+	struct buf b;
+
+	buf_init(&b, 65536);
+	if (json_dump(&b, plan) == 0)
+		kept.plan = arena_copy(&s->mem, b.data, b.len);
+	buf_fini(&b);
+	if (!kept.id || !kept.plan)
+		return AVA_ENOMEM;
+	s->order = kept;
+	return 0;
 }
 
 /* ---- the schema of the output */
@@ -395,6 +413,8 @@ void spec_write_config(struct jw *w, const struct run_spec *r)
 	if (r->tags[0])
 		jw_words(w, "tags", r->tags);
 	write_guide(w, r);
+	if (r->order.id[0])
+		jw_raw(w, "order", r->order.plan, strlen(r->order.plan));
 	if (g->id[0]) {
 		jw_object(w, "group");
 		jw_str(w, "id", g->id);
@@ -509,6 +529,7 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 				 .output_schema = json_object_get(config, "outputSchema"),
 				 .definitions = json_object_get(config, "toolDefinitions"),
 				 .guide = json_object_get(config, "guide"),
+				 .order = json_object_get(config, "order"),
 				 .given = rights_read(json_object_get(config, "given")),
 				 .resume = json_get_str(config, "resumedFrom"),
 				 .resume_call = json_get_int(config, "resumedCall", 0),

@@ -41,6 +41,11 @@ struct spec_group {
 	const char *then;      /* chain: configs of the following runs, a JSON array; or NULL */
 };
 
+/* The standing order of a run: "O-5d09c41e" and its plan as JSON (subagent/order.h); "": none. */
+struct spec_order {
+	const char *id, *plan;
+};
+
 /* The request of a person or program: the rows of base/spawn_options.h, and the fields of
  * the request itself. NULL / AVA_DEFAULT = the role's or the setting's. Borrowed during the
  * call. */
@@ -66,6 +71,7 @@ struct op_spawn {
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
 	const char *resume_at;          /* NULL, or a checkpoint of that run, for resume_call */
 	int64_t resume_call;
+	const json_t *order; /* NULL, or the plan of a standing order (subagent/order.h) */
 	/* The confirmed tools of MCP servers, from a config ("toolDefinitions"); NULL: those that
 	 * the servers list now. */
 	const json_t *definitions;
@@ -95,7 +101,8 @@ struct run_spec {
 #define X(kind, field, ...) const char *field; /* "" when none */
 	SPAWN_NOTES(X)
 #undef X
-	const char *tags;                   /* with a blank between two; "" when none */
+	const char *tags; /* with a blank between two; "" when none */
+	struct spec_order order;
 	const char *resumed_from;           /* the run to go on from; "": none */
 	const struct model *model, *shared; /* the model now; the first one, a reference */
 	struct resumed *resumed; /* what a resuming run begins with, until the spawn; owned */
@@ -217,6 +224,8 @@ void spec_read_limits(const json_t *o, struct agent_limits *l);
 struct run_spec *spec_new(void);
 /* A copy in the spec's memory; "" for NULL. NULL: out of memory. */
 const char *spec_keep(struct run_spec *s, const char *text);
+/* The plan of an order as it is. AVA_ENOMEM: the spec stays as it was. */
+int spec_keep_order(struct run_spec *s, const json_t *plan);
 int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct redact *redact,
 		      struct ava_error *err);
 int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err);

@@ -14,11 +14,13 @@
 #include "agent/tool.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "subagent/order.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
 #include "tool/pages.h"
@@ -508,6 +510,38 @@ static void set_rights(struct run_spec *r, bool unboxed)
 	r->rights |= r->given & RIGHTS_SEEN;
 }
 
+/* ---- its standing order */
+
+/* The plan in its canonical form. The money of a day is kept by what a run costs at most. */
+static int spec_build_take_order(struct run_spec *r, const struct op_spawn *s,
+				 struct ava_error *err)
+{
+	const struct agent_price *price = &r->agent.price;
+	int64_t cost = r->agent.limits.cost_microusd;
+	struct order_plan p;
+	int rv = s->order ? order_read(s->order, &p, err) : 0;
+
+	if (rv != 0 || !s->order)
+		return rv;
+	if (order_keep(r, &p) != 0)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	else if (p.day_microusd < 0 && p.month_microusd < 0)
+		rv = 0;
+	else if (price->input < 0 || price->output < 0)
+		rv = err_set(err, AVA_EINVAL,
+			     "the price of %s is unknown, so what a day or a month of the order "
+			     "costs cannot be kept: leave it out or use another model",
+			     r->model->id);
+	else if ((p.day_microusd >= 0 && p.day_microusd < cost) ||
+		 (p.month_microusd >= 0 && p.month_microusd < cost))
+		rv = err_set(err, AVA_EINVAL,
+			     "one run of the order may cost %s, more than its day or month: raise "
+			     "that, or lower max_cost_cents",
+			     format_money_limit(cost).text);
+	order_fini(&p);
+	return rv;
+}
+
 /* ---- building */
 
 /* The schema of the request, else of its role. */
@@ -619,6 +653,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		spec_brief_decide(r);
 		rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
 	}
+	if (rv == 0)
+		rv = spec_build_take_order(r, s, err);
 	if (rv == 0)
 		rv = spec_group_take(r, s->group, err);
 	if (rv == 0) {

@@ -482,6 +482,7 @@ void supervisor_status(struct run *r, struct op_status *out)
 		.cwd = s->cwd,
 		.group_id = s->group.id,
 		.group_index = s->group.id[0] ? s->group.index : 0,
+		.order = s->order.id,
 		.tags = s->tags,
 		.activity = r->activity,
 		.last_tool = r->tools.last,

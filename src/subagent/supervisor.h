@@ -14,8 +14,9 @@
 struct op_status {
 	const char *id, *trace_id, *role, *task, *model, *stop_reason, *session_id, *user_id,
 		*origin, *cwd, *activity, *last_tool;
-	const char *group_id, *tags; /* "": none; tags with a blank between two */
-	int64_t group_index;         /* from 1; 0: in no group, or not known */
+	const char *group_id, *order; /* "": none */
+	const char *tags;             /* with a blank between two; "": none */
+	int64_t group_index;          /* from 1; 0: in no group, or not known */
 	enum ava_status status;
 	int64_t spawned_ms, started_ms, ended_ms, last_tool_ms; /* wall; 0: not yet */
 	int64_t elapsed_ms, tokens, cost_microusd;              /* cost -1: unknown */

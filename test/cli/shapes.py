@@ -48,7 +48,7 @@ had = set()
 LACKING = {"Agent.ghost", "Citation.url", "Health.matrix", "Health.model_lacks", "MessagePage.unreadable", "MessagePage.unreadable_first", "Patch.left_out.path", "Patch.left_out.why",
            "Result.artifacts.more", "Result.artifacts.path", "Result.copy_kept", "Result.estimated", "Result.needs", "Run.estimated", "Run.machine", "Run.place", "RunList.others",
            "Cluster.folders.name", "Cluster.folders.path", "Cluster.folders.problem", "Cluster.folders.tree", "Ask.machine", "Messenger.machine", "AskList.others", "AskList.shared",
-           "Session.trouble", "Stats.top.cost_cents", "Stats.top.id", "Stats.top.model", "Stats.top.role", "Stats.top.started_at", "Stats.top.status",
+           "Order.ask", "Order.machine", "Session.trouble", "Stats.top.cost_cents", "Stats.top.id", "Stats.top.model", "Stats.top.role", "Stats.top.started_at", "Stats.top.status",
            "Stats.top.task", "Verified.findings.kind", "Verified.findings.line", "Verified.findings.path", "Verified.findings.what"}
 
 
@@ -101,7 +101,7 @@ def post(path, body=None, id=""):
 
 
 RUNS, GROUPS, ASKS, SESSIONS, MEMORIES = (f"/api/v1/{name}" for name in ("runs", "groups", "asks", "sessions", "memories"))
-LISTS = [RUNS + "?all=1", ASKS, SESSIONS, MEMORIES, "/api/v1/proposals", "/api/v1/models", "/api/v1/roles", "/api/v1/items?limit=1000", "/api/v1/logs?limit=1000",
+LISTS = [RUNS + "?all=1", ASKS, SESSIONS, MEMORIES, "/api/v1/orders", "/api/v1/proposals", "/api/v1/models", "/api/v1/roles", "/api/v1/items?limit=1000", "/api/v1/logs?limit=1000",
          "/api/v1/claude/sessions"]
 FIGURES = ["/api/v1/health", "/api/v1/verify", "/api/v1/stats", "/api/v1/cluster"]
 
@@ -214,6 +214,15 @@ def pair():
         return None
 
 
+def orders():
+    plan = {"when": "@daily", "zone": "UTC", "until": "2225-01-01T00:00:00.000Z", "count": 3, "day_cents": 100}
+    id = post("/api/v1/orders", {"task": "look at the kettle", "cwd": SRC, "confirm": "never", "order": plan})["order_id"]
+    run = post("/api/v1/orders/{id}/run", {}, id)["subagent_id"]
+    result(run)
+    check("an order", get("/api/v1/orders/{id}", id)["fired"] == 1 and get(RUNS + "/{id}", run)["order"] == id)
+    check("is paused, and goes on", [post(f"/api/v1/orders/{{id}}/{verb}", {}, id)["state"] for verb in ("pause", "unpause")] == ["paused", "active"])
+
+
 def everything():
     for path in FIGURES:
         get(path)
@@ -226,7 +235,7 @@ def main():
     with open(SRC + "/kettle.c", "w", encoding="utf-8") as file:
         file.writelines(f"int kettle_{i}(void); /* {'boils ' * 20}*/\n" for i in range(2000))
     everything() # of what is not there yet
-    for part in (runs_that_end, what_waits, conversation, memories, claude):
+    for part in (runs_that_end, what_waits, conversation, memories, claude, orders):
         part()
     check("a role", get("/api/v1/roles/{id}", "boiler")["output_schema"] and get("/api/v1/roles")["broken"])
     code = until(pair)

@@ -73,6 +73,8 @@ static struct event_line event_lines[] = {
 	OF_NOBODY(Seal, 30, UINT64_MAX),
 	OF_RUN(Waiting, 31, 90447, 2, -1, -1, -1, -1, NULL, "ava"),
 	OF_RUN(Waiting, 32, 90448, 2, -1, -1, -1, -1, NULL, "ava"), /* a quota */
+	OF_AVA(OrderFired, 33),
+	OF_AVA(OrderChanged, 34),
 };
 /* clang-format on */
 

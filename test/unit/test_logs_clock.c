@@ -26,11 +26,14 @@
 int64_t __real_clock_wall_ms(void);
 int64_t __wrap_clock_wall_ms(void);
 
-static _Atomic int64_t now_ms; /* 0: the real one, for other groups */
+static _Atomic int64_t now_ms;      /* 0: the real one, for other groups */
+_Atomic int64_t test_wall_ahead_ms; /* by so much is that one ahead (test_orders.c) */
 
 int64_t __wrap_clock_wall_ms(void)
 {
-	return atomic_load(&now_ms) != 0 ? atomic_load(&now_ms) : __real_clock_wall_ms();
+	return atomic_load(&now_ms) != 0
+		       ? atomic_load(&now_ms)
+		       : __real_clock_wall_ms() + atomic_load(&test_wall_ahead_ms);
 }
 
 #define RESTART "" /* another process goes on from here */

@@ -216,11 +216,35 @@ TEST(result)
 	      WORDS_NOT_FOUND_OF(1, 2));
 }
 
+TEST(order)
+{
+	shows("\n• Standing order O-1: @daily: ", WORDS_ORDER("O-1", "@daily"));
+	shows("\n• Next: ", WORDS_ORDER_NEXT);
+	shows("\n• Each run: up to ", WORDS_ORDER_TAKES);
+	shows("; all of them up to $1.00 a day", WORDS_ORDER_DAY("$1.00"));
+	shows("; all of them up to $9.00 a month", WORDS_ORDER_MONTH("$9.00"));
+	shows("; a day and a month have no limit of their own", WORDS_ORDER_NO_MONEY);
+	shows("\n• Ends: when you remove it (`ava schedule rm`)",
+	      WORDS_ORDER_ENDS WORDS_ORDER_NO_END);
+	shows("Fri 2027-01-01 00:00", WORDS_ORDER_UNTIL("Fri 2027-01-01 00:00"));
+	shows(", or after 1 run", WORDS_ORDER_COUNT(", or ", 1));
+	shows("\n• While one is at work: the next is left out, and told", WORDS_ORDER_SKIP);
+	shows("\n• While one is at work: one waits, others are left out", WORDS_ORDER_QUEUE);
+	shows("\n• Missed times: one run for all of them", WORDS_ORDER_ONCE);
+	shows("\n• Missed times: left out, and told", WORDS_ORDER_MISSED_SKIP);
+	shows("\n• Missed times: made up for, ten at most; others are told", WORDS_ORDER_ALL);
+	shows("The standing order O-1 is paused", WORDS_ORDER_IS("O-1", "paused", ""));
+	shows("The standing order O-1: 2 times were missed",
+	      WORDS_ORDER_SAYS("O-1", "2 times were missed"));
+	shows("The standing order O-1 asks you anew: its tools",
+	      WORDS_ORDER_ASKS("O-1", "its tools"));
+}
+
 TEST(quote)
 {
 	shows("Quote 2 (P-19c0de): ", WORDS_QUOTE_NUMBER(2u, "P-19c0de"));
-	shows("I'll spawn a WebCrawler subagent ", WORDS_QUOTE_ONE("WebCrawler"));
-	shows("I'll spawn an Auditor subagent ", WORDS_QUOTE_ONE("Auditor"));
+	shows("I'll spawn a WebCrawler subagent ", WORDS_QUOTE_ONE("WebCrawler", false));
+	shows("Each time, I'll spawn an Auditor subagent ", WORDS_QUOTE_ONE("Auditor", true));
 	shows("I'll spawn 2 subagents side by side:\n",
 	      WORDS_QUOTE_SEVERAL(2u, WORDS_SIDE_BY_SIDE));
 	shows("I'll spawn 2 subagents one after another, each with what the one before found:\n",

@@ -1,0 +1,149 @@
+/* The file of a standing order, both ways (doc/ORDERS.md, "How it happens once"). It is written
+ * whole, in the commit of what changed, and read at the start alone.
+ *
+ * What can fail: memory, and a file that is damaged; the start tells of that one, and goes on. */
+#include "ava/order.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "codec/json.h"
+
+static const char *const state_names[] = {
+	[ORDER_NEW] = "new",   [ORDER_ACTIVE] = "active", [ORDER_PAUSED] = "paused",
+	[ORDER_ASKS] = "asks", [ORDER_DONE] = "done",     [ORDER_REMOVED] = "removed",
+};
+
+const char *order_state_name(enum order_state s)
+{
+	return state_names[s];
+}
+
+void order_free(struct standing *o)
+{
+	if (!o)
+		return;
+	list_del(&o->node);
+	list_del(&o->wait.node);
+	order_fini(&o->plan);
+	free(o->config);
+	free(o->config_next);
+	free(o->session);
+	free(o->user);
+	free(o->call);
+	free(o);
+}
+
+static void order_file_time(struct jw *w, const char *key, int64_t ms)
+{
+	char iso[CLOCK_ISO_LEN + 1];
+
+	clock_iso(ms, iso);
+	jw_str(w, key, iso);
+}
+
+int order_file_write(struct buf *out, const struct standing *o, const struct order_now *n,
+		     const char *config, const char *hash)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_str(&w, "id", o->plan.id);
+	jw_str(&w, "state", state_names[n->state]);
+	jw_str(&w, "hash", hash);
+	jw_str(&w, "session", o->session);
+	jw_str(&w, "user", o->user);
+	order_file_time(&w, "made", o->made_ms);
+	order_file_time(&w, "last", n->last_ms);
+	jw_int(&w, "fired", n->fired);
+	jw_str(&w, "run", n->run);
+	jw_bool(&w, "settled", n->settled);
+	jw_str(&w, "day", n->day);
+	jw_fixed(&w, "day_cents", n->day_microusd, 4);
+	jw_fixed(&w, "month_cents", n->month_microusd, 4);
+	jw_array(&w, "waiting");
+	for (unsigned i = 0; i < n->nwaiting; i++)
+		order_file_time(&w, NULL, n->waiting[i]);
+	jw_end(&w);
+	jw_str(&w, "why", n->why);
+	jw_str(&w, "told", n->told);
+	jw_int(&w, "reasons", n->reasons);
+	jw_raw(&w, "config", config, strlen(config));
+	jw_end(&w);
+	return buf_check(out);
+}
+
+static int64_t order_file_ms(const json_t *v)
+{
+	const char *s = json_is_string(v) ? json_string_value(v) : "";
+
+	return MAX(clock_parse_iso(s, strlen(s)), 0);
+}
+
+static void order_file_copy(char *to, size_t size, const json_t *o, const char *key)
+{
+	snprintf(to, size, "%s", json_str(o, key));
+}
+
+static int order_file_now(const json_t *o, struct order_now *n)
+{
+	const json_t *waiting = json_object_get(o, "waiting"), *v;
+	const char *state = json_str(o, "state");
+	size_t i;
+
+	n->state = ORDER_NEW;
+	for (enum order_state s = ORDER_ACTIVE; s <= ORDER_REMOVED; s++)
+		if (strcmp(state, state_names[s]) == 0)
+			n->state = s;
+	n->last_ms = order_file_ms(json_object_get(o, "last"));
+	n->fired = json_get_int(o, "fired", 0);
+	n->settled = json_get_bool(o, "settled", true);
+	n->day_microusd = json_get_fixed(o, "day_cents", 4, 0);
+	n->month_microusd = json_get_fixed(o, "month_cents", 4, 0);
+	n->reasons = (unsigned)json_get_int(o, "reasons", 0);
+	order_file_copy(n->run, sizeof(n->run), o, "run");
+	order_file_copy(n->day, sizeof(n->day), o, "day");
+	order_file_copy(n->why, sizeof(n->why), o, "why");
+	order_file_copy(n->told, sizeof(n->told), o, "told");
+	json_array_foreach(waiting, i, v) if (n->nwaiting < ORDER_ALL) n->waiting[n->nwaiting++] =
+		order_file_ms(v);
+	return n->state == ORDER_NEW ? AVA_ECORRUPT : 0;
+}
+
+int order_file_read(struct standing **out, const char *json, size_t len, struct ava_error *err)
+{
+	json_t *file = json_parse(json, len, err);
+	const json_t *config = json_object_get(file, "config");
+	struct standing *o = calloc(1, sizeof(*o));
+	int rv = o ? 0 : AVA_ENOMEM;
+	struct buf b;
+
+	buf_init(&b, 8u << 20);
+	if (rv == 0) {
+		list_init(&o->node);
+		list_init(&o->wait.node);
+		rv = file ? order_file_now(file, &o->now) : AVA_ECORRUPT;
+	}
+	if (rv == 0 && o->now.state != ORDER_REMOVED)
+		rv = order_read(json_object_get(config, "order"), &o->plan, err);
+	if (rv == 0) {
+		order_file_copy(o->hash, sizeof(o->hash), file, "hash");
+		o->made_ms = order_file_ms(json_object_get(file, "made"));
+		o->session = strdup(json_str(file, "session"));
+		o->user = strdup(json_str(file, "user"));
+		rv = json_dump(&b, config);
+		o->config = rv == 0 ? buf_take(&b, NULL) : NULL;
+		rv = o->config && o->session && o->user ? 0 : AVA_ENOMEM;
+	}
+	buf_fini(&b);
+	json_decref(file);
+	if (rv == 0)
+		*out = o;
+	else
+		order_free(o);
+	return rv == 0 || (err && err->code) ? rv : err_set(err, rv, "%s", ava_strerror(rv));
+}

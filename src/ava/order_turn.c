@@ -1,0 +1,473 @@
+/* One turn of a standing order: what becomes of the times that are due, in a draft that orders.c
+ * commits. The spec of a run is built anew, by the one way from a request, and compared with what
+ * was confirmed.
+ *
+ * What can fail is told, once a day for each kind of reason: no money is left, its run is still at
+ * work, the folder is gone. Only memory makes a turn fail as a whole: it is taken again later. */
+#include "ava/order.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/envelope.h"
+#include "agent/tool.h"
+#include "ava/ops.h"
+#include "ava/proposal.h"
+#include "ava/runs.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "codec/json.h"
+#include "subagent/run.h"
+#include "subagent/spec.h"
+
+#define LATE_MS   120000 /* a time that is older was missed */
+#define STEPS     10000  /* times looked at one by one; further ones are not counted */
+#define EXTRA_MAX ((size_t)256 << 10)
+
+/* ---- what is told */
+
+static const char *const reason_names[] = {
+	[ORDER_MISSED] = "missed",
+	[ORDER_BUSY] = "busy",
+	[ORDER_BUDGET] = "budget",
+	[ORDER_FAILED] = "failed",
+};
+
+static void turn_event(struct order_turn *t, enum event_kind kind, struct buf *b)
+{
+	core_event(t->core, t->draft, kind, t->o->session, t->o->user, b);
+	t->changed = true;
+}
+
+static void order_event_begin(struct jw *w, struct buf *b, const struct standing *o)
+{
+	buf_init(b, 65536);
+	jw_init(w, b);
+	jw_object(w, NULL);
+	jw_str(w, "orderId", o->plan.id);
+}
+
+static void order_event_time(struct jw *w, const char *key, int64_t ms)
+{
+	char iso[CLOCK_ISO_LEN + 1];
+
+	clock_iso(ms, iso);
+	jw_str(w, key, iso);
+}
+
+/* Times that became no run. A person hears of each reason once a day; the log has all. */
+static void turn_skip(struct order_turn *t, enum order_reason why, unsigned times, int64_t due_ms,
+		      const char *fmt, ...)
+{
+	struct order_now *n = t->n;
+	char day[11];
+	va_list ap;
+	struct buf b;
+	struct jw w;
+
+	clock_local_date(t->now_ms, day);
+	if (strcmp(day, n->told) != 0)
+		n->reasons = 0;
+	snprintf(n->told, sizeof(n->told), "%s", day);
+	va_start(ap, fmt);
+	vsnprintf(n->why, sizeof(n->why), fmt, ap);
+	va_end(ap);
+	order_event_begin(&w, &b, t->o);
+	jw_str(&w, "change", reason_names[why]);
+	jw_str(&w, "message", n->why);
+	order_event_time(&w, "due", due_ms);
+	if (times > 1)
+		jw_int(&w, "times", times);
+	if (n->reasons & 1u << why)
+		jw_bool(&w, "again", true);
+	jw_end(&w);
+	n->reasons |= 1u << why;
+	turn_event(t, EVENT_OrderChanged, &b);
+}
+
+/* A new state, which somebody said, or the calendar. */
+void turn_state(struct order_turn *t, enum order_state to, const char *by, const char *origin,
+		const char *message)
+{
+	struct buf b;
+	struct jw w;
+
+	t->n->state = to;
+	if (to != ORDER_ACTIVE)
+		t->n->nwaiting = 0;
+	snprintf(t->n->why, sizeof(t->n->why), "%s", to == ORDER_ASKS ? message : "");
+	order_event_begin(&w, &b, t->o);
+	jw_str(&w, "change", order_state_name(to));
+	jw_str(&w, "message", message);
+	if (by && *by)
+		jw_str(&w, "by", by);
+	if (origin && *origin)
+		jw_str(&w, "origin", origin);
+	jw_end(&w);
+	turn_event(t, EVENT_OrderChanged, &b);
+}
+
+/* ---- the money of a day and a month */
+
+static void order_day(struct order_now *n, int64_t ms)
+{
+	char day[11];
+
+	clock_local_date(ms, day);
+	if (strcmp(day, n->day) <= 0) /* a clock that was set back does not give money back */
+		return;
+	n->day_microusd = 0;
+	if (strncmp(day, n->day, 7) != 0)
+		n->month_microusd = 0;
+	memcpy(n->day, day, sizeof(n->day));
+}
+
+static bool order_has_money(const struct standing *o, struct order_now *n, int64_t now_ms,
+			    int64_t cost, char why[ORDER_WHY])
+{
+	const struct order_plan *p = &o->plan;
+	bool day, month;
+
+	order_day(n, now_ms);
+	day = p->day_microusd < 0 || n->day_microusd + cost <= p->day_microusd;
+	month = p->month_microusd < 0 || n->month_microusd + cost <= p->month_microusd;
+	if (!day || !month)
+		snprintf(
+			why, ORDER_WHY,
+			"not started: its runs have cost %s this %s, one more may cost %s, and the "
+			"limit is %s",
+			format_money(day ? n->month_microusd : n->day_microusd).text,
+			day ? "month" : "day", format_money_limit(cost).text,
+			format_money_limit(day ? p->month_microusd : p->day_microusd).text);
+	return day && month;
+}
+
+/* Counts what the last run has cost, once it has ended. */
+void turn_settle(struct order_turn *t)
+{
+	struct order_now *n = t->n;
+	struct run *r = n->settled ? NULL : supervisor_find(&t->core->sup, n->run);
+	struct ended e = {0};
+	int64_t cost = 0, at = t->now_ms;
+
+	t->busy = r && !r->end.done;
+	if (n->settled || t->busy)
+		return;
+	if (r) {
+		cost = r->agent.at.totals.cost_microusd;
+		at = r->end.wall_ms;
+	} else if (ended_read(t->core->root_fd, n->run, &e, NULL) == 0) {
+		cost = MAX(e.status.cost_microusd, 0);
+		at = e.status.ended_ms > 0 ? e.status.ended_ms : at;
+	}
+	ended_fini(&e);
+	order_day(n, at);
+	n->day_microusd += cost;
+	n->month_microusd += cost;
+	n->settled = true;
+	t->changed = true;
+}
+
+/* ---- its run: built anew, and compared with what was confirmed */
+
+/* What differs, in words: the names of the members of the config that are not the same. */
+static void order_difference(const json_t *was, const json_t *is, char out[ORDER_WHY])
+{
+	static const struct {
+		const char *key, *words;
+	} names[] = {
+		{"rolePrompt", "the role's text"},
+		{"roleHash", "the role's file"},
+		{"toolDefinitions", "what a server says of its tools"},
+		{"tools", "its tools"},
+		{"price", "the price of its model"},
+		{"maxOutput", "what its model writes at most"},
+		{"rights", "its rights"},
+		{"model", "its model"},
+		{"limits", "its limits"},
+	};
+	const char *key;
+	size_t n = 0;
+	json_t *v;
+
+	out[0] = '\0';
+	json_object_foreach((json_t *)is, key, v)
+	{
+		const char *words = key;
+
+		if (json_equal(v, json_object_get(was, key)))
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(names); i++)
+			if (strcmp(names[i].key, key) == 0)
+				words = names[i].words;
+		if (n < ORDER_WHY - 80)
+			n += (size_t)snprintf(out + n, ORDER_WHY - n, "%s%.60s", n ? ", " : "",
+					      words);
+	}
+	json_object_foreach((json_t *)was, key,
+			    v) if (!json_object_get(is, key) && n < ORDER_WHY - 80) n +=
+		(size_t)snprintf(out + n, ORDER_WHY - n, "%s%.60s", n ? ", " : "", key);
+}
+
+/* The definitions that servers give now, where they are there; those of a server that is away hold.
+ */
+static bool order_defined_otherwise(const json_t *config, char why[ORDER_WHY])
+{
+	const json_t *list = json_object_get(config, "toolDefinitions"), *o;
+	size_t i;
+
+	json_array_foreach(list, i, o)
+	{
+		const struct tool *now = tool_find(json_str(o, "name"));
+
+		if (!now || (strcmp(now->description, json_str(o, "description")) == 0 &&
+			     strcmp(now->schema, json_str(o, "schema")) == 0))
+			continue;
+		snprintf(why, ORDER_WHY, "what its server says of the tool %.100s",
+			 json_str(o, "name"));
+		return true;
+	}
+	return false;
+}
+
+/* The request of its runs, as it was confirmed. Strings are those of `config`, lists in `mem`. */
+static int order_request(struct standing *o, const json_t *config, struct op_spawn *s,
+			 struct arena *mem)
+{
+	int rv = spec_request(config, s, mem);
+
+	s->session_id = o->session;
+	s->user_id = o->user;
+	return rv;
+}
+
+/* The spec as a request gives it now. AVA_EREJECTED: it is not what was confirmed, and `why` says
+ * what differs; else as spec_build. `extra`: context of this run alone. */
+int order_spec(struct standing *o, const struct order_fire *f, bool now, struct run_spec **out,
+	       char why[ORDER_WHY], struct ava_error *err)
+{
+	struct core *c = o->core;
+	json_t *config = json_parse(o->config, strlen(o->config), err), *is;
+	struct run_spec *spec = NULL;
+	struct op_spawn s;
+	struct arena mem;
+	struct buf context;
+	int rv;
+
+	why[0] = '\0';
+	buf_init(&context, 2 * (SPEC_CONTEXT_MAX + EXTRA_MAX));
+	arena_init(&mem, 1u << 20);
+	rv = config ? order_request(o, config, &s, &mem) : AVA_ENOMEM;
+	if (rv == 0 && now && order_defined_otherwise(config, why))
+		s.definitions = NULL;
+	if (rv == 0)
+		rv = spec_build(&spec, &s, &c->settings, c->model, c->redact, err);
+	if (rv == 0 && strcmp(spec->hash, o->hash) != 0) {
+		is = json_parse(spec->config, spec->config_len, NULL);
+		order_difference(config, is, why);
+		json_decref(is);
+		rv = now ? 0 : AVA_EREJECTED;
+	} else if (rv == 0 && !now && order_defined_otherwise(config, why)) {
+		rv = AVA_EREJECTED;
+	}
+	if (rv == 0 && f && f->extra) {
+		buf_addf(&context, "%s%s", s.context ? s.context : "",
+			 s.context && *s.context ? "\n\n" : "");
+		envelope_other(&context, f->extra, strlen(f->extra));
+		s.context = buf_check(&context) == 0 ? context.data : NULL;
+		s.given |= TOOL_UNTRUSTED;
+		spec_free(spec);
+		spec = NULL;
+		rv = s.context ? spec_build(&spec, &s, &c->settings, c->model, c->redact, err)
+			       : AVA_ENOMEM;
+		if (rv == 0)
+			rv = proposal_unasked(&spec, 1, err);
+	}
+	if (rv == 0)
+		*out = spec;
+	else
+		spec_free(spec);
+	buf_fini(&context);
+	arena_fini(&mem);
+	json_decref(config);
+	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
+}
+
+static void turn_fired(struct order_turn *t, int64_t due_ms, const char *run)
+{
+	struct order_now *n = t->n;
+	struct buf b;
+	struct jw w;
+
+	snprintf(n->run, sizeof(n->run), "%s", run);
+	n->settled = false;
+	n->fired++;
+	n->why[0] = '\0';
+	order_event_begin(&w, &b, t->o);
+	order_event_time(&w, "due", due_ms);
+	jw_str(&w, "subagentId", run);
+	jw_int(&w, "number", n->fired);
+	if (t->fire && t->fire->by)
+		jw_str(&w, "by", t->fire->by);
+	if (t->fire && t->fire->origin)
+		jw_str(&w, "origin", t->fire->origin);
+	jw_end(&w);
+	turn_event(t, EVENT_OrderFired, &b);
+}
+
+/* Starts a run for a due time, or says why not. 0: done with it; else nothing was changed, and
+ * t->err, or avad.log, has the reason. */
+int turn_fire(struct order_turn *t, int64_t due_ms)
+{
+	struct standing *o = t->o;
+	struct run_spec *spec = NULL;
+	struct ava_error err = {0};
+	char why[ORDER_WHY] = "";
+	int rv = order_spec(o, t->fire, false, &spec, why, &err);
+
+	if (rv == 0 && spec->agent.price.input >= 0 &&
+	    !order_has_money(o, t->n, t->now_ms, spec->agent.limits.cost_microusd, why))
+		rv = err_set(&err, AVA_EBUDGET, "%s", why);
+	if (rv == 0 && t->fire && t->fire->request_id) {
+		const char *id =
+			arena_copy(&spec->mem, t->fire->request_id, strlen(t->fire->request_id));
+
+		rv = id ? 0 : err_set(&err, AVA_ENOMEM, "out of memory");
+		spec->request_id = id ? id : "";
+	}
+	if (rv == 0)
+		rv = supervisor_spawn(&t->core->sup, spec, "", t->draft, &o->starting, &err);
+	if (rv == 0) {
+		turn_fired(t, due_ms, o->starting->id.text);
+		return 0;
+	}
+	spec_free(spec);
+	if (rv == AVA_EREJECTED) {
+		turn_state(t, ORDER_ASKS, NULL, NULL, why);
+		o->unasked = true;
+		if (t->err)
+			err_set(t->err, AVA_EEXIST,
+				"%s is not what was confirmed any more (%s): you are asked anew",
+				o->plan.id, why);
+		return 0;
+	}
+	if (t->err || rv == AVA_ENOMEM) {
+		*(t->err ? t->err : &err) = err;
+		return rv;
+	}
+	turn_skip(t, rv == AVA_EBUDGET ? ORDER_BUDGET : ORDER_FAILED, 1, due_ms, "%.*s",
+		  ORDER_WHY - 1, err.text);
+	return 0;
+}
+
+/* ---- its times */
+
+bool order_counted_out(const struct standing *o, const struct order_now *n)
+{
+	return o->plan.count > 0 && n->fired + n->nwaiting >= o->plan.count;
+}
+
+/* A time that is due while the run before is at work, or another time waits. */
+static void turn_wait(struct order_turn *t, int64_t due_ms)
+{
+	struct order_now *n = t->n;
+
+	if (t->o->plan.overlap == ORDER_OVERLAP_QUEUE && n->nwaiting == 0)
+		n->waiting[n->nwaiting++] = due_ms;
+	else
+		turn_skip(t, ORDER_BUSY, 1, due_ms, "left out: %s is still at work%s", n->run,
+			  n->nwaiting > 0 ? ", and one waits" : "");
+}
+
+/* Times that were missed, and what stands for them; *due: the time that is still to be run, or
+ * ORDER_NEVER. */
+static void turn_missed(struct order_turn *t, unsigned missed, int64_t last_ms, int64_t *due)
+{
+	struct order_now *n = t->n;
+	const char *more = missed >= STEPS ? "at least " : "";
+	unsigned kept = n->nwaiting;
+
+	if (missed == 0)
+		return;
+	if (t->o->plan.missed == ORDER_MISSED_ONCE) {
+		*due = *due == ORDER_NEVER ? last_ms : *due;
+		turn_skip(t, ORDER_MISSED, missed, last_ms,
+			  "%s%u time%s missed: one run stands for %s", more, missed,
+			  missed == 1 ? " was" : "s were", missed == 1 ? "it" : "all of them");
+	} else if (t->o->plan.missed == ORDER_MISSED_SKIP) {
+		turn_skip(t, ORDER_MISSED, missed, last_ms, "%s%u time%s missed, and left out",
+			  more, missed, missed == 1 ? " was" : "s were");
+	} else {
+		turn_skip(t, ORDER_MISSED, missed, last_ms,
+			  "%s%u time%s missed: %u run%s made up for", more, missed,
+			  missed == 1 ? " was" : "s were", kept, kept == 1 ? " is" : "s are");
+	}
+}
+
+/* Does with all times up to now what the order says. */
+void turn_due(struct order_turn *t)
+{
+	const struct order_plan *p = &t->o->plan;
+	struct order_now *n = t->n;
+	int64_t due = order_next(p, n->last_ms), on_time = ORDER_NEVER, last = 0;
+	bool waits = n->nwaiting > 0;
+	unsigned missed = 0;
+
+	for (; due <= t->now_ms && !order_counted_out(t->o, n); t->changed = true) {
+		int64_t next = order_next(p, due);
+
+		n->last_ms = due;
+		if (next > t->now_ms && t->now_ms - due <= LATE_MS) {
+			on_time = due;
+		} else {
+			missed++;
+			last = due;
+			if (p->missed == ORDER_MISSED_ALL && !waits && n->nwaiting < ORDER_ALL)
+				n->waiting[n->nwaiting++] = due;
+		}
+		due = missed >= STEPS && next < t->now_ms - LATE_MS
+			      ? order_next(p, t->now_ms - LATE_MS)
+			      : next;
+	}
+	turn_missed(t, missed, last, &on_time);
+	if (on_time == ORDER_NEVER)
+		return;
+	/* Taken up at once, or behind those that are made up for. */
+	if ((!t->busy && n->nwaiting == 0) ||
+	    (missed > 0 && p->missed == ORDER_MISSED_ALL && !waits && n->nwaiting < ORDER_ALL))
+		n->waiting[n->nwaiting++] = on_time;
+	else
+		turn_wait(t, on_time);
+}
+
+/* The next time that waits is run, while none is at work. */
+int turn_next(struct order_turn *t)
+{
+	struct order_now *n = t->n;
+	int rv = 0;
+
+	while (rv == 0 && !t->busy && n->state == ORDER_ACTIVE && n->nwaiting > 0) {
+		int64_t due = n->waiting[0];
+
+		n->nwaiting--;
+		memmove(n->waiting, n->waiting + 1, n->nwaiting * sizeof(n->waiting[0]));
+		t->changed = true;
+		rv = turn_fire(t, due);
+		t->busy = t->o->starting != NULL;
+	}
+	return rv;
+}
+
+void turn_over(struct order_turn *t)
+{
+	struct order_now *n = t->n;
+
+	if (n->state != ORDER_ACTIVE || n->nwaiting > 0)
+		return;
+	if (t->o->plan.count > 0 && n->fired >= t->o->plan.count)
+		turn_state(t, ORDER_DONE, NULL, NULL, "it has started as many runs as it may");
+	else if (order_next(&t->o->plan, n->last_ms) == ORDER_NEVER)
+		turn_state(t, ORDER_DONE, NULL, NULL, "no further time is due");
+}

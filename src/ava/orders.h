@@ -1,0 +1,32 @@
+/* Standing orders: runs that start by the clock (doc/ORDERS.md). An order is confirmed as a quote
+ * is (proposals.c); here it is kept, fired once for each time, paused and removed.
+ *
+ * Loop thread only. Orders belong to the core, from orders_open to orders_close. */
+#ifndef AVA_ORDERS_H
+#define AVA_ORDERS_H
+
+#include "ava/order.h"
+
+#define ORDERS_MAX 2000
+
+/* Called once: rv 0 with the order as it is now, and the run that was started ("": none). */
+typedef void (*order_done_fn)(int rv, const struct standing *o, const char *run,
+			      const struct ava_error *err, void *user);
+
+/* NULL: there is none of that name, or its confirmation is not on disk yet. */
+struct standing *orders_find(struct core *c, const char *id, struct ava_error *err);
+/* The oldest first. */
+void orders_each(struct core *c, void (*each)(struct standing *o, void *user), void *user);
+
+/* ACTIVE, PAUSED or REMOVED, by a person. An order that asks is quoted anew by ACTIVE. AVA_EEXIST:
+ * its time is over; AVA_EBUSY: it is being written, ask again. */
+void orders_set(struct core *c, const char *id, enum order_state to, const char *by,
+		const char *origin, order_done_fn done, void *user);
+
+/* Starts a run of the order now, whether it is paused or not; its money and its count hold. All of
+ * `f` is *copied*. AVA_EBUSY: its last run is at work; AVA_EBUDGET; AVA_EEXIST: it asks, or is
+ * over; AVA_EDENIED: with the extra text it would have all three rights. */
+void orders_fire(struct core *c, const char *id, const struct order_fire *f, order_done_fn done,
+		 void *user);
+
+#endif
