@@ -56,6 +56,7 @@ struct command {
 	X(move)                                                                                    \
 	X(steer)                                                                                   \
 	X(resume)                                                                                  \
+	X(schedule)                                                                                \
 	X(proposals)                                                                               \
 	X(asks)                                                                                    \
 	X(answer)                                                                                  \
@@ -132,6 +133,11 @@ int cli_check_run_id(const char *id);
  * checkpoint; `model` NULL: the same. It is quoted, confirmed and followed as by `ava run`.
  * Returns enum cli_exit. */
 int run_fork(const char *run, const char *from, const char *model, bool yes, bool json);
+
+/* A standing order: quoted, and confirmed as a run is. `task->order` is its plan, as JSON; returns
+ * enum cli_exit. */
+struct task_options;
+int run_order(const struct task_options *task, const char *text, bool yes, bool json);
 
 /* Why the hooks in Claude Code's settings are out of date, static text; NULL: they are not, or
  * there are none of ours. */

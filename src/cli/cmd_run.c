@@ -40,20 +40,6 @@ static struct {
 	bool yes, background, json;
 } o;
 
-#define OPTION_TEXT(field, name, letter, value, help)                                              \
-	OPT(name, letter, STR, value, task.spawn.field, help),
-#define OPTION_JSON OPTION_TEXT
-#define OPTION_MS(field, name, letter, value, help)                                                \
-	OPT(name, letter, SECONDS, value, task.spawn.field, help),
-#define OPTION_CENTS(field, name, letter, value, help)                                             \
-	OPT(name, letter, CENTS, value, task.spawn.field, help),
-#define OPTION_COUNT(field, name, letter, value, help)                                             \
-	OPT(name, letter, COUNT, value, task.spawn.field, help),
-#define OPTION_SWITCH(field, name, letter, value, help)                                            \
-	OPT(name, letter, SWITCH, value, task.spawn.field, help),
-#define OPTION_TEXTS(field, name, letter, value, help)                                             \
-	OPT(name, letter, LIST, value, task.field, help),
-#define OPTION(kind, field, key, ...) OPTION_##kind(field, __VA_ARGS__)
 #define ANSWERS                                                                                    \
 	OPT("yes", 'y', FLAG, NULL, yes, "confirm without asking"),                                \
 		OPT("background", 'b', FLAG, NULL, background, "start it and leave"),              \
@@ -119,7 +105,8 @@ static int run_take_id(const json_t *v, const char *key, char *out, size_t size,
 static int take_run(struct run_job *j, const json_t *p, struct ava_error *err)
 {
 	const char *changes = json_str(p, "changes");
-	int rv = run_take_id(p, "subagent_id", j->run, sizeof(j->run), err);
+	int rv = run_take_id(p, o.task.order != NULL ? "order_id" : "subagent_id", j->run,
+			     sizeof(j->run), err);
 
 	snprintf(j->trace, sizeof(j->trace), "%s", json_str(p, "trace_id"));
 	if (rv == 0 && o.task.parallel != NULL)
@@ -187,7 +174,10 @@ static int run_propose(struct run_job *j, const char *text, struct ava_error *er
 	if (rv == 0)
 		rv = api_open(API_BEGIN, err);
 	if (rv == 0)
-		rv = api_request(body.data, &p, err, o.task.parallel != NULL ? "/groups" : "/runs");
+		rv = api_request(body.data, &p, err,
+				 o.task.parallel != NULL ? "/groups"
+				 : o.task.order != NULL  ? "/orders"
+							 : "/runs");
 	buf_fini(&body);
 	if (rv == AVA_EUNKNOWN)
 		return err_set(err, rv,
@@ -523,6 +513,21 @@ static int run_group(struct run_job *j)
 	return rv;
 }
 
+/* An order runs nothing yet: when it will, and how it is stopped. */
+static int run_standing(const struct run_job *j)
+{
+	struct ava_error err = {0};
+	json_t *order = NULL;
+	int rv = api_request(NULL, &order, &err, "/orders/%s", j->run);
+
+	if (rv == 0 && o.json)
+		show_json(stdout, order);
+	else if (rv == 0)
+		show_order(stdout, order);
+	json_decref(order);
+	return rv == 0 ? CLI_DONE : run_failed(j, &err);
+}
+
 static int run_job(struct run_job *j, const char *text)
 {
 	struct ava_error err = {0};
@@ -545,6 +550,8 @@ static int run_job(struct run_job *j, const char *text)
 		return run_failed(j, &err);
 	if (j->group[0])
 		return run_group(j);
+	if (o.task.order != NULL)
+		return run_standing(j);
 	progress_init(&j->progress, j->talk, j->role);
 	term_line(j->talk, WORDS_SPAWNING(words_mark(WORDS_MARK_START, term_utf8()),
 					  j->progress.role, j->run));
@@ -623,6 +630,18 @@ static int run_go_on(const char *run)
 static int run_resume(int argc, char **argv)
 {
 	return run_go_on(argv[0]);
+}
+
+int run_order(const struct task_options *task, const char *text, bool yes, bool json)
+{
+	struct run_job j = {.talk = json || yes ? stderr : stdout, .answers = STDIN_FILENO};
+
+	o.task = *task;
+	o.yes = yes;
+	o.json = json;
+	if (strcmp(text, "-") == 0 || task_file_is_stdin(&o.task))
+		return cli_error(CLI_USAGE, "the task of an order is words, not standard input");
+	return run_job(&j, text);
 }
 
 int run_fork(const char *run, const char *from, const char *model, bool yes, bool json)

@@ -614,6 +614,58 @@ void show_proposal(FILE *f, const json_t *proposal)
 	}
 }
 
+static struct format order_moment(const json_t *due)
+{
+	int64_t at = clock_parse_iso(json_string_value(due), json_string_length(due));
+
+	return at >= 0 ? local(at, "%a %Y-%m-%d %H:%M") : (struct format){""};
+}
+
+static void order_money(FILE *f, const json_t *o, const char *per, const char *spent,
+			const char *limit)
+{
+	if (json_is_number(json_object_get(o, limit)))
+		term_print(f, "%s: %s of %s\n", per, format_cost_of(o, spent).text,
+			   format_money_limit(json_get_fixed(o, limit, 4, 0)).text);
+}
+
+void show_order(FILE *f, const json_t *o)
+{
+	const char *id = json_str(o, "order_id"), *why = json_str(o, "why"),
+		   *ask = json_str(o, "ask");
+	const char *state = json_str(o, "state"), *run = json_str(o, "run");
+	const json_t *next = json_object_get(o, "next"), *due;
+	size_t i;
+
+	term_print(f, "%s is %s: %s\n", id, state, json_str(o, "task"));
+	term_print(f, "When: %s\n", json_str(o, "text"));
+	json_array_foreach(next, i, due)
+		term_print(f, "%s%s", i == 0 ? "Next: " : ", ", order_moment(due).text);
+	if (json_array_size(next) > 0)
+		fputc('\n', f);
+	term_print(f, "Each run: %s, %s, up to %s\n", json_str(o, "role"), json_str(o, "model"),
+		   format_money_limit(json_get_fixed(o, "max_cost_cents", 4, -1)).text);
+	order_money(f, o, "Today", "spent_day_cents", "day_cents");
+	order_money(f, o, "This month", "spent_month_cents", "month_cents");
+	if (json_object_get(o, "until") != NULL)
+		term_print(f, "Until: %s\n", format_moment_of(o, "until").text);
+	term_print(f, "Runs so far: %lld", (long long)json_get_int(o, "fired", 0));
+	if (json_object_get(o, "count") != NULL)
+		term_print(f, " of %lld", (long long)json_get_int(o, "count", 0));
+	term_print(f, "%s%s\n", *run ? ", the last " : "", run);
+	if (*json_str(o, "cwd"))
+		term_line(f, WORDS_QUOTE_FOLDER(json_str(o, "cwd")));
+	if (*why)
+		term_print(f, "%s: %s\n", strcmp(state, "asks") == 0 ? "Has changed" : "Last time",
+			   why);
+	if (*ask)
+		term_print(f, WORDS_WAITS(ask, " (ava asks)\n"));
+	else if (strcmp(state, "asks") == 0)
+		term_print(f, "ava schedule unpause %s asks you anew\n", id);
+	else if (strcmp(state, "active") == 0)
+		term_print(f, "ava schedule pause %s, or rm, stops it\n", id);
+}
+
 void show_result(FILE *f, const json_t *result)
 {
 	static const char failed[] = "Error: ";

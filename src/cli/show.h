@@ -63,6 +63,8 @@ const char *show_door(const json_t *door, char out[SHOW_DOOR_MAX]);
 
 /* A proposal's quote, whole, with its folder; without the question at its end. */
 void show_proposal(FILE *f, const json_t *proposal);
+/* A standing order: what, when, its money, and what became of it. */
+void show_order(FILE *f, const json_t *order);
 /* Summary, findings, caveats, totals. */
 void show_result(FILE *f, const json_t *result);
 /* A line for each file that a patch changes or leaves out, and a sum. */

@@ -220,6 +220,8 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		s.cwd = cwd;
 	}
 	api_body(&w, out, BODY_MAX);
+	if (o->order != NULL)
+		jw_raw(&w, "order", o->order, strlen(o->order));
 	spawn_put_str(&w, "resume", o->resume);
 	if (o->resume != NULL)
 		spawn_put_from(&w, counts ? strtol(o->from, NULL, 10) : 0, o->from);

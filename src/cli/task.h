@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/spawn_options.h"
 #include "cli/opts.h"
 
 struct ava_error;
@@ -19,6 +20,7 @@ struct ava_error;
 struct task_options {
 	struct ava_spawn spawn; /* output_schema: the name of a file; without its lists */
 	struct opt_list grants, ask_before, tags;
+	const char *order;  /* JSON of a standing order (doc/ORDERS.md), whose runs it is; NULL */
 	const char *resume; /* instead of a task: an ended run that goes on */
 	const char *from;   /* the model call or checkpoint to go on before; NULL: the run's end */
 	const char *parallel;  /* instead of a task: a file with an object of a run in each line */
@@ -26,6 +28,23 @@ struct task_options {
 	bool chain, share;
 	bool no_files; /* without the current folder */
 };
+
+/* Rows of options from the rows of base/spawn_options.h, for a command that keeps its values in an
+ * `o` with `struct task_options task`: SPAWN_FLAGS(OPTION). */
+#define OPTION_TEXT(field, name, letter, value, help)                                              \
+	OPT(name, letter, STR, value, task.spawn.field, help),
+#define OPTION_JSON OPTION_TEXT
+#define OPTION_MS(field, name, letter, value, help)                                                \
+	OPT(name, letter, SECONDS, value, task.spawn.field, help),
+#define OPTION_CENTS(field, name, letter, value, help)                                             \
+	OPT(name, letter, CENTS, value, task.spawn.field, help),
+#define OPTION_COUNT(field, name, letter, value, help)                                             \
+	OPT(name, letter, COUNT, value, task.spawn.field, help),
+#define OPTION_SWITCH(field, name, letter, value, help)                                            \
+	OPT(name, letter, SWITCH, value, task.spawn.field, help),
+#define OPTION_TEXTS(field, name, letter, value, help)                                             \
+	OPT(name, letter, LIST, value, task.field, help),
+#define OPTION(kind, field, key, ...) OPTION_##kind(field, __VA_ARGS__)
 
 /* Is something of a spawn given, or a file? */
 bool task_any(const struct task_options *o);
