@@ -1,11 +1,13 @@
 /* GET /api/v1/stats: what the calls of a span of time cost and how they went, for charts.
  *
- * Happy path: a thread of the pool reads the events InferEnd and ToolResult of all logs in the
- * span, adds them up by model and by tool, in total and by parts of the span, and the ended runs of
- * the catalog by role, folder, person and tag. Names beyond the first NAMES_MAX of their kind are
- * one, "others". What can fail: words for a time that are none (as `ava logs` takes them), memory;
- * broken lines are left out, `ava logs verify` names them. */
+ * Happy path: a thread of the pool counts what was called by the key that is asked for, as `ava
+ * costs` does (journal/count.h), and reads the events InferEnd and ToolResult of all logs in the
+ * span, for how long they took, by model and by tool. Ended runs of the catalog give the ten most
+ * expensive. Names beyond the first NAMES_MAX are one, "others". What can fail: words for a key or
+ * a time that are none (as `ava logs` takes them), memory; broken lines are left out, `ava logs
+ * verify` names them. */
 #include <ava.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "event/event.h"
+#include "journal/count.h"
 #include "journal/query.h"
 #include "subagent/supervisor.h"
 
@@ -28,14 +31,13 @@
 #define SPAN_MS   (7ll * 86400 * 1000) /* default span */
 
 /* Kinds of sums, by their key in the answer. Tools cost nothing. */
-enum stats_kind { BY_MODEL, BY_ROLE, BY_TOOL, BY_FOLDER, BY_PERSON, BY_TAG, STATS_KINDS };
-static const char *const stats_kinds[] = {"models", "roles", "tools", "folders", "people", "tags"};
+enum stats_kind { BY_MODEL, BY_TOOL, STATS_KINDS };
+static const char *const stats_kinds[] = {"models", "tools"};
 
 struct sums {
 	char *name; /* owned */
 	int64_t calls, failed, microusd, input, output, cached;
-	int64_t *parts_microusd, *parts_tokens; /* sums for each part of the span */
-	int32_t *ms;                            /* duration of each call that has one */
+	int32_t *ms; /* duration of each call that has one */
 	size_t nms, cap_ms;
 };
 
@@ -45,14 +47,17 @@ struct sums_list {
 };
 
 struct stats_args {
-	const char *since, *until;
+	const char *since, *until, *by;
 	int64_t parts;
 };
 
 struct stats {
 	struct stats_args args;
 	int64_t from_ms, to_ms;
+	enum count_by key;
+	char tag[64]; /* of "tag:client"; "": none */
 	struct sums_list by[STATS_KINDS];
+	struct count rows; /* by `key` */
 	int64_t statuses[AVA_NSTATUSES];
 	struct catalog_row top[TOP_RUNS]; /* the most expensive runs; they own their strings */
 	size_t ntop, nruns;
@@ -62,8 +67,6 @@ struct stats {
 static void stats_sums_fini(struct sums *x)
 {
 	free(x->name);
-	free(x->parts_microusd);
-	free(x->parts_tokens);
 	free(x->ms);
 	*x = (struct sums){0};
 }
@@ -81,25 +84,12 @@ static struct sums *sums_of(struct stats *s, enum stats_kind kind, const char *n
 		return &g->v[NAMES_MAX];
 	x = &g->v[g->n];
 	x->name = g->n < NAMES_MAX ? strndup(name, len) : strdup("others");
-	x->parts_microusd = calloc((size_t)s->args.parts, sizeof(int64_t));
-	x->parts_tokens = calloc((size_t)s->args.parts, sizeof(int64_t));
-	g->n += x->name && x->parts_microusd && x->parts_tokens;
+	g->n += x->name != NULL;
 	if (x < &g->v[g->n])
 		return x;
 	stats_sums_fini(x);
 	s->no_memory = true;
 	return NULL;
-}
-
-static void stats_add_part(const struct stats *s, struct sums *x, int64_t at_ms, int64_t microusd,
-			   int64_t tokens)
-{
-	int64_t part = (at_ms - s->from_ms) * s->args.parts / MAX(s->to_ms - s->from_ms, 1);
-
-	part = MIN(MAX(part, 0), s->args.parts - 1);
-	x->microusd = sum_to_max(x->microusd, microusd);
-	x->parts_microusd[part] = sum_to_max(x->parts_microusd[part], microusd);
-	x->parts_tokens[part] = sum_to_max(x->parts_tokens[part], tokens);
 }
 
 static void add_duration(struct stats *s, struct sums *x, int64_t ms)
@@ -131,8 +121,8 @@ static void stats_add_call(struct stats *s, const struct event_view *v)
 		x->output = sum_to_max(x->output, output);
 		x->cached +=
 			MAX(slice_number(jscan_member(tokens.s, tokens.len, "cacheRead"), 0), 0);
-		stats_add_part(s, x, v->wall_ms, MAX(json_get_fixed(meta, "costCents", 4, 0), 0),
-			       sum_to_max(input, output));
+		x->microusd =
+			sum_to_max(x->microusd, MAX(json_get_fixed(meta, "costCents", 4, 0), 0));
 		add_duration(s, x, json_get_int(meta, "duration", -1));
 	}
 	json_decref(meta);
@@ -186,20 +176,6 @@ static int add_events(struct stats *s, const struct verb_work *work, struct ava_
 
 /* ---- runs */
 
-static void stats_add_ended(struct stats *s, enum stats_kind kind, const char *name, size_t len,
-			    const struct op_status *r)
-{
-	struct sums *x = len > 0 ? sums_of(s, kind, name, len) : NULL;
-
-	if (!x)
-		return;
-	x->calls++;
-	x->failed += r->status != AVA_SUCCESS && r->status != AVA_CANCELLED;
-	x->input = sum_to_max(x->input, r->tokens);
-	stats_add_part(s, x, r->ended_ms, MAX(r->cost_microusd, 0), r->tokens);
-	add_duration(s, x, r->elapsed_ms);
-}
-
 /* Takes the row when it is among the most expensive. */
 static void stats_add_top(struct stats *s, struct catalog_row *row)
 {
@@ -227,17 +203,53 @@ static bool stats_add_run(struct catalog_row *row, void *user)
 		return true;
 	ended_row(row, &r);
 	if (r.ended_ms >= s->from_ms && r.ended_ms < s->to_ms) {
-		stats_add_ended(s, BY_ROLE, r.role, strlen(r.role), &r);
-		stats_add_ended(s, BY_FOLDER, r.cwd, strlen(r.cwd), &r);
-		stats_add_ended(s, BY_PERSON, r.user_id, strlen(r.user_id), &r);
-		for (size_t n; *r.tags; r.tags += n + (r.tags[n] == ' ')) {
-			n = strcspn(r.tags, " ");
-			stats_add_ended(s, BY_TAG, r.tags, n, &r);
-		}
 		s->statuses[r.status]++;
 		stats_add_top(s, row);
 	}
 	return ++s->nruns < RUNS_MAX;
+}
+
+/* ---- by the key that is asked for */
+
+/* The rest of the rows, behind the first NAMES_MAX, becomes one. */
+static void fold_rows(struct stats *s)
+{
+	struct count *c = &s->rows;
+	struct count_row *others = &c->rows[NAMES_MAX];
+	char *name = c->n > NAMES_MAX + 1 ? strdup("others") : NULL;
+
+	if (!name) {
+		s->no_memory = s->no_memory || c->n > NAMES_MAX + 1;
+		return;
+	}
+	free(others->key);
+	others->key = name;
+	for (; c->n > NAMES_MAX + 1; c->n--)
+		if (!count_merge(others, &c->rows[c->n - 1], (size_t)s->args.parts))
+			s->no_memory = true;
+}
+
+static int count_by_key(struct stats *s, const struct verb_work *work, struct ava_error *err)
+{
+	char since[CLOCK_ISO_LEN + 1], until[CLOCK_ISO_LEN + 1];
+	const struct ava_log_query q = {.root = work->job.core->root,
+					.everything = true,
+					.types = "InferEnd,SubagentSpawn,SubagentComplete",
+					.since = since,
+					.until = until};
+	const struct count_watch watch = {.tag = s->tag[0] ? s->tag : NULL,
+					  .runs = true,
+					  .parts = (size_t)s->args.parts,
+					  .from_ms = s->from_ms,
+					  .to_ms = s->to_ms};
+	int rv;
+
+	clock_iso(s->from_ms, since);
+	clock_iso(s->to_ms, until);
+	rv = count_events(&s->rows, &q, s->key, &watch, err);
+	if (rv == 0)
+		fold_rows(s);
+	return rv == AVA_ENOENT ? 0 : rv; /* nothing has been logged yet */
 }
 
 /* ---- the answer */
@@ -249,19 +261,51 @@ static int stats_by_ms(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void write_percentiles(struct jw *w, struct sums *x)
+static void write_percentiles(struct jw *w, int32_t *ms, size_t n)
 {
 	static const struct {
 		const char *key;
 		unsigned of_100;
 	} shown[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"max", 100}};
 
-	if (x->nms == 0) /* no median without a call */
+	if (n == 0) /* no median without a call */
 		return;
-	qsort(x->ms, x->nms, sizeof(*x->ms), stats_by_ms);
+	qsort(ms, n, sizeof(*ms), stats_by_ms);
 	jw_object(w, "ms");
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
-		jw_int(w, shown[i].key, x->ms[(x->nms - 1) * shown[i].of_100 / 100]);
+		jw_int(w, shown[i].key, ms[(n - 1) * shown[i].of_100 / 100]);
+	jw_end(w);
+}
+
+/* What `ava costs` shows of a row, and its parts. */
+static void stats_write_rows(struct jw *w, const struct stats *s)
+{
+	jw_array(w, "rows");
+	for (size_t i = 0; i < s->rows.n; i++) {
+		const struct count_row *x = &s->rows.rows[i];
+
+		jw_object(w, NULL);
+		jw_str(w, "name", x->key);
+		jw_int(w, "runs", (int64_t)x->runs);
+		jw_int(w, "failed", (int64_t)x->failed);
+		jw_int(w, "calls", (int64_t)x->calls);
+		jw_int(w, "uncosted", (int64_t)x->uncosted);
+		write_percentiles(w, x->ms, x->nms);
+		jw_fixed(w, "cost_cents", (int64_t)x->cost_microusd, 4);
+		jw_int(w, "tokens", (int64_t)(x->input_tokens + x->output_tokens));
+		jw_int(w, "input", (int64_t)x->input_tokens);
+		jw_int(w, "output", (int64_t)x->output_tokens);
+		jw_int(w, "cached", (int64_t)x->cached_tokens);
+		jw_array(w, "cost_parts");
+		for (int64_t k = 0; k < s->args.parts; k++)
+			jw_fixed(w, NULL, x->part_microusd ? (int64_t)x->part_microusd[k] : 0, 4);
+		jw_end(w);
+		jw_array(w, "token_parts");
+		for (int64_t k = 0; k < s->args.parts; k++)
+			jw_int(w, NULL, x->part_tokens ? (int64_t)x->part_tokens[k] : 0);
+		jw_end(w);
+		jw_end(w);
+	}
 	jw_end(w);
 }
 
@@ -277,21 +321,13 @@ static void write_group(struct jw *w, enum stats_kind kind, struct stats *s)
 		jw_str(w, "name", x->name);
 		jw_int(w, "calls", x->calls);
 		jw_int(w, "failed", x->failed);
-		write_percentiles(w, x);
+		write_percentiles(w, x->ms, x->nms);
 		if (kind != BY_TOOL) {
 			jw_fixed(w, "cost_cents", x->microusd, 4);
 			jw_int(w, "tokens", sum_to_max(x->input, x->output));
 			jw_int(w, "input", x->input);
 			jw_int(w, "output", x->output);
 			jw_int(w, "cached", x->cached);
-			jw_array(w, "cost_parts");
-			for (int64_t k = 0; k < s->args.parts; k++)
-				jw_fixed(w, NULL, x->parts_microusd[k], 4);
-			jw_end(w);
-			jw_array(w, "token_parts");
-			for (int64_t k = 0; k < s->args.parts; k++)
-				jw_int(w, NULL, x->parts_tokens[k]);
-			jw_end(w);
 		}
 		jw_end(w);
 	}
@@ -325,6 +361,8 @@ static int stats_job(struct verb_work *work, struct ava_error *err)
 	int rv = add_events(s, work, err);
 
 	if (rv == 0)
+		rv = count_by_key(s, work, err);
+	if (rv == 0)
 		rv = history_each(work->job.core->root_fd, true, stats_add_run, s, err);
 	if (rv == 0 && s->no_memory)
 		rv = err_set(err, AVA_ENOMEM, "out of memory: ask for a shorter time");
@@ -335,6 +373,7 @@ static int stats_job(struct verb_work *work, struct ava_error *err)
 		jw_fixed(w, "part_seconds", (s->to_ms - s->from_ms) / s->args.parts, 3);
 		for (enum stats_kind kind = 0; kind < STATS_KINDS; kind++)
 			write_group(w, kind, s);
+		stats_write_rows(w, s);
 		write_top(w, s);
 		jw_object(w, "runs");
 		for (size_t i = 0; i < ARRAY_LEN(s->statuses); i++)
@@ -346,6 +385,7 @@ static int stats_job(struct verb_work *work, struct ava_error *err)
 	for (size_t i = 0; i < STATS_KINDS; i++)
 		for (size_t k = 0; k < s->by[i].n; k++)
 			stats_sums_fini(&s->by[i].v[k]);
+	count_fini(&s->rows);
 	while (s->ntop > 0)
 		catalog_row_fini(&s->top[--s->ntop]);
 	return rv;
@@ -354,6 +394,7 @@ static int stats_job(struct verb_work *work, struct ava_error *err)
 static const struct arg stats_args[] = {
 	{"since", ARG_TEXT, offsetof(struct stats_args, since)},
 	{"until", ARG_TEXT, offsetof(struct stats_args, until)},
+	{"by", ARG_TEXT, offsetof(struct stats_args, by)},
 	{"parts", ARG_COUNT, offsetof(struct stats_args, parts), 1, PARTS_MAX},
 	{NULL},
 };
@@ -361,6 +402,7 @@ static const struct arg stats_args[] = {
 static void verb_stats(struct verb_call *v)
 {
 	struct stats s = {.args = {.parts = 60}};
+	const char *tag = NULL;
 	struct ava_error err = {0};
 	int64_t now = clock_wall_ms();
 	int rv;
@@ -369,7 +411,10 @@ static void verb_stats(struct verb_call *v)
 		return;
 	s.from_ms = now - SPAN_MS;
 	s.to_ms = now + 1;
-	rv = s.args.since ? query_time(s.args.since, now, &s.from_ms, &err) : 0;
+	rv = count_by_name(s.args.by ? s.args.by : "model", &s.key, &tag, &err);
+	snprintf(s.tag, sizeof(s.tag), "%s", tag ? tag : "");
+	if (rv == 0 && s.args.since)
+		rv = query_time(s.args.since, now, &s.from_ms, &err);
 	if (rv == 0 && s.args.until)
 		rv = query_time(s.args.until, now, &s.to_ms, &err);
 	if (rv == 0 && s.from_ms >= s.to_ms)

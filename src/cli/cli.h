@@ -63,6 +63,7 @@ struct command {
 	X(confirm)                                                                                 \
 	X(reject)                                                                                  \
 	X(logs)                                                                                    \
+	X(costs)                                                                                   \
 	X(trace)                                                                                   \
 	X(messages)                                                                                \
 	X(replay)                                                                                  \

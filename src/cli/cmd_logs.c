@@ -180,8 +180,6 @@ static int logprint_end(struct logprint *p, struct ava_error *err)
 
 /* ---- --count: one number, a table, or JSON */
 
-static const char *const logcount_keys[] = {"type", "agent", "model", "role", "day", NULL};
-
 static void on_broken(const struct ava_error *err, void *user)
 {
 	struct logprint *p = user;
@@ -202,13 +200,13 @@ static void add_number(struct table *t, uint64_t n)
 /* Tokens and cost only where there were calls: "-" says that there were none. */
 static int print_table(const struct count *c, const char *by)
 {
-	char upper[16];
+	char upper[48];
 	const char *titles[] = {upper, "EVENTS", "TOKENS IN", "TOKENS OUT", "COST"};
 	struct table t;
 	int rv;
 
 	snprintf(upper, sizeof(upper), "%s", by);
-	for (char *p = upper; *p != '\0'; p++)
+	for (char *p = upper; *p != '\0' && *p != ':'; p++)
 		*p = (char)(*p - ('a' - 'A'));
 	table_init(&t, ARRAY_LEN(titles));
 	for (size_t i = 0; i < ARRAY_LEN(titles); i++)
@@ -263,14 +261,13 @@ static int logs_print_json(const struct count *c, const char *by)
 static int logcount_print(const struct ava_log_query *q, const char *by, struct logprint *p,
 			  struct ava_error *err)
 {
-	struct count_watch watch = {on_broken, logprint_progress, p};
+	struct count_watch watch = {.broken = on_broken, .progress = logprint_progress, .user = p};
 	enum count_by key = COUNT_ALL;
 	struct count c;
 	int rv;
 
-	for (int i = 0; by != NULL && logcount_keys[i] != NULL; i++)
-		if (strcmp(by, logcount_keys[i]) == 0)
-			key = (enum count_by)(COUNT_TYPE + i);
+	if (by != NULL)
+		(void)count_by_name(by, &key, &watch.tag, err); /* it was checked */
 	rv = count_events(&c, q, key, &watch, err);
 	logprint_clear(p);
 	if (rv != 0)
@@ -524,8 +521,8 @@ static const struct opt opts[] = {
 	OPT("reverse", 'r', FLAG, NULL, reverse, "newest first"),
 	OPT("count", 0, FLAG, NULL, count, "how many they are, not what they are"),
 	OPT("by", 0, STR, "KEY", by,
-	    "with --count: for each type, agent, model, role or day, and what it cost",
-	    .words = logcount_keys),
+	    "with --count, and what it cost: type, agent, model, role, day, week, month, tag, "
+	    "tag:KEY, project or user"),
 	OPT("output", 'o', STR, "FORM", output, "text, json (the lines as stored) or json-pretty",
 	    .words = outputs),
 	OPT("file", 0, STR, "FILE", file, "not the logs here, but this one, an event a line"),
@@ -658,6 +655,12 @@ static uint64_t how_many(bool run)
 
 static int check_options(void)
 {
+	struct ava_error err;
+	enum count_by by;
+	const char *tag;
+
+	if (o.by != NULL && count_by_name(o.by, &by, &tag, &err) != 0)
+		return cli_error(CLI_USAGE, "--by: %s", err.text);
 	if (o.by != NULL && !o.count)
 		return cli_error(CLI_USAGE, "--by goes with --count");
 	if (o.follow && (o.reverse || o.count))

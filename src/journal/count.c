@@ -5,13 +5,14 @@
  * the same lsn, of a kind in INDEX_COPIED) counts once.
  *
  * What can fail: what ava_log_open may, memory, more keys than ROWS_MAX. Broken lines are
- * reported and not counted. Broken rows of the catalog, read for roles, are skipped: judging the
- * catalog is not a count's business. */
+ * reported and not counted. Broken rows of the catalog, read for what is known of runs, are
+ * skipped: judging the catalog is not a count's business. */
 #include "journal/count.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -25,11 +26,17 @@
 
 #define ROWS_MAX 1000000
 #define KEY_MAX  256
-#define ID_MAX   64
+#define TAGS     8      /* most of a run */
 #define SLOT_MS  900000 /* zones differ by quarters of an hour, so a slot lies in one day */
 
-struct count_role {
-	char id[ID_MAX], name[ID_MAX];
+const char *const count_keys[] = {"type",  "agent", "model",   "role", "day", "week",
+				  "month", "tag",   "project", "user", NULL};
+
+/* A run, by its rows of the catalog. */
+struct count_run {
+	char *id, *role, *model, *cwd, *tags; /* all in one piece of memory, behind the struct */
+	int64_t ms;                           /* -1: it has not ended */
+	bool failed;
 };
 
 struct counter {
@@ -37,34 +44,87 @@ struct counter {
 	struct log_index *feed;
 	const struct count_watch *watch;
 	enum count_by by;
-	bool copies;              /* days and runs are both read: an event may come twice */
-	struct strmap map, roles; /* struct count_row by key; struct count_role by id */
-	struct count_row **known; /* owned; rows by who or by kind; NULL: not asked yet */
-	struct count_row *last;   /* row used last, of COUNT_MODEL and COUNT_DAY */
+	bool copies;             /* days and runs are both read: an event may come twice */
+	struct strmap map, runs; /* struct count_row by key; struct count_run by id */
+	/* Rows by who, TAGS of each for COUNT_TAG, or by kind; owned; NULL: not asked yet, or no
+	 * further one. */
+	struct count_row **known;
+	char cwd[KEY_MAX], project[KEY_MAX]; /* the folder asked about last, and its project */
+	struct count_row *last;              /* row used last, of COUNT_MODEL and of times */
 	uint64_t last_key;
 	struct copy {
 		uint64_t lsn;
 		struct count_row *row;
+		const struct count_run *run; /* with count_watch.runs; or NULL */
+		bool begins;
 	} * copied; /* owned; rows of events that may have a copy */
 	size_t ncopied, cap;
 };
 
-/* ---- roles */
+/* ---- runs */
 
-static int role_add(struct catalog_row *row, void *user)
+static int count_run_add(struct catalog_row *row, void *user)
 {
 	struct counter *c = user;
-	struct count_role *role = row ? calloc(1, sizeof(*role)) : NULL;
+	const char *const texts[] = {row ? row->id : "", row ? row->role : "",
+				     row ? row->model : "", row ? catalog_cwd(row) : "",
+				     row ? row->tags : ""};
+	struct count_run *run = row ? strmap_get(&c->runs, row->id) : NULL;
+	size_t len = 0;
+	char *at;
 	int rv;
 
-	if (role == NULL)
-		return row ? AVA_ENOMEM : 0;
-	snprintf(role->id, sizeof(role->id), "%s", row->id);
-	snprintf(role->name, sizeof(role->name), "%s", row->role);
-	rv = strmap_put(&c->roles, role->id, role);
-	if (rv != 0)
-		free(role);
-	return rv == AVA_ENOMEM ? rv : 0;
+	if (row == NULL)
+		return 0;
+	for (size_t i = 0; run == NULL && i < ARRAY_LEN(texts); i++)
+		len += strlen(texts[i]) + 1;
+	if (run == NULL) {
+		run = calloc(1, sizeof(*run) + len);
+		if (run == NULL)
+			return AVA_ENOMEM;
+		at = (char *)(run + 1);
+		for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+			(&run->id)[i] = at;
+			at = stpcpy(at, texts[i]) + 1;
+		}
+		run->ms = -1;
+		rv = strmap_put(&c->runs, run->id, run);
+		if (rv != 0) {
+			free(run);
+			return rv == AVA_ENOMEM ? rv : 0;
+		}
+	}
+	if (row->kind == CATALOG_END) {
+		run->ms = row->totals.duration_ms;
+		run->failed = row->status != AVA_SUCCESS && row->status != AVA_CANCELLED;
+	}
+	return 0;
+}
+
+/* Finds the nearest folder above `cwd` that has a .git; without one, as where the folder is gone,
+ * `cwd` itself is the project. */
+static const char *project_of(struct counter *c, const char *cwd)
+{
+	char path[KEY_MAX];
+	char *slash;
+
+	if (strcmp(c->cwd, cwd) == 0)
+		return c->project;
+	snprintf(c->cwd, sizeof(c->cwd), "%s", cwd);
+	snprintf(c->project, sizeof(c->project), "%s", cwd);
+	if (strlen(cwd) + 6 > sizeof(path))
+		return c->project;
+	snprintf(path, sizeof(path), "%s/", cwd);
+	while ((slash = strrchr(path, '/')) != NULL) {
+		memcpy(slash, "/.git", 6);
+		if (access(path, F_OK) == 0) {
+			snprintf(c->project, sizeof(c->project), "%.*s", (int)MAX(slash - path, 1),
+				 path);
+			break;
+		}
+		*slash = '\0';
+	}
+	return c->project;
 }
 
 /* ---- rows of the answer */
@@ -108,34 +168,71 @@ static struct count_row *other_row(struct counter *c, const char *path, uint64_t
 	return row;
 }
 
+static const struct count_run *run_of(const struct counter *c, uint32_t who)
+{
+	return strmap_get(&c->runs, index_string(c->feed, c->feed->whos[who].agent));
+}
+
+/* One row for each tag, or for the value of the key that was asked for. False: no memory. */
+static bool tag_rows(struct counter *c, const char *tags, struct count_row **out)
+{
+	size_t key = c->watch->tag != NULL ? strlen(c->watch->tag) : 0, n = 0, len;
+
+	for (const char *s = tags; *s != '\0' && n < TAGS; s += len + (s[len] == ' ')) {
+		const char *from = s;
+
+		len = strcspn(s, " ");
+		if (c->watch->tag != NULL) {
+			if (strncmp(s, c->watch->tag, key) != 0 || s[key] != '=')
+				continue;
+			from = s + key + 1;
+		}
+		out[n] = count_row(c, from, len - (size_t)(from - s));
+		if (out[n++] == NULL)
+			return false;
+	}
+	return n > 0 || (out[0] = count_row(c, "", 0)) != NULL;
+}
+
 static struct count_row *who_row(struct counter *c, uint32_t who)
 {
-	const struct count_role *role;
-	const char *agent;
+	size_t place = (size_t)who * (c->by == COUNT_TAG ? TAGS : 1);
+	const struct count_run *run;
+	const char *agent, *key = "";
 
 	if (who >= c->feed->nwhos)
 		return NULL;
-	if (c->known[who] == NULL) {
-		agent = index_string(c->feed, c->feed->whos[who].agent);
-		role = c->by == COUNT_ROLE ? strmap_get(&c->roles, agent) : NULL;
-		if (role != NULL)
-			agent = role->name;
-		else if (c->by == COUNT_ROLE)
-			agent = strcmp(agent, "ava") == 0 ? "ava" : "";
-		c->known[who] = count_row(c, agent, strlen(agent));
-	}
-	return c->known[who];
+	if (c->known[place] != NULL)
+		return c->known[place];
+	agent = index_string(c->feed, c->feed->whos[who].agent);
+	run = c->by == COUNT_AGENT || c->by == COUNT_USER ? NULL : run_of(c, who);
+	if (c->by == COUNT_TAG)
+		return tag_rows(c, run != NULL ? run->tags : "", &c->known[place]) ? c->known[place]
+										   : NULL;
+	if (c->by == COUNT_AGENT)
+		key = agent;
+	else if (c->by == COUNT_USER)
+		key = index_string(c->feed, c->feed->whos[who].user);
+	else if (c->by == COUNT_PROJECT)
+		key = run != NULL && run->cwd[0] != '\0' ? project_of(c, run->cwd) : "";
+	else if (run != NULL)
+		key = run->role;
+	else if (strcmp(agent, "ava") == 0)
+		key = "ava";
+	c->known[place] = count_row(c, key, strlen(key));
+	return c->known[place];
 }
 
-static struct count_row *keyed_row(struct counter *c, uint64_t key, bool day)
+static struct count_row *keyed_row(struct counter *c, uint64_t key)
 {
-	char date[11];
+	char day[11], date[11];
 
 	if (c->last != NULL && c->last_key == key)
 		return c->last;
 	c->last_key = key;
-	if (day) {
-		clock_local_date((int64_t)key * SLOT_MS, date);
+	if (c->by != COUNT_MODEL) {
+		clock_local_date((int64_t)key * SLOT_MS, day);
+		clock_period(day, (enum clock_period)(c->by - COUNT_DAY), date);
 		c->last = count_row(c, date, strlen(date));
 	} else if (key + 2 >= c->feed->nstrings ||
 		   key + 2 + index_string_len(c->feed, (uint32_t)key) >= c->feed->nstrings) {
@@ -156,8 +253,15 @@ struct columns { /* columns of a chunk; NULL: the key does not need it */
 	size_t ncosts;
 };
 
+static bool is_run_event(uint8_t kind)
+{
+	return kind == EVENT_SubagentSpawn || kind == EVENT_SubagentComplete;
+}
+
 static struct count_row *count_row_of(struct counter *c, const struct columns *k, size_t i)
 {
+	const struct count_run *run;
+
 	switch (c->by) {
 	case COUNT_ALL:
 		if (c->last == NULL)
@@ -175,16 +279,33 @@ static struct count_row *count_row_of(struct counter *c, const struct columns *k
 		return c->known[k->kind[i]];
 	case COUNT_AGENT:
 	case COUNT_ROLE:
+	case COUNT_TAG:
+	case COUNT_PROJECT:
+	case COUNT_USER:
 		return who_row(c, k->who[i]);
 	case COUNT_MODEL:
-		return keyed_row(c, k->model[i], false);
+		run = c->watch->runs && is_run_event(k->kind[i]) && k->who[i] < c->feed->nwhos
+			      ? run_of(c, k->who[i])
+			      : NULL;
+		return run != NULL ? count_row(c, run->model, strlen(run->model))
+				   : keyed_row(c, k->model[i]);
 	case COUNT_DAY:
-		return keyed_row(c, (uint64_t)(k->time[i] / SLOT_MS), true);
+	case COUNT_WEEK:
+	case COUNT_MONTH:
+		return keyed_row(c, (uint64_t)(k->time[i] / SLOT_MS));
+	case COUNT_NKEYS:
+		break;
 	}
 	return NULL;
 }
 
 /* ---- chunks */
+
+static bool who_counts(enum count_by by)
+{
+	return by == COUNT_AGENT || by == COUNT_ROLE || by == COUNT_USER || by == COUNT_TAG ||
+	       by == COUNT_PROJECT;
+}
 
 static bool load_columns(struct counter *c, size_t chunk, struct columns *k)
 {
@@ -201,12 +322,12 @@ static bool load_columns(struct counter *c, size_t chunk, struct columns *k)
 	k->cost = index_column(f, chunk, INDEX_COST);
 	k->ncosts = f->chunks[chunk].ncosts;
 	sound = k->kind != NULL && k->cost != NULL && (k->lsn != NULL || !copies);
-	if (c->by == COUNT_AGENT || c->by == COUNT_ROLE)
-		return (k->who = index_column(f, chunk, INDEX_WHO)) != NULL && sound;
+	if (c->watch->runs || who_counts(c->by))
+		sound = (k->who = index_column(f, chunk, INDEX_WHO)) != NULL && sound;
 	if (c->by == COUNT_MODEL)
-		return (k->model = index_column(f, chunk, INDEX_MODEL)) != NULL && sound;
-	if (c->by == COUNT_DAY)
-		return (k->time = index_column(f, chunk, INDEX_TIME)) != NULL && sound;
+		sound = (k->model = index_column(f, chunk, INDEX_MODEL)) != NULL && sound;
+	if (c->watch->parts > 0 || (c->by >= COUNT_DAY && c->by <= COUNT_MONTH))
+		sound = (k->time = index_column(f, chunk, INDEX_TIME)) != NULL && sound;
 	if (c->by != COUNT_TYPE || !other)
 		return sound;
 	k->file = index_column(f, chunk, INDEX_FILE);
@@ -221,27 +342,69 @@ static void count_tell(struct counter *c, const struct ava_error *err)
 		c->watch->broken(err, c->watch->user);
 }
 
-static int count_event(struct counter *c, const struct columns *k, size_t i, size_t cost)
+/* False: no memory. */
+static bool add_part(const struct counter *c, struct count_row *row, int64_t time_ms,
+		     const struct index_cost *cost)
 {
-	struct count_row *row = count_row_of(c, k, i);
+	const struct count_watch *w = c->watch;
+	int64_t span = MAX(w->to_ms - w->from_ms, 1);
+	int64_t part = (time_ms - w->from_ms) * (int64_t)w->parts / span;
+
+	if (row->part_microusd == NULL) {
+		row->part_microusd = calloc(w->parts, sizeof(uint64_t));
+		row->part_tokens = calloc(w->parts, sizeof(uint64_t));
+	}
+	if (row->part_microusd == NULL || row->part_tokens == NULL)
+		return false;
+	part = MIN(MAX(part, 0), (int64_t)w->parts - 1);
+	row->part_microusd[part] += cost->microusd;
+	row->part_tokens[part] += cost->input + cost->output;
+	return true;
+}
+
+static int count_in(struct counter *c, struct count_row *row, const struct columns *k, size_t i,
+		    size_t cost)
+{
 	unsigned kind = k->kind[i] & 63;
 
-	if (row == NULL)
-		return c->map.count >= ROWS_MAX ? AVA_ETOOBIG : AVA_ENOMEM;
 	if (c->copies && (INDEX_COPIED >> kind & 1) != 0) {
+		const struct count_run *run =
+			c->watch->runs && is_run_event(k->kind[i]) && k->who[i] < c->feed->nwhos
+				? run_of(c, k->who[i])
+				: NULL;
+
 		if (!ARRAY_ROOM(c->copied, c->cap, c->ncopied + 1))
 			return AVA_ENOMEM;
-		c->copied[c->ncopied++] = (struct copy){k->lsn[i], row};
+		c->copied[c->ncopied++] =
+			(struct copy){k->lsn[i], row, run, kind == EVENT_SubagentSpawn};
 		return 0;
 	}
 	row->events++;
 	if (kind == EVENT_InferEnd && cost < k->ncosts) {
+		row->calls++;
 		row->input_tokens += k->cost[cost].input;
 		row->output_tokens += k->cost[cost].output;
+		row->cached_tokens += k->cost[cost].cached;
 		row->cost_microusd += k->cost[cost].microusd;
 		row->uncosted += k->cost[cost].unknown;
+		if (c->watch->parts > 0 && !add_part(c, row, k->time[i], &k->cost[cost]))
+			return AVA_ENOMEM;
 	}
 	return 0;
+}
+
+static int count_event(struct counter *c, const struct columns *k, size_t i, size_t cost)
+{
+	struct count_row *row = count_row_of(c, k, i), **more;
+	int rv;
+
+	if (row == NULL)
+		return c->map.count >= ROWS_MAX ? AVA_ETOOBIG : AVA_ENOMEM;
+	rv = count_in(c, row, k, i, cost);
+	more = c->by == COUNT_TAG ? &c->known[(size_t)k->who[i] * TAGS] : NULL;
+	for (unsigned n = 1; more != NULL && n < TAGS && more[n] != NULL && rv == 0; n++)
+		rv = count_in(c, more[n], k, i, cost);
+	return rv;
 }
 
 /* Count rows that are all wanted; broken ones are reported. */
@@ -327,7 +490,30 @@ static int copy_order(const void *a, const void *b)
 {
 	const struct copy *x = a, *y = b;
 
-	return order_of(x->lsn, y->lsn);
+	if (x->lsn != y->lsn)
+		return order_of(x->lsn, y->lsn);
+	return order_of((uint64_t)(uintptr_t)x->row, (uint64_t)(uintptr_t)y->row);
+}
+
+/* An event of a run in its row, once. False: no memory. */
+static bool count_copied(struct counter *c, const struct copy *at)
+{
+	struct count_row *row = at->row;
+	const struct count_run *run = at->run;
+
+	row->events++;
+	if (!c->watch->runs)
+		return true;
+	row->runs += at->begins;
+	if (at->begins || run == NULL || run->ms < 0)
+		return true;
+	row->failed += run->failed;
+	if (c->watch->parts == 0)
+		return true;
+	if (!ARRAY_ROOM(row->ms, row->ms_cap, row->nms + 1))
+		return false;
+	row->ms[row->nms++] = (int32_t)MIN(run->ms, INT32_MAX);
+	return true;
 }
 
 static int most_events(const void *a, const void *b)
@@ -337,6 +523,15 @@ static int most_events(const void *a, const void *b)
 	if (x->events != y->events)
 		return x->events > y->events ? -1 : 1;
 	return strcmp(x->key, y->key);
+}
+
+static int most_cost(const void *a, const void *b)
+{
+	const struct count_row *x = a, *y = b;
+
+	if (x->cost_microusd != y->cost_microusd)
+		return x->cost_microusd > y->cost_microusd ? -1 : 1;
+	return most_events(a, b);
 }
 
 static int key_order(const void *a, const void *b)
@@ -351,9 +546,14 @@ static int take_rows(struct count *out, struct counter *c, struct ava_error *err
 
 	if (c->ncopied > 0)
 		qsort(c->copied, c->ncopied, sizeof(*c->copied), copy_order);
-	for (size_t i = 0; i < c->ncopied; i++)
-		if (i == 0 || c->copied[i].lsn != c->copied[i - 1].lsn)
-			c->copied[i].row->events++;
+	for (size_t i = 0; i < c->ncopied; i++) {
+		const struct copy *one = &c->copied[i];
+
+		if ((i == 0 || one->lsn != one[-1].lsn ||
+		     (c->by == COUNT_TAG && one->row != one[-1].row)) &&
+		    !count_copied(c, one))
+			return err_set(err, AVA_ENOMEM, "no memory to count");
+	}
 	out->rows = calloc(c->map.count + 1, sizeof(*out->rows));
 	if (out->rows == NULL)
 		return err_set(err, AVA_ENOMEM, "no memory to count");
@@ -361,10 +561,21 @@ static int take_rows(struct count *out, struct counter *c, struct ava_error *err
 		if (row->events == 0) /* its copies did not agree: only one of them counts */
 			continue;
 		out->rows[out->n++] = *row;
-		row->key = NULL; /* the result owns it now */
+		*row = (struct count_row){0}; /* the result owns its memory now */
 	}
-	qsort(out->rows, out->n, sizeof(*out->rows), c->by == COUNT_DAY ? key_order : most_events);
+	qsort(out->rows, out->n, sizeof(*out->rows),
+	      c->by >= COUNT_DAY && c->by <= COUNT_MONTH ? key_order
+	      : c->watch->runs                           ? most_cost
+							 : most_events);
 	return 0;
+}
+
+static void count_row_free(struct count_row *row)
+{
+	free(row->key);
+	free(row->ms);
+	free(row->part_microusd);
+	free(row->part_tokens);
 }
 
 static int counter_begin(struct counter *c, struct ava_error *err)
@@ -373,7 +584,7 @@ static int counter_begin(struct counter *c, struct ava_error *err)
 	size_t at = 0;
 
 	while ((row = strmap_next(&c->map, &at)) != NULL) {
-		free(row->key);
+		count_row_free(row);
 		free(row);
 	}
 	strmap_fini(&c->map);
@@ -382,28 +593,43 @@ static int counter_begin(struct counter *c, struct ava_error *err)
 	c->ncopied = 0;
 	free(c->known);
 	c->feed = read_index(c->log);
-	c->known = calloc(MAX(c->feed->nwhos, 64u), sizeof(struct count_row *));
+	c->known = calloc(MAX(c->feed->nwhos, 64u) * (c->by == COUNT_TAG ? TAGS : 1),
+			  sizeof(struct count_row *));
 	return c->known != NULL ? 0 : err_set(err, AVA_ENOMEM, "no memory to count");
 }
 
 static void counter_fini(struct counter *c)
 {
 	struct count_row *row;
-	struct count_role *role;
+	struct count_run *run;
 	size_t at = 0;
 
 	while ((row = strmap_next(&c->map, &at)) != NULL) {
-		free(row->key);
+		count_row_free(row);
 		free(row);
 	}
 	at = 0;
-	while ((role = strmap_next(&c->roles, &at)) != NULL)
-		free(role);
+	while ((run = strmap_next(&c->runs, &at)) != NULL)
+		free(run);
 	strmap_fini(&c->map);
-	strmap_fini(&c->roles);
+	strmap_fini(&c->runs);
 	free(c->known);
 	free(c->copied);
 	ava_log_close(c->log);
+}
+
+int count_by_name(const char *text, enum count_by *by, const char **tag, struct ava_error *err)
+{
+	*tag = strncmp(text, "tag:", 4) == 0 && text[4] != '\0' ? text + 4 : NULL;
+	for (unsigned i = 0; count_keys[i] != NULL; i++)
+		if (strcmp(count_keys[i], *tag != NULL ? "tag" : text) == 0) {
+			*by = (enum count_by)(COUNT_TYPE + i);
+			return 0;
+		}
+	return err_set(err, AVA_EINVAL,
+		       "\"%.40s\" is nothing to count by: there are type, agent, model, role, day, "
+		       "week, month, tag, tag:KEY, project and user",
+		       text);
 }
 
 int count_events(struct count *out, const struct ava_log_query *q, enum count_by by,
@@ -416,12 +642,13 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 
 	*out = (struct count){0};
 	strmap_init(&c.map);
-	strmap_init(&c.roles);
+	strmap_init(&c.runs);
 	rv = ava_log_open(&c.log, q, err);
 	if (rv == 0)
 		rv = counter_begin(&c, err);
-	if (rv == 0 && by == COUNT_ROLE)
-		rv = catalog_each(c.feed->rootfd, NULL, "\"row\":\"spawn\"", role_add, &c, err);
+	if (rv == 0 && (watch->runs || by == COUNT_ROLE || by == COUNT_TAG || by == COUNT_PROJECT))
+		rv = catalog_each(c.feed->rootfd, NULL, watch->runs ? NULL : "\"row\":\"spawn\"",
+				  count_run_add, &c, err);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "no memory to count");
 	if (rv == 0 &&
@@ -448,7 +675,36 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 void count_fini(struct count *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		free(c->rows[i].key);
+		count_row_free(&c->rows[i]);
 	free(c->rows);
 	*c = (struct count){0};
+}
+
+bool count_merge(struct count_row *to, struct count_row *from, size_t parts)
+{
+	bool room = ARRAY_ROOM(to->ms, to->ms_cap, to->nms + from->nms);
+
+	to->events += from->events;
+	to->input_tokens += from->input_tokens;
+	to->output_tokens += from->output_tokens;
+	to->cost_microusd += from->cost_microusd;
+	to->uncosted += from->uncosted;
+	to->calls += from->calls;
+	to->cached_tokens += from->cached_tokens;
+	to->runs += from->runs;
+	to->failed += from->failed;
+	for (size_t i = 0; room && i < from->nms; i++)
+		to->ms[to->nms++] = from->ms[i];
+	if (to->part_microusd == NULL) { /* it may have no call of its own */
+		to->part_microusd = from->part_microusd;
+		to->part_tokens = from->part_tokens;
+		from->part_microusd = from->part_tokens = NULL;
+	}
+	for (size_t i = 0; from->part_microusd != NULL && i < parts; i++) {
+		to->part_microusd[i] += from->part_microusd[i];
+		to->part_tokens[i] += from->part_tokens[i];
+	}
+	count_row_free(from);
+	*from = (struct count_row){0};
+	return room;
 }

@@ -26,7 +26,7 @@
 #include "base/util.h"
 #include "journal/files.h"
 
-#define MAGIC      "avaindx4"
+#define MAGIC      "avaindx5"
 #define LOCK       "logs/index/lock"
 #define HEAD_MAX   ((size_t)4 << 30)
 #define STRING_MAX 4096u               /* bytes of an id that are kept */
@@ -165,14 +165,15 @@ static uint32_t who_add(struct log_index *f, const struct index_who *w)
 
 /* ---- what a line says */
 
-static const char *line_meta(const struct event_view *v, const char *key, size_t len)
+/* Behind the key: within a string its quotes would be escaped. */
+static const char *line_number(const char *s, size_t len, const char *key)
 {
-	const char *at = memmem(v->metadata.s, v->metadata.len, key, len);
+	const char *at = memmem(s, len, key, strlen(key));
 
-	return at != NULL ? at + len : NULL;
+	return at != NULL ? at + strlen(key) : NULL;
 }
 
-#define META(v, key) line_meta(v, "\"" key "\":", sizeof(key) + 2)
+#define META(v, key) line_number((v)->metadata.s, (v)->metadata.len, "\"" key "\":")
 
 static uint64_t whole_number(const char *s)
 {
@@ -231,6 +232,8 @@ bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t 
 		r->cost.output = whole_number(META(&v, "outputTokens"));
 		r->cost.microusd = cost != NULL ? microusd(cost) : 0;
 		r->cost.unknown = cost == NULL;
+		r->cost.cached =
+			whole_number(line_number(v.content.s, v.content.len, "\"cacheRead\":"));
 	}
 	if (v.kind == EVENT_SubagentComplete && (owner->flags & INDEX_IS_DAY) == 0)
 		owner->flags |= INDEX_OVER;
@@ -264,7 +267,7 @@ static size_t column_bytes(const struct index_chunk *c, unsigned column)
 	return (size_t)columns_of[column].size * (column == INDEX_COST ? c->ncosts : c->n);
 }
 
-/* Bytes of a number of the column: a cost is four of them. */
+/* Bytes of a number of the column: a cost is five of them. */
 static size_t number_bytes(unsigned column)
 {
 	return MIN(columns_of[column].size, sizeof(uint64_t));

@@ -42,6 +42,7 @@ enum index_column {               /* each an array of one number for each row of
 
 struct index_cost {
 	uint64_t input, output, microusd, unknown; /* unknown: 1 when the call has no price */
+	uint64_t cached;                           /* of `input`: read from a cache */
 };
 
 struct index_chunk {

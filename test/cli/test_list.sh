@@ -59,9 +59,9 @@ equal 'and is the last' '' "$(ask "/runs?all=1&limit=3&before=$next" | jq -r .ne
 equal 'all are counted' '{"total":4,"by_status":{"success":3,"error":1},"cost_cents":0}' "$(ask '/runs?all=1&limit=1&counts=1' | jq -c .counts)"
 
 # --- figures
-ask '/stats' >"$T/stats"
-equal 'figures by tag' '[["client=acme",2],["nightly",2],["ops/x",2],["weekly",2]]' "$(jq -c '[.tags[] | [.name,.calls]] | sort' "$T/stats")"
-equal 'by folder' "[\"$T/work\",4,1]" "$(jq -c '.folders[0] | [.name,.calls,.failed]' "$T/stats")"
-equal 'by person' "[\"$(id -un)\",4]" "$(jq -c '.people[0] | [.name,.calls]' "$T/stats")"
-equal 'what cost nothing is no expensive run' '[]' "$(jq -c .top "$T/stats")"
+equal 'figures by tag' '[["client=acme",2],["nightly",2],["ops/x",2],["weekly",2]]' "$(ask '/stats?by=tag' | jq -c '[.rows[] | [.name,.runs]] | sort')"
+equal 'by the values of a key' '[["",2],["acme",2]]' "$(ask '/stats?by=tag:client' | jq -c '[.rows[] | [.name,.runs]] | sort')"
+equal 'by folder' "[\"$T/work\",4,1]" "$(ask '/stats?by=project' | jq -c '.rows[0] | [.name,.runs,.failed]')"
+equal 'by person' "[\"$(id -un)\",4]" "$(ask '/stats?by=user' | jq -c '.rows[0] | [.name,.runs]')"
+equal 'what cost nothing is no expensive run' '[]' "$(ask /stats | jq -c .top)"
 finish

@@ -4,7 +4,7 @@
 
 ask() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://ava$1"; }
 start_daemon
-equal 'of nothing there is nothing' '[0,0,0,0,0,0,0,{}]' "$(ask /api/v1/stats | jq -c '[(.models,.roles,.tools,.folders,.people,.tags,.top|length),.runs]')"
+equal 'of nothing there is nothing' '[0,0,0,0,{}]' "$(ask /api/v1/stats | jq -c '[(.models,.tools,.rows,.top|length),.runs]')"
 mkdir "$T/src"
 echo 'int kettle_boil(void);' >"$T/src/kettle.h"
 cat >"$T/turns.jsonl" <<'END'
@@ -17,10 +17,12 @@ check 'a run ends' [ $? -eq 0 ] || note "$(cat "$T/out")"
 ask '/api/v1/stats?parts=7' >"$T/stats"
 equal 'its calls are counted with their tokens' '[2,0,3000,120,3120]' \
 	"$(jq -c '.models[0] | [.calls,.failed,.input,.output,.tokens]' "$T/stats")"
-equal 'in the part in which they were made' '[0,0,0,0,0,0,3120]' "$(jq -c '.models[0].token_parts' "$T/stats")"
-equal 'its role, and how it ended' '["code_reviewer",1,3120,1]' \
-	"$(jq -c '[.roles[0].name,.roles[0].calls,.roles[0].tokens,.runs.success]' "$T/stats")"
-equal 'its folder and who asked for it' "[\"$T/src\",1,\"$(id -un)\",1]" "$(jq -c '[.folders[0].name,.folders[0].calls,.people[0].name,.people[0].calls]' "$T/stats")"
+equal 'in the part in which they were made' '[0,0,0,0,0,0,3120]' "$(jq -c '.rows[0].token_parts' "$T/stats")"
+of() { ask "/api/v1/stats?by=$1" | jq -c '.rows[0] | [.name,.runs,.failed,.calls,.tokens]'; }
+equal 'its role, and how it ended' '["code_reviewer",1,0,2,3120] 1' "$(of role) $(jq .runs.success "$T/stats")"
+equal 'its project' "[\"$T/src\",1,0,2,3120]" "$(of project)"
+equal 'and who asked for it' "[\"$(id -un)\",1,0,2,3120]" "$(of user)"
+equal 'a key that is none is refused' invalid "$(ask '/api/v1/stats?by=kettle' | jq -r .error.code)"
 equal 'a tool that failed is told' '["read_file",2,1]' "$(jq -c '.tools[] | select(.name == "read_file") | [.name,.calls,.failed]' "$T/stats")"
 equal 'percentiles do not go down' true "$(jq '.tools[0].ms | .p50 <= .p90 and .p90 <= .p99 and .p99 <= .max' "$T/stats")"
 equal 'yesterday there was nothing' '[0,{}]' "$(ask '/api/v1/stats?since=yesterday&until=today' | jq -c '[(.models|length),.runs]')"

@@ -367,7 +367,7 @@ TEST(sizes)
 	assert_int_equal(sizeof(struct index_file), 32);
 	assert_int_equal(sizeof(struct index_who), 16);
 	assert_int_equal(sizeof(struct index_chunk), 112);
-	assert_int_equal(sizeof(struct index_row), 80);
+	assert_int_equal(sizeof(struct index_row), 88);
 	assert_int_equal(INDEX_CHUNK, 8192);
 	assert_int_equal(INDEX_OTHER, 62);
 	assert_int_equal(INDEX_BROKEN, 63);

@@ -118,7 +118,7 @@ export function restParts({ axe, page, ok, soon, seen, ava, text, shot, goTo, sp
       await route.fulfill({ response: answer, json: of(await answer.json()) });
     };
     await page.route("**/api/v1/health", change((h) => ({ ...h, today: { ...h.today, cost_cents: 1000, budget_cents: 1001, budget_used_cents: 1000 } })));
-    await page.route("**/api/v1/stats?*", change((s) => ({ ...s, roles: s.roles.map((r) => ({ ...r, cost_parts: r.cost_parts.map((_, i) => i + 1) })) })));
+    await page.route("**/api/v1/stats?*", change((s) => ({ ...s, rows: s.rows.map((r) => ({ ...r, cost_parts: r.cost_parts.map((_, i) => i + 1) })) })));
     await page.goto(page.url().replace(/#.*/, "#/costs?since=24h&by=role"));
     await page.reload();
     await seen(async () => /\$10\.00 of \$10/.test(await text(".figures")) && /at this pace used up at \d\d:\d\d|lasts the day/.test(await text(".figures")), "of a day's budget it is said when it is used up");
@@ -149,7 +149,7 @@ export function restParts({ axe, page, ok, soon, seen, ava, text, shot, goTo, sp
     await tab.addInitScript("{ const D = Date, late = D.parse('2026-11-10T12:00:00Z') - D.now(); window.Date = class extends D { constructor(...t) { t.length ? super(...t) : super(D.now() + late); } static now() { return D.now() + late; } }; }");
     await tab.goto(`${page.url().split("#")[0]}#/costs?since=30d`);
     const bars = tab.locator(".bars svg a"), starts = async () => (await bars.evaluateAll((all) => all.map((a) => a.getAttribute("href")))).map((to) => new URLSearchParams(to.split("?")[1]).get("since"));
-    await tab.route("**/api/v1/stats?*", async (r) => r.fulfill({ json: await (async (s) => ({ ...s, models: [{ name: "m", calls: 1, failed: 0, cost_cents: 30, tokens: 30, input: 1, cached: 0, cost_parts: Array(30).fill(1), token_parts: Array(30).fill(1) }] }))(await (await r.fetch()).json()) }));
+    await tab.route("**/api/v1/stats?*", async (r) => r.fulfill({ json: await (async (s) => ({ ...s, rows: [{ name: "m", runs: 1, uncosted: 0, output: 0, calls: 1, failed: 0, cost_cents: 30, tokens: 30, input: 1, cached: 0, cost_parts: Array(30).fill(1), token_parts: Array(30).fill(1) }] }))(await (await r.fetch()).json()) }));
     await tab.reload();
     await bars.first().waitFor();
     const all = await starts();

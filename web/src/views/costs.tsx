@@ -1,4 +1,4 @@
-// Costs and health over time: by model, role, folder, person and tag; how long calls take, how often tools
+// Costs and health over time: by model, role, project, person and tag; how long calls take, how often tools
 // fail, the runs that cost most.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
@@ -14,10 +14,10 @@ const MINUTE = 60000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 const spans: Record<string, { step: number; bars: number; name: (ms: number) => string }> = {
   "1h": { step: 2 * MINUTE, bars: 30, name: day }, "24h": { step: HOUR, bars: 24, name: day }, "7d": { step: 6 * HOUR, bars: 28, name: day }, "30d": { step: DAY, bars: 30, name: date },
 };
-// Dimensions that costs are added up by: the key in the answer, the filter of runs that it is, its short name.
-const dimensions: Record<string, { key: "models" | "roles" | "folders" | "people" | "tags"; filter: string; name: (s: string) => string }> = {
-  model: { key: "models", filter: "model", name: modelName }, role: { key: "roles", filter: "role", name: roleName },
-  folder: { key: "folders", filter: "cwd", name: (s) => s.replace(/.*\/(?=.)/, "") || "No folder" }, person: { key: "people", filter: "user", name: (s) => s || "Unknown" }, tag: { key: "tags", filter: "tag", name: String },
+// Dimensions that costs are added up by: the key that is asked for, the filter of runs that it is, its short name.
+const dimensions: Record<string, { key: string; filter: string; name: (s: string) => string }> = {
+  model: { key: "model", filter: "model", name: modelName }, role: { key: "role", filter: "role", name: (s) => (s === "ava" ? "Ava" : roleName(s)) },
+  project: { key: "project", filter: "cwd", name: (s) => s.replace(/.*\/(?=.)/, "") || "No project" }, person: { key: "user", filter: "user", name: (s) => s || "Unknown" }, tag: { key: "tag", filter: "tag", name: (s) => s || "No tag" },
 };
 const named = (of: object, name: string | null, other: string) => (name && Object.hasOwn(of, name) ? name : other);
 const SHOWN = 5; // parts in a bar; the rest is one
@@ -37,7 +37,7 @@ const took = (ms: number) => (ms < 1000 ? `${ms} ms` : duration(ms));
 const percent = (part: number, of: number) => (of ? `${Math.round((100 * part) / of)}%` : "");
 
 function stacked(rows: Paid[], parts: "cost_parts" | "token_parts", { name, filter }: (typeof dimensions)[string]): Series[] {
-  const by = rows.map((r) => ({ name: r.name === OTHERS ? OTHERS : name(r.name), title: r.name, values: r[parts], only: r.name === OTHERS ? undefined : ([filter, r.name] as [string, string]), sum: r[parts].reduce((a, v) => a + v, 0) })).filter((r) => r.sum).sort((a, b) => b.sum - a.sum);
+  const by = rows.map((r) => ({ name: r.name === OTHERS ? OTHERS : name(r.name), title: r.name, values: r[parts], only: !r.name || r.name === OTHERS ? undefined : ([filter, r.name] as [string, string]), sum: r[parts].reduce((a, v) => a + v, 0) })).filter((r) => r.sum).sort((a, b) => b.sum - a.sum);
   const rest = by.slice(SHOWN);
   return rest.length < 2 ? by : [...by.slice(0, SHOWN), { name: OTHERS, values: rest[0]!.values.map((_, i) => rest.reduce((n, r) => n + r.values[i]!, 0)) }];
 }
@@ -73,6 +73,7 @@ function Table<T extends { name: string }>({ name, rows, columns, first, say }: 
   );
 }
 const failedColumn = { name: "Failed", of: (r: Sums) => r.failed, show: (r: Sums) => (r.failed ? `${r.failed} (${percent(r.failed, r.calls)})` : "0") };
+const failedRuns = { name: "Failed", of: (r: Paid) => r.failed, show: (r: Paid) => (r.failed ? `${r.failed} (${percent(r.failed, r.runs)})` : "0") };
 const timeColumns = (["p50", "p90", "p99", "max"] as const).map((k) => ({ name: k === "max" ? "Longest" : k, of: (r: Sums) => r.ms?.[k] ?? -1, show: (r: Sums) => (r.ms ? took(r.ms[k]) : "") }));
 
 // ---- the head: today, and the span
@@ -88,6 +89,19 @@ function Today() {
       {budget ? <meter min={0} max={budget} high={budget * 0.8} optimum={0} value={used} aria-label="Part of today's budget">{percent(used, budget)}</meter> : null}
     </Figure>
   );
+}
+// The budgets beside the day's: of weeks and months, of folders and tags.
+function Budgets() {
+  const all = health.value?.budgets.filter((b) => b.of || b.period !== "day") ?? [];
+  return all.length ? (
+    <section class="figures panel" aria-label="Budgets">
+      {all.map((b) => (
+        <Figure key={b.name} name={`${b.of ? b.of.replace(/.*\/(?=.)/, "") : "All"}, this ${b.period}`} value={`${money(b.used_cents)} of ${money(b.cents)}`} more={b.used_cents >= b.cents ? "used up" : `${percent(b.used_cents, b.cents)} since ${date(Date.parse(`${b.since}T00:00`))}`}>
+          <meter min={0} max={b.cents} high={b.cents * 0.8} optimum={0} value={b.used_cents} aria-label={b.name} title={b.of}>{percent(b.used_cents, b.cents)}</meter>
+        </Figure>
+      ))}
+    </section>
+  ) : null;
 }
 function Figure({ name, value, more, children }: { name: string; value: string; more?: string; children?: ComponentChildren }) {
   return <div class="figure"><small>{name}</small><strong class="number">{value}</strong>{children}{more ? <small>{more}</small> : null}</div>;
@@ -114,12 +128,13 @@ function Choice({ label, values, now, pick }: { label: string; values: string[];
 export function Costs() {
   const q = place.value.query, since = named(spans, q.get("since"), "7d"), by = named(dimensions, q.get("by"), "model"), what = q.get("what") === "tokens" ? "tokens" : "cost";
   const { from, until, at, step, bars, name } = spanOf(since), { key, filter, name: short } = dimensions[by]!, ended = (i: { kind: string }) => i.kind === "result" || i.kind === "failed";
-  const { data: s, error } = useGet<Stats>(`/api/v1/stats?since=${iso(from)}&until=${iso(until)}&parts=${bars}`, ended);
+  const { data: s, error } = useGet<Stats>(`/api/v1/stats?since=${iso(from)}&until=${iso(until)}&parts=${bars}&by=${key}`, ended);
   const { data: before } = useGet<Stats>(q.get("before") ? `/api/v1/stats?since=${iso(2 * from - until)}&until=${iso(from)}&parts=1` : "");
-  const rows = s?.[key] ?? [], series = useMemo(() => stacked(rows, what === "cost" ? "cost_parts" : "token_parts", dimensions[by]!), [s, key, what]);
+  const timed = new Map((key === "model" ? s?.models : [])?.map((m) => [m.name, m])); // how calls went, where a row is of calls
+  const rows = (s?.rows ?? []).map((r) => (key === "model" ? { ...r, failed: timed.get(r.name)?.failed ?? 0, ms: timed.get(r.name)?.ms } : r)), series = useMemo(() => stacked(rows, what === "cost" ? "cost_parts" : "token_parts", dimensions[by]!), [s, key, what]);
   const drawn = Array.from({ length: bars }, (_, i) => ({ name: step < HOUR ? clock(at(i)).slice(0, 5) : name(at(i)), to: (only?: [string, string]) => address("runs", "", { since: iso(at(i)), until: iso(at(i + 1)), ...(only && { [only[0]]: only[1] }) }) }));
   const budget = health.value?.today.budget_cents, line = budget && what === "cost" ? { name: `budget of ${money(budget)} a day`, value: (budget * step) / DAY } : undefined;
-  const link = (r: Paid) => (r.name === OTHERS ? OTHERS : <a href={address("runs", "", { [filter]: r.name, since: iso(from), status: "ended" })} title={r.name}>{short(r.name)}</a>);
+  const link = (r: Paid) => (!r.name || r.name === OTHERS ? short(r.name) : <a href={address("runs", "", { [filter]: r.name, since: iso(from), status: "ended" })} title={r.name}>{short(r.name)}</a>);
   return (
     <>
       <div class="row costs-head">
@@ -133,14 +148,15 @@ export function Costs() {
         <div class="charts">
           {error ? <p role="alert" class="problem">{error}</p> : null}
           <Figures s={s} before={q.get("before") ? before : null} />
+          <Budgets />
           {!rows.length ? <Empty title={s.models.length ? `Nothing has a ${by} in this time` : "Nothing happened in this time"}><p>Choose a longer time, or start a task.</p></Empty> : (
             <>
               <section class="panel" aria-label={`${what === "cost" ? "Cost" : "Tokens"} over time`}>
                 <Bars label={`${what === "cost" ? "Cost" : "Tokens"} by ${by}`} series={series} bars={drawn} show={what === "cost" ? money : (n) => tokens(n)} line={line} />
               </section>
               <Table name={by === "person" ? "Person" : by[0]!.toUpperCase() + by.slice(1)} rows={rows} first={what === "cost" ? "Cost" : "Tokens"} say={link} columns={[
-                { name: key === "models" ? "Calls" : "Runs", of: (r) => r.calls }, failedColumn, { name: "Cost", of: (r) => r.cost_cents, show: (r) => money(r.cost_cents), bar: true },
-                { name: "Tokens", of: (r) => r.tokens, show: (r) => tokens(r.tokens), bar: true }, ...(key === "models" ? [{ name: "Cached", of: (r: Paid) => r.cached / Math.max(r.input, 1), show: (r: Paid) => percent(r.cached, r.input) }] : []), ...timeColumns,
+                ...(key === "model" ? [] : [{ name: "Runs", of: (r: Paid) => r.runs }]), key === "model" ? failedColumn : failedRuns, { name: "Calls", of: (r) => r.calls }, { name: "Cost", of: (r) => r.cost_cents, show: (r) => money(r.cost_cents), bar: true },
+                { name: "Tokens", of: (r) => r.tokens, show: (r) => tokens(r.tokens), bar: true }, { name: "Cached", of: (r) => r.cached / Math.max(r.input, 1), show: (r) => percent(r.cached, r.input) }, ...timeColumns,
               ]} />
             </>
           )}
