@@ -25,7 +25,7 @@
 #define ALERT_TYPE "budget.alert"
 
 struct budget_alert {
-	struct list node; /* in core.alerts until it is committed */
+	struct list node; /* in budgets.alerts until it is committed */
 	struct core *core;
 	struct budget *budget;
 	uint8_t percent, before; /* the mark; the one told before it */
@@ -82,10 +82,11 @@ static void alert_commit(struct budget_alert *a)
 
 static void alerts_due(struct os_task *task)
 {
-	struct core *c = CONTAINER_OF(task, struct core, alert);
+	struct core *c = CONTAINER_OF(task, struct core, sup.money.alert);
 
-	while (!list_empty(&c->alerts)) {
-		struct budget_alert *a = LIST_FIRST(&c->alerts, struct budget_alert, node);
+	while (!list_empty(&c->sup.money.alerts)) {
+		struct budget_alert *a =
+			LIST_FIRST(&c->sup.money.alerts, struct budget_alert, node);
 
 		list_del(&a->node);
 		alert_commit(a);
@@ -109,8 +110,8 @@ static void alert_look(struct core *c, struct budget *b, const char *session, co
 	snprintf(a->session, sizeof(a->session), "%s", session);
 	memcpy(a->user, user, strlen(user) + 1);
 	b->told = mark;
-	list_add(&c->alerts, &a->node);
-	os_defer(c->loop, &c->alert);
+	list_add(&c->sup.money.alerts, &a->node);
+	os_defer(c->loop, &c->sup.money.alert);
 }
 
 /* supervisor.on_budget */
@@ -191,7 +192,7 @@ static void read_alerts(struct core *c)
 	};
 	struct ava_error err = {0};
 	struct ava_log_event e;
-	struct ava_log *log;
+	struct ava_log *log = NULL;
 	int rv = ava_log_open(&log, &q, &err);
 
 	while (rv == 0 && ((rv = ava_log_next(log, &e, &err)) == 1 || rv == AVA_ECORRUPT)) {
@@ -205,14 +206,13 @@ static void read_alerts(struct core *c)
 	}
 	if (rv < 0 && rv != AVA_ENOENT) /* ENOENT: no daily log yet */
 		core_log(c, "which alerts of budgets were told is not known: %s", err.text);
-	if (rv != AVA_ENOENT)
-		ava_log_close(log);
+	ava_log_close(log);
 }
 
 int budgets_open(struct core *c, struct ava_error *err)
 {
-	list_init(&c->alerts);
-	os_task_init(&c->alert, alerts_due);
+	list_init(&c->sup.money.alerts);
+	os_task_init(&c->sup.money.alert, alerts_due);
 	return 0;
 }
 
@@ -232,9 +232,10 @@ void budgets_restore(struct core *c)
 void budgets_close(struct core *c)
 {
 	c->sup.on_budget = NULL;
-	os_defer_cancel(c->loop, &c->alert);
-	while (!list_empty(&c->alerts)) {
-		struct budget_alert *a = LIST_FIRST(&c->alerts, struct budget_alert, node);
+	os_defer_cancel(c->loop, &c->sup.money.alert);
+	while (!list_empty(&c->sup.money.alerts)) {
+		struct budget_alert *a =
+			LIST_FIRST(&c->sup.money.alerts, struct budget_alert, node);
 
 		list_del(&a->node);
 		free(a);

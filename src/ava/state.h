@@ -75,8 +75,6 @@ struct core {
 	struct talk_tools *talk_tools; /* ava/talk_tools.c */
 	struct delivery *delivery;     /* ava/delivery.c */
 	struct memories *memories;     /* ava/memories.c */
-	struct list alerts;            /* of budgets, not in the log yet (ava/budgets.c) */
-	struct os_task alert;
 	struct core_service service;
 };
 

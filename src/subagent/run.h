@@ -253,6 +253,8 @@ struct budgets {
 	} of[CLOCK_PERIODS];
 	int64_t seen_ms;     /* latest time in the day that is counted */
 	struct spends ended; /* as the start found it */
+	struct list alerts;  /* not in the log yet (ava/budgets.c) */
+	struct os_task alert;
 };
 
 struct supervisor {

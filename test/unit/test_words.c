@@ -267,6 +267,12 @@ TEST(quote)
 	shows("; where it does not answer ", WORDS_QUOTE_OVERLOADED);
 	shows("\n• Why: ", WORDS_QUOTE_WHY);
 	shows("\n• Tags: ", WORDS_QUOTE_TAGS);
+	shows("The budget of the month is used up: $11 of $10",
+	      WORDS_BUDGET("", "month", 100, "$11", "$10"));
+	shows("Calls that draw on it wait, are made shorter or end their runs, until its next "
+	      "period "
+	      "begins or config.yaml gives it more.",
+	      WORDS_BUDGET_GONE);
 	shows("\n• Asks you before: ", WORDS_QUOTE_ASKS);
 	shows("\n• Instructions: ", WORDS_QUOTE_INSTRUCTIONS);
 	shows("none, and no skills", WORDS_QUOTE_NO_INSTRUCTIONS);
