@@ -406,6 +406,8 @@ int outcome_stage(struct outcome *o, const struct applying *a, struct ava_error 
 		rv = git_say(o->tree, &o->stat, err, "diff", "--cached", "--no-ext-diff",
 			     "--no-textconv", "--no-color", "--no-renames", "--summary",
 			     "--stat=79", before, NULL);
+	if (rv == 0 && outcome_stopped)
+		return err_set(err, AVA_ECANCELED, "stopped: nothing changed");
 	return rv > 0 ? err->code : rv == 0 && o->stat.len == 0 ? 1 : rv;
 }
 

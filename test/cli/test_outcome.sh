@@ -255,25 +255,34 @@ echo 1000 >"$T/count"; echo KILL >"$T/signal"; echo 0 >"$T/after"
 run env PATH="$T/bin:$PATH" "$AVA" apply "$id" --branch whole --yes
 steps=$((1000 - $(cat "$T/count")))
 q branch -D whole
-amiss= n=0
+amiss=
+# whole NUMBER HOW BRANCH OPTION...: killed at that git, and done again.
+whole()
+{
+	at=$1/$2 branch=$3
+	echo "$1" >"$T/count"; echo "${2% *}" >"$T/signal"; echo "${2#* }" >"$T/after"
+	shift 3
+	env PATH="$T/bin:$PATH" "$AVA" apply "$id" "$@" --yes >"$OUT" 2>"$ERR" </dev/null
+	now=$(state | grep -v "$AVA_DATA_ROOT/branches")
+	[ "$now" = "$before" ] || [ "$(g log -1 --format=%s $branch)$(g status --porcelain)" = 'Say three [1m where it said 3' ] || amiss="$amiss $at"
+	case $at in *INT*) [ -z "$(left)" ] || amiss="$amiss left:$at" ;; esac
+	again=0
+	[ "$now" != "$before" ] && [ $branch = whole ] && again=1 # it is there
+	"$AVA" apply "$id" "$@" --yes >"$OUT" 2>"$ERR" </dev/null
+	[ $? = $again ] || amiss="$amiss again:$at"
+	[ "$(g log -1 --format=%s $branch)$(g status --porcelain)" = 'Say three [1m where it said 3' ] || amiss="$amiss not-whole:$at"
+	q branch -D whole
+	q reset -q --hard "$first"
+	rm -rf "$repo/new"
+}
+first=$(g rev-parse HEAD) n=0
 while [ $n -lt $steps ]; do
 	n=$((n + 1))
-	for how in 'KILL 0' 'KILL 1' 'INT 0' 'INT 1'; do
-		echo $n >"$T/count"; echo "${how% *}" >"$T/signal"; echo "${how#* }" >"$T/after"
-		env PATH="$T/bin:$PATH" "$AVA" apply "$id" --branch whole --yes >"$OUT" 2>"$ERR" </dev/null
-		now=$(state | grep -v "$AVA_DATA_ROOT/branches")
-		case $now in
-		"$before") ;;
-		*refs/heads/whole*) [ "$(g log -1 --format=%s whole)" = 'Say three [1m where it said 3' ] || amiss="$amiss $n/$how" ;;
-		*) amiss="$amiss $n/$how" ;;
-		esac
-		[ "${how% *}" = KILL ] || [ -z "$(left)" ] || amiss="$amiss left:$n/$how"
-		q branch -D whole
-		"$AVA" apply "$id" --branch whole --yes >"$OUT" 2>"$ERR" </dev/null || amiss="$amiss again:$n/$how"
-		[ -z "$(left)" ] || amiss="$amiss again-left:$n/$how"
-		q branch -D whole
-	done
+	whole $n 'KILL 0' whole --branch whole
+	whole $n 'INT 1' whole --branch whole
+	whole $n 'KILL 1' main --commit
 done
+[ -z "$(left)" ] || amiss="$amiss left"
 check "git is called $steps times" [ $steps -gt 8 ]
 equal 'killed or stopped before and behind each, it is whole or nothing, and goes the next time' '' "$amiss"
 echo $((steps / 2 + 2)) >"$T/count"; echo KILL >"$T/signal"; echo 1 >"$T/after"
