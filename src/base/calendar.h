@@ -1,5 +1,6 @@
 /* Times that come again, as people write them (doc/ORDERS.md, "When"): cron, @daily, systemd's
- * OnCalendar, "every 2h", "at 2026-12-01 09:00", @trigger; and when the next one is, in a zone with a name.
+ * OnCalendar, "every 2h", "at 2026-12-01 09:00", @trigger; and when the next one is, in a zone with
+ * a name.
  *
  * A local time that a change of the clock leaves out is due once, at the instant of the change,
  * however many of them it left out; one that comes twice is due the first time alone. "every"

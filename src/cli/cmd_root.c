@@ -316,6 +316,10 @@ static int export_sealed(const char *run)
 		close(fd);
 	if (rv != 0)
 		return cli_fail(&err);
+	if (sum.gone > 0)
+		cli_note("%llu file%s that seals name %s pruned, and left out",
+			 (unsigned long long)sum.gone, WORDS_S(sum.gone),
+			 sum.gone == 1 ? "was" : "were");
 	if (sum.unsealed > 0)
 		cli_note("the newest %llu bytes of it are not sealed yet, and left out",
 			 (unsigned long long)sum.unsealed);

@@ -18,6 +18,7 @@ struct sealed_wish {
 struct sealed_sum {
 	uint64_t files, seals, bytes;
 	uint64_t unsealed; /* written: bytes that no Seal covers, which were left out */
+	uint64_t gone;     /* written: files that were pruned since they were sealed */
 	uint64_t line;     /* checked: the line that was read last; of what is wrong, from 1 */
 	struct ava_log_head newest;
 };

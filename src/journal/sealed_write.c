@@ -300,6 +300,7 @@ static void sealing_drop_gone(struct sealing *r)
 		}
 		strmap_del(&r->by_path, r->files[i]->path);
 		free(r->files[i]);
+		r->sum->gone++;
 	}
 	r->nfiles = kept;
 }

@@ -41,6 +41,11 @@ equal 'with the head of their requests' 1 "$(head -1 "$T/one.sealed" | grep -c '
 run "$AVA" export --sealed --since '1 day ago' --with messages --out "$T/all.sealed"
 contains 'what no seal covers is left out, and said' 'not sealed yet' "$ERR"
 equal 'of a day there are all runs' 3 "$(head -1 "$T/all.sealed" | jq '[.files[] | select(startswith("logs/subagents"))] | length')"
+mv "$AVA_DATA_ROOT/logs/subagents/$id.jsonl" "$T/away"
+run "$AVA" export --sealed --since '1 day ago' --out "$T/less.sealed"
+exits 'what was pruned does not keep the rest from it' 0
+contains 'and is said' '1 file that seals name was pruned' "$ERR"
+mv "$T/away" "$AVA_DATA_ROOT/logs/subagents/$id.jsonl"
 run "$AVA" export --sealed --since tomorrow
 exits 'nothing of tomorrow' 5
 for words in '' "$id --since today" '--since nonsense'; do
