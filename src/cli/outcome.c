@@ -112,9 +112,10 @@ static int outcome_make_tree(struct outcome *o, const char *prefix, struct ava_e
 		return err_set(err, AVA_ETOOBIG, "the path of the folder is too long");
 	if (strlen(prefix) > 0 && o->place[strlen(o->place) - 1] == '/')
 		o->place[strlen(o->place) - 1] = '\0';
-	/* -f twice: one that a kill left registered, and locked, is this one. */
-	rv = git_say(o->cwd, &o->stat, err, "worktree", "add", "-q", "-ff", "--detach", o->tree,
-		     o->copied, NULL);
+	/* -f twice: one that a kill left registered, and locked, is this one. No hook runs before
+	 * a yes. */
+	rv = git_say(o->cwd, &o->stat, err, "-c", "core.hooksPath=/dev/null", "worktree", "add",
+		     "-q", "-ff", "--detach", o->tree, o->copied, NULL);
 	buf_reset(&o->stat);
 	if (rv == 0 && sys_make_folders(o->place, true) != 0)
 		rv = err_sys(err, "make %.300s", o->place);

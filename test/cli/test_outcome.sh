@@ -201,7 +201,10 @@ equal 'both ways' 'ONE 2 THREE' "$(g show mend:a.txt | xargs)"
 equal 'without a commit for what only looks different' 1 "$(g rev-list --count main..mend)"
 printf '#!/bin/sh\n[ -e a.txt ] && ! [ -e gone.txt ] && echo checked >%s/hooked\ngrep -q NO "$1" /dev/null && exit 1\nexit 0\n' "$T" >"$repo/.git/hooks/pre-commit"
 printf '#!/bin/sh\ngrep -q "[F]orbidden" "$1" && { echo the hook says no >&2; exit 1; }\nexit 0\n' >"$repo/.git/hooks/commit-msg"
-chmod +x "$repo"/.git/hooks/pre-commit "$repo"/.git/hooks/commit-msg
+printf '#!/bin/sh\ntouch %s/early\n' "$T" >"$repo/.git/hooks/post-checkout"
+chmod +x "$repo"/.git/hooks/pre-commit "$repo"/.git/hooks/commit-msg "$repo"/.git/hooks/post-checkout
+run "$AVA" apply "$id" --branch unasked
+refuse 'no hook runs before a yes' [ -e "$T/early" ] || [ -e "$T/hooked" ]
 run env GIT_DIR=/nowhere GIT_INDEX_FILE=/nowhere/index "$AVA" apply "$id" --branch hooked --yes
 exits 'hooks run' 0
 check 'over the whole tree' [ -e "$T/hooked" ]
