@@ -32,6 +32,7 @@
 #include "provider/learned.h"
 #include "provider/profile.h"
 #include "provider/told.h"
+#include "subagent/skillbook.h"
 #include "tool/mcp.h"
 
 #define CONNECT_MS       5000
@@ -639,6 +640,20 @@ static void check_learned(struct doctor_state *d)
 	buf_fini(&words);
 }
 
+static void check_skills(struct doctor_state *d)
+{
+	size_t used = 0;
+	struct skill_list l;
+
+	if (skills_list("", &l) != 0 || l.n == 0)
+		return; /* a project's are looked at with its runs */
+	for (size_t i = 0; i < l.n; i++)
+		used += !l.items[i].why;
+	doctor_check(d, "skills", used == l.n ? true : NOTED,
+		     "%zu of %zu of yours can be used (`ava skills`)", used, l.n);
+	skill_list_free(&l);
+}
+
 /* Ids that the configuration names and the service does not have. */
 static void check_model(struct doctor_state *d, const struct probe *probe, const char *name,
 			const char *what)
@@ -910,6 +925,7 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 	check_environment(d);
 	check_keys(d);
 	check_learned(d);
+	check_skills(d);
 	(void)trial_model(loop, forced, &(struct model){0}); /* asks a server for the default */
 	if (model_resolve(forced, &m, &why, &unresolved) != 0)
 		doctor_check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "",

@@ -43,8 +43,9 @@ static size_t nkept, kept_cap;
 
 static enum front_key skill_key(const char *key, size_t len)
 {
-	static const char *const known[] = {"name",     "license",       "allowed-tools",
-					    "metadata", "compatibility", "version"};
+	static const char *const known[] = {
+		"name",          "license", "allowed-tools",           "metadata",
+		"compatibility", "version", "disable-model-invocation"};
 
 	if (len == 11 && strncasecmp(key, "description", len) == 0)
 		return FRONT_TEXT;
@@ -133,7 +134,7 @@ static const struct yaml_node *skill_field(const struct yaml_node *root, const c
 static int skill_read(struct skill *s, const struct skill_file *f, unsigned left,
 		      struct ava_error *err)
 {
-	const struct yaml_node *name, *description;
+	const struct yaml_node *name, *description, *named;
 	char path[PATH_MOST], said[SKILL_NAME_MAX + 1] = "";
 	const char *folder = strrchr(s->path, '/');
 	struct front front = {0};
@@ -160,6 +161,8 @@ static int skill_read(struct skill *s, const struct skill_file *f, unsigned left
 				     "%s:%u: the description is missing: write what it is for",
 				     path, front.line);
 		skill_notes(s, yaml_root(front.yaml), left);
+		named = skill_field(yaml_root(front.yaml), "disable-model-invocation");
+		s->named = named && strcasecmp(named->text, "true") == 0;
 		s->name = strdup(said);
 		if (!s->summary || !s->notes || !s->name)
 			rv = err_set(err, AVA_ENOMEM, "out of memory");
@@ -423,10 +426,12 @@ int skills_list(const char *cwd, struct skill_list *out)
 	    (size_t)snprintf(path, sizeof(path), "%s/.claude/skills", home) < sizeof(path))
 		rv = skill_place(&l, path, ROLE_CLAUDE);
 	pthread_mutex_unlock(&lock);
-	if (rv != 0)
+	if (rv != 0) {
 		skill_list_free(&l);
+		return rv;
+	}
 	*out = l;
-	return rv;
+	return 0;
 }
 
 int skills_look(const char *path, struct skill_list *out, struct ava_error *err)

@@ -26,6 +26,7 @@ struct skill {
 	char *why;     /* why it cannot be read, or is not used; NULL: it is; owned */
 	enum role_source source;
 	bool trusted;
+	bool named; /* only a role that names it is offered it (disable-model-invocation) */
 	unsigned files;
 	int64_t bytes;
 	char hash[HASH_HEX_LEN + 1]; /* of tool/skill.h */

@@ -317,6 +317,8 @@ static void guide_skills(struct guiding *g, size_t room)
 	for (size_t i = 0; !role->skills_said && i < all.n; i++) {
 		const struct skill *s = &all.items[i];
 
+		if (!s->why && s->named)
+			continue;
 		if (!s->why)
 			over += !guide_add_skill(g, s, room, from);
 		else if (s->name && !s->trusted)

@@ -101,7 +101,7 @@ def post(path, body=None, id=""):
 
 
 RUNS, GROUPS, ASKS, SESSIONS, MEMORIES = (f"/api/v1/{name}" for name in ("runs", "groups", "asks", "sessions", "memories"))
-LISTS = [RUNS + "?all=1", ASKS, SESSIONS, MEMORIES, "/api/v1/orders", "/api/v1/proposals", "/api/v1/models", "/api/v1/roles", "/api/v1/items?limit=1000", "/api/v1/logs?limit=1000",
+LISTS = [RUNS + "?all=1", ASKS, SESSIONS, MEMORIES, "/api/v1/orders", "/api/v1/proposals", "/api/v1/models", "/api/v1/roles", "/api/v1/skills", "/api/v1/items?limit=1000", "/api/v1/logs?limit=1000",
          "/api/v1/claude/sessions"]
 FIGURES = ["/api/v1/health", "/api/v1/verify", "/api/v1/stats", "/api/v1/cluster"]
 
@@ -238,6 +238,7 @@ def main():
     for part in (runs_that_end, what_waits, conversation, memories, claude, orders):
         part()
     check("a role", get("/api/v1/roles/{id}", "boiler")["output_schema"] and get("/api/v1/roles")["broken"])
+    check("a skill", get("/api/v1/skills/{id}", "kettle")["text"] and get("/api/v1/skills")["broken"])
     code = until(pair)
     urllib.request.urlopen(os.environ["BOT"] + "/test/say", json.dumps({"from": 77, "text": code}).encode()).close()
     check("a messenger", until(lambda: get("/api/v1/health")["telegram"]["paired"]))

@@ -14,6 +14,9 @@ printf 'telegram:\n  url: %s\n  pace_ms: 0\nbudget:\n  day_cents: 900\notel:\n  
 (umask 077; echo TELEGRAM_BOT_TOKEN=4711:AAkettle-canary_0123456789abcdefghi >"$XDG_CONFIG_HOME/ava/env")
 printf -- '---\nname: boiler\ndescription: works in the kitchen\noutput_schema: {type: object}\ncolour: red\n---\nWork.\n' >"$XDG_CONFIG_HOME/ava/agents/boiler.md"
 echo 'no role' >"$XDG_CONFIG_HOME/ava/agents/broken.md"
+mkdir -p "$XDG_CONFIG_HOME/ava/skills/kettle" "$XDG_CONFIG_HOME/ava/skills/odd"
+printf -- '---\nname: kettle\ndescription: how to boil\ncolour: red\n---\nBoil.\n' >"$XDG_CONFIG_HOME/ava/skills/kettle/SKILL.md"
+echo 'no skill' >"$XDG_CONFIG_HOME/ava/skills/odd/SKILL.md"
 export CLAUDE_CONFIG_DIR="$T/claude"
 mkdir "$CLAUDE_CONFIG_DIR"
 if postgres_there && postgres; then # another daemon that is a member of a cluster

@@ -26,6 +26,8 @@ contains 'with its line' 'odd/SKILL.md:1: there is no front matter' "$OUT"
 rm -r "$HOME/.claude/skills/odd"
 run "$AVA" skills check "$HOME/.claude/skills/pdf/SKILL.md"
 exits 'one that is right' 0
+AVA_MODEL=offline "$AVA" doctor >m 2>&1
+contains 'the doctor counts them' '1 of 1 of yours can be used' m
 run "$AVA" skills show pdf
 contains 'one is shown whole' 'Run x.sh.' "$OUT"
 run "$AVA" skills show wizard

@@ -458,15 +458,21 @@ TEST(of_role)
 	put_skill("home/.claude/skills/a", "name: a\ndescription: x\n");
 	put_skill("home/.claude/skills/b", "name: b\ndescription: x\n");
 	put("home/.claude/agents/one.md",
-	    "---\nname: guide-one\ndescription: x\nskills: [b, gone]\n---\nLook.\n");
+	    "---\nname: guide-one\ndescription: x\nskills: [b, gone, C]\n---\nLook.\n");
 	put("home/.claude/agents/none.md",
 	    "---\nname: guide-none\ndescription: x\ninstructions: false\n---\nLook.\n");
+	put_skill("home/.claude/skills/c",
+		  "name: c\ndescription: x\ndisable-model-invocation: true\n");
 	put("home/work/AGENTS.md", "ROOT");
 	s.model = "offline";
+	r = spec_built(&s, &set);
+	assert_int_equal(r->nskills, 2); /* not c, which no role names */
+	spec_free(r);
 	s.role = "guide-one";
 	r = spec_built(&s, &set);
-	assert_int_equal(r->nskills, 1);
+	assert_int_equal(r->nskills, 2);
 	assert_string_equal(r->skills[0].name, "b");
+	assert_string_equal(r->skills[1].name, "c");
 	assert_string_equal(notes(r), "gone: there is no such skill\n");
 	spec_free(r);
 	s.role = "guide-none";
