@@ -63,13 +63,15 @@ struct ava_error {
 };
 
 /* Status of a run; from AVA_SUCCESS on it says how the run ended. The order is part of the ABI.
- * AVA_NO_RESULT: the run ended with a text and submitted nothing. */
+ * AVA_NO_RESULT: the run ended with a text and submitted nothing. AVA_BLOCKED: it waits for others
+ * of its group; AVA_NOT_STARTED: one of those did not succeed. */
 #define AVA_STATUSES(X)                                                                            \
 	X(AVA_STARTING, "starting")                                                                \
 	X(AVA_QUEUED, "queued")                                                                    \
 	X(AVA_RUNNING, "running")                                                                  \
 	X(AVA_WAITING, "waiting")                                                                  \
 	X(AVA_PARKED, "parked")                                                                    \
+	X(AVA_BLOCKED, "blocked")                                                                  \
 	X(AVA_SUCCESS, "success")                                                                  \
 	X(AVA_TIMEOUT, "timeout")                                                                  \
 	X(AVA_COST_EXCEEDED, "cost_exceeded")                                                      \
@@ -77,7 +79,8 @@ struct ava_error {
 	X(AVA_ITERATIONS_EXCEEDED, "iterations_exceeded")                                          \
 	X(AVA_CANCELLED, "cancelled")                                                              \
 	X(AVA_ERROR, "error")                                                                      \
-	X(AVA_NO_RESULT, "no_result")
+	X(AVA_NO_RESULT, "no_result")                                                              \
+	X(AVA_NOT_STARTED, "not_started")
 /* clang-format on */
 
 enum ava_status {
@@ -295,6 +298,11 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *on_limit;
 	const char *on_quota;  /* "park", "ask", "fail"; default: as role and config say */
 	const char *rationale; /* why it is needed, for the quote; NULL: the role's purpose */
+	/* In a group only: a short name, unique there; and the names of those that must have
+	 * succeeded before it begins, with what they found. */
+	const char *id;
+	const char *const *after;
+	size_t nafter;
 };
 
 struct ava_spawn_group {              /* several runs, one quote, one answer */
@@ -345,7 +353,7 @@ struct ava_group {
 	int running, chain;
 	unsigned size, ended, succeeded; /* numbers of runs */
 	int64_t tokens, cost_microusd;   /* used by all runs so far */
-	const struct ava_run *runs; /* in the group's order; of a chain those that have begun */
+	const struct ava_run *runs;      /* in the group's order */
 	size_t nruns;
 };
 

@@ -961,6 +961,15 @@ void agent_interrupted(struct agent *a, const char *sentence)
 	agent_finish(a, &end, "interrupted", "the runtime stopped");
 }
 
+void agent_not_started(struct agent *a, const char *sentence)
+{
+	struct agent_end end = {
+		.status = AVA_NOT_STARTED, .stop_reason = "not_started", .error = sentence};
+
+	assert(a->state == AGENT_QUEUED && !a->have_slot);
+	agent_finish(a, &end, "cancelled", "the run was not started");
+}
+
 const char *agent_state_name(enum agent_state s)
 {
 	return (unsigned)s < AGENT_NSTATES ? states[s].name : "unknown";

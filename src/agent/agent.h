@@ -48,6 +48,8 @@ void agent_next(struct agent *a, int64_t new_bytes);
 /* Called instead of a first agent_run: a stop of the runtime cut the run off, and only its end is
  * to be written. */
 void agent_interrupted(struct agent *a, const char *sentence);
+/* The run has no slot yet, and ends without one: what it waited for did not succeed. */
+void agent_not_started(struct agent *a, const char *sentence);
 /* Count the charge of an attempt without a reply, before agent_on_again or the failure; the cost
  * from the price is written back. */
 void agent_charge(struct agent *a, struct usage *u);

@@ -4,8 +4,8 @@
  * hears of it, and a restart reads open proposals from the log.
  *
  * Happy path: the proposal is written and waits; its answer, the runs that it starts and its author
- * go to the disk as one commit; then the runs start, of a chain the first alone (subagent/group.c
- * spawns the others). While a step is being written nothing else happens to the proposal: two yeses
+ * go to the disk as one commit; then the runs start (subagent/blocked.c has those that wait for
+ * others). While a step is being written nothing else happens to the proposal: two yeses
  * from two channels start one run, since the second waits for the first, and the same answer later
  * hears the same again.
  *
@@ -417,14 +417,13 @@ static void write_answer(struct draft *d, const struct proposal *p)
 static int proposal_spawn(struct proposal *p, struct draft *d, struct ava_error *err)
 {
 	struct run_spec **specs = p->answer->lowered ? p->answer->lowered : p->specs;
-	unsigned n = specs[0]->group.chain ? 1 : p->n;
 	const char *request = specs[0]->request_id;
 	int rv = 0;
 
 	if (p->order[0])
 		return p->core->on_proposal.order_yes(p->core, specs[0], p->answer->by,
 						      p->answer->origin, d, err);
-	for (unsigned i = 0; rv == 0 && i < n; i++) {
+	for (unsigned i = 0; rv == 0 && i < p->n; i++) {
 		rv = supervisor_spawn(&p->core->sup, specs[i], p->id, d, &p->runs[i], err);
 		if (rv == 0 && specs == p->specs)
 			p->specs[i] = NULL; /* the run owns the spec now */
@@ -447,8 +446,7 @@ static void proposal_start(struct proposal *p)
 	for (unsigned i = 0; i < p->n; i++) {
 		struct run *r = p->runs[i];
 
-		/* A spec left here has no run of its own: a lowered one runs instead, or a chain's
-		 * first run carries its config. */
+		/* A spec left here has no run of its own: a lowered one runs instead. */
 		spec_free(p->specs[i]);
 		p->specs[i] = NULL;
 		p->runs[i] = NULL;

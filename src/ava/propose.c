@@ -231,65 +231,58 @@ static int members_failed(struct core *c, const struct op_group *o, size_t bad,
 typedef int (*member_fn)(void *user, size_t i, struct spec_group *g, struct run_spec **out,
 			 struct ava_error *err);
 
-/* Rights that each run gets from the others' results: in a chain from those before it, with `share`
+/* Rights that each run gets from the others' results: from all that are before it, with `share`
  * from all. Each is built once without them to find out. */
-static int list_given(size_t n, struct spec_group *g, member_fn build, void *user,
-		      unsigned given[SPEC_GROUP_MAX], size_t *at, struct ava_error *err)
+static int list_given(size_t n, struct spec_group *g, const struct after_set *after,
+		      member_fn build, void *user, unsigned given[SPEC_GROUP_MAX], size_t *at,
+		      struct ava_error *err)
 {
-	unsigned seen = 0;
+	unsigned own[SPEC_GROUP_MAX], all = 0;
+	int order[AFTER_MAX];
+	size_t count = after_order(after, n, order);
+	bool any = g->share;
 
 	memset(given, 0, SPEC_GROUP_MAX * sizeof(*given));
-	for (size_t i = 0; (g->chain || g->share) && i < n; i++) {
+	for (size_t i = 0; i < n; i++)
+		any = any || !after_none(&after[i]);
+	for (size_t i = 0; any && i < n; i++) {
 		struct run_spec *spec = NULL;
 		int rv;
 
 		*at = i;
 		g->index = (int)i + 1;
 		g->given = 0;
+		g->after = after[i];
 		rv = build(user, i, g, &spec, err);
 		if (rv != 0)
 			return rv;
-		given[i] = seen;
-		seen |= spec->rights & RIGHTS_SEEN;
+		own[i] = spec->rights & RIGHTS_SEEN;
+		all |= own[i];
 		spec_free(spec);
 	}
-	for (size_t i = 0; g->share && !g->chain && i < n; i++)
-		given[i] = seen;
+	for (size_t k = 0; any && k < count; k++)
+		for (int before = 1; before <= (int)n; before++)
+			if (g->share || after_has(&after[order[k] - 1], before))
+				given[order[k] - 1] |=
+					g->share ? all : own[before - 1] | given[before - 1];
 	return 0;
 }
 
-/* Builds the first spec last: in a chain it carries the configs of those that follow. *at: the one
- * that failed. */
+/* *at: the one that failed. */
 static int propose_build_list(struct run_spec **specs, size_t n, struct spec_group *g,
-			      member_fn build, void *user, size_t *at, struct ava_error *err)
+			      const struct after_set *after, member_fn build, void *user,
+			      size_t *at, struct ava_error *err)
 {
 	unsigned given[SPEC_GROUP_MAX];
-	struct buf then;
-	int rv = list_given(n, g, build, user, given, at, err);
+	int rv = list_given(n, g, after, build, user, given, at, err);
 
-	buf_init(&then, 64u << 20);
-	for (size_t i = 1; rv == 0 && i < n; i++) {
+	for (size_t i = 0; rv == 0 && i < n; i++) {
 		*at = i;
 		g->index = (int)i + 1;
 		g->given = given[i];
+		g->after = after[i];
 		rv = build(user, i, g, &specs[i], err);
-		if (rv != 0)
-			break;
-		buf_adds(&then, i > 1 ? "," : "[");
-		buf_add(&then, specs[i]->config, specs[i]->config_len);
 	}
-	if (rv == 0 && g->chain && n > 1) {
-		if (buf_addc(&then, ']') != 0)
-			rv = err_set(err, AVA_ENOMEM, "out of memory");
-		g->then = then.data;
-	}
-	if (rv == 0) {
-		*at = 0;
-		g->index = 1;
-		g->given = given[0];
-		rv = build(user, 0, g, &specs[0], err);
-	}
-	buf_fini(&then);
 	return rv;
 }
 
@@ -298,11 +291,36 @@ struct asked_group {
 	const struct op_group *o;
 };
 
+/* What each run waits for: as the request says, or the one before it. */
+static int asked_after(const struct op_group *o, struct after_set after[SPEC_GROUP_MAX],
+		       struct ava_error *err)
+{
+	struct after_asked asked[SPEC_GROUP_MAX];
+	int rv;
+
+	for (size_t i = 0; i < o->nruns; i++) {
+		const struct op_spawn *s = &o->runs[i];
+
+		asked[i] = (struct after_asked){s->id, s->after, s->nafter};
+		if (o->chain && s->nafter > 0)
+			return err_set(
+				err, AVA_EINVAL,
+				"run %zu of the group: a chain is an order already, leave out "
+				"chain or after",
+				i + 1);
+	}
+	rv = after_read(after, asked, o->nruns, err);
+	for (size_t i = 1; rv == 0 && o->chain && i < o->nruns; i++)
+		after_add(&after[i], (int)i);
+	return rv;
+}
+
 static int asked_member(void *user, size_t i, struct spec_group *g, struct run_spec **out,
 			struct ava_error *err)
 {
 	struct asked_group *a = user;
 
+	g->name = a->o->runs[i].id;
 	return build_member(a->core, a->o, i, g, out, err);
 }
 
@@ -324,11 +342,14 @@ static int build_members(struct proposal *p, const struct op_group *o, struct av
 		.share = o->share && !o->chain,
 		.chain = o->chain,
 	};
+	struct after_set after[SPEC_GROUP_MAX];
 	size_t at;
-	int rv;
+	int rv = asked_after(o, after, err);
 
+	if (rv != 0)
+		return rv;
 	group_id(p, id);
-	rv = propose_build_list(p->specs, o->nruns, &g, asked_member, &asked, &at, err);
+	rv = propose_build_list(p->specs, o->nruns, &g, after, asked_member, &asked, &at, err);
 	return rv == 0 ? 0 : members_failed(p->core, o, at, &g, err);
 }
 
@@ -453,6 +474,7 @@ static int changed_member(void *user, size_t i, struct spec_group *g, struct run
 		if (!others || change_finds(c->quoted[i], word))
 			memcpy(change.without[change.nwithout++], word, sizeof(change.without[0]));
 	}
+	g->name = c->quoted[i]->group.name;
 	return change_spec(out, c->quoted[i], &change, g, c->core, err);
 }
 
@@ -463,16 +485,18 @@ static int change_group(struct run_spec *const *quoted, unsigned n, const struct
 {
 	struct changed_group c = {quoted, n, *change, core};
 	struct spec_group g = quoted[0]->group;
+	struct after_set after[SPEC_GROUP_MAX];
 	size_t at;
 
 	g.id = id;
-	g.then = NULL;
+	for (unsigned i = 0; i < n; i++)
+		after[i] = quoted[i]->group.after;
 	if (change->cost_microusd != CHANGE_KEEP)
 		g.cost_microusd = change->cost_microusd;
 	if (change->time_ms != CHANGE_KEEP)
 		g.time_ms = change->time_ms;
 	c.each.cost_microusd = c.each.time_ms = CHANGE_KEEP;
-	return propose_build_list(out, n, &g, changed_member, &c, &at, err);
+	return propose_build_list(out, n, &g, after, changed_member, &c, &at, err);
 }
 
 /* Makes a new proposal in place of `p` from `w`, which is *taken*. A group gets a new id, so its

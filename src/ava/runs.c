@@ -128,6 +128,8 @@ static void fill_spawn(struct op_status *s, const json_t *event)
 		.group_id = json_str(o, "groupId"),
 		.group_index = json_get_int(o, "groupIndex", 0),
 		.order = json_str(o, "order"),
+		.group_name = json_str(o, "groupName"),
+		.after = spec_after_read(json_object_get(o, "after")),
 		.tags = json_str(o, "tags"),
 		.stop_reason = "",
 		.activity = "",
@@ -912,22 +914,15 @@ static void cancel_stops(struct cancel_wait *w)
 	w->done(err_set(&err, AVA_ECANCELED, OPS_STOPS), NULL, &err, w->user);
 }
 
-static void cancel_next_ended(struct run_wait *wait, struct run *next)
+static void cancel_ended(struct run_wait *wait, struct run *r)
 {
 	struct cancel_wait *w = CONTAINER_OF(wait, struct cancel_wait, wait);
 
-	if (next->end.done)
+	if (r->end.done)
 		ops_look(w->core, w->run, w->done, w->user);
 	else
 		cancel_stops(w);
 	free(w);
-}
-
-static void cancel_ended(struct run_wait *wait, struct run *r)
-{
-	wait->ended = cancel_next_ended;
-	if (!r->end.done || !run_wait_next(r, wait))
-		cancel_next_ended(wait, r);
 }
 
 /* A run is at work here, or has ended meanwhile. */

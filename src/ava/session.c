@@ -596,8 +596,11 @@ static void started_text(const struct proposal *p, const struct run *first, char
 		const struct run *r = i == 0 ? first : p->runs[i - 1];
 
 		if (r && count++ < NAMED_MAX && n < NOTE_BYTES - 100)
-			n += snprintf(out + n, (size_t)(NOTE_BYTES - n), "%s %s (%s)",
-				      count > 1 ? "," : "", r->id.text, r->trace.text);
+			n += snprintf(out + n, (size_t)(NOTE_BYTES - n), "%s %s (%s%s)",
+				      count > 1 ? "," : "", r->id.text, r->trace.text,
+				      after_none(&r->spec->group.after)
+					      ? ""
+					      : ", which waits for others");
 	}
 	if (count > NAMED_MAX)
 		n += snprintf(out + n, (size_t)(NOTE_BYTES - n), " and %u more", count - NAMED_MAX);
@@ -855,7 +858,6 @@ int sessions_open(struct core *c, struct ava_error *err)
 	c->resting_max = RESTING_MAX;
 	os_task_init(&c->rest, sessions_rest);
 	c->sup.session_file = file_of;
-	c->sup.on_chained = sessions_chained;
 	c->sup.on_patch = patches_ended;
 	c->sup.session_user = c;
 	c->sup.on_text = talk_text;

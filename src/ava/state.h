@@ -156,9 +156,6 @@ void patches_ended(struct run *r, size_t files, void *core); /* supervisor.on_pa
 void patches_restore(struct core *c);
 void patches_close(struct core *c);
 
-/* talk.c, supervisor.on_chained: `core` is its session_user. */
-void sessions_chained(struct run *r, void *core);
-
 /* ---- seals.c: every seals.every seconds of activity and at the end, on a thread of the pool */
 /* Notes files of the logbook from now on. A later failure is logged in avad.log and tried again:
  * sealing never stops other work. */

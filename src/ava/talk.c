@@ -416,17 +416,6 @@ static int talk_compose(struct buf *out, struct talk *t, size_t *begin)
 	return buf_check(out);
 }
 
-void sessions_chained(struct run *r, void *core)
-{
-	struct core *c = core;
-	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
-
-	if (!s || session_load(s, NULL) != 0 || talk_watch_run(s->talk, r) != 0)
-		return; /* the next start tells of the run */
-	talk_note(s->talk, "", "Next in its chain: %s (%s) has started.", r->id.text,
-		  r->trace.text);
-}
-
 void talk_asks_person(struct run *r)
 {
 	const struct question *q = person_question(r);

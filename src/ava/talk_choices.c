@@ -139,7 +139,11 @@ static const char parallel_rest[] = TASK
 	"\"context\":{\"type\":\"string\",\"maxLength\":100000}," PRESET "}," TIMEOUT "}," CENTS
 	"},\"max_tokens\":{\"type\":\"integer\",\"minimum\":1},"
 	"\"max_iterations\":{\"type\":\"integer\",\"minimum\":1},"
-	"\"extended_thinking\":{\"type\":\"boolean\"}" RUN_END "}," CENTS
+	"\"extended_thinking\":{\"type\":\"boolean\"},\"id\":{\"type\":\"string\",\"maxLength\":32,"
+	"\"description\":\"a short name, for "
+	"after\"},\"after\":{\"type\":\"array\",\"maxItems\":20,"
+	"\"items\":{\"type\":\"string\",\"maxLength\":32},\"description\":\"ids of those that must "
+	"succeed first; it gets what they found\"}" RUN_END "}," CENTS
 	",\"description\":\"of all of them together\"}," TIMEOUT
 	",\"description\":\"seconds for all of them together\"},"
 	"\"chain\":{\"type\":\"boolean\",\"description\":\"" WORDS_HANDED_ON "\"},"

@@ -579,8 +579,10 @@ static const char spawn_text[] =
 	"fill this conversation. Not for simple questions, follow-ups, or what one or two calls of "
 	"your own tools answer. It starts nothing: the person sees a quote and decides.";
 static const char parallel_text[] =
-	"Propose several specialised subagents at once, for tasks that do not need each other (or, "
-	"with chain, each the one before). The person sees one quote for all; they share one "
+	"Propose several specialised subagents at once, for tasks that do not need each other, or "
+	"where "
+	"some need what others find (after; with chain each the one before). The person sees one "
+	"quote for all; they share one "
 	"budget, and each result comes by itself. For one task use spawn_subagent.";
 static const char confirm_text[] =
 	"What became of a proposal: the id of the subagent when the person said yes. It confirms "

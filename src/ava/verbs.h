@@ -71,7 +71,7 @@ struct arg {
 	size_t at_n;
 };
 
-#define ARG_TEXTS_MAX 64
+#define ARG_TEXTS_MAX 100
 
 /* Fields of absent arguments keep their values. AVA_EINVAL names the first fault, also an unknown
  * name: a misspelt limit must not be a missing one. */

@@ -97,6 +97,9 @@ void verb_write_status(struct jw *w, const char *key, const struct op_status *s)
 	jw_int(w, "group_index", s->group_index);
 	if (s->order && s->order[0])
 		jw_str(w, "order", s->order);
+	if (s->group_name && s->group_name[0])
+		jw_str(w, "group_name", s->group_name);
+	spec_after_write(w, &s->after);
 	jw_words(w, "tags", s->tags);
 	jw_end(w);
 }
@@ -206,6 +209,11 @@ static void begin_run(struct verb_call *v, const char *resume)
 	if (!s->session_id || !*s->session_id)
 		s->session_id = session.text;
 	s->user_id = v->caller->user;
+	if (s->id || s->nafter > 0) {
+		err_set(&err, AVA_EINVAL, "id and after belong to a run of a group");
+		verb_fail(v->reply, err.code, &err);
+		return;
+	}
 	if (resume)
 		s->resume = resume;
 	if (!s->origin)
@@ -426,7 +434,7 @@ static int group_write(struct verb_work *work, struct ava_error *err)
 		}
 	}
 	g->size = MAX(g->size, g->n);
-	if (g->ended == g->n && !(g->chain && g->n < g->size))
+	if (g->ended == g->n)
 		g->running = false;
 	jw_end(w);
 	jw_str(w, "group_id", work->id);
@@ -540,18 +548,6 @@ static void write_cancelled(struct jw *w, const struct op_status *s, bool had_en
 	jw_end(w);
 }
 
-/* The next run of a chain, which was cancelled with this one, has ended. */
-static void cancelling_next_ended(struct run_wait *wait, struct run *next)
-{
-	struct cancelling_one *one = CONTAINER_OF(wait, struct cancelling_one, wait);
-	struct cancelling *all = one->all;
-
-	if (!next->end.done && all->rv == 0)
-		all->rv = AVA_ECANCELED;
-	free(one);
-	cancelling_release(all);
-}
-
 static void cancelling_ended(struct run_wait *wait, struct run *r)
 {
 	struct cancelling_one *one = CONTAINER_OF(wait, struct cancelling_one, wait);
@@ -566,9 +562,6 @@ static void cancelling_ended(struct run_wait *wait, struct run *r)
 		all->rv = AVA_ECANCELED;
 	}
 	buf_fini(&one->tools);
-	wait->ended = cancelling_next_ended;
-	if (r->end.done && run_wait_next(r, wait))
-		return;
 	free(one);
 	cancelling_release(all);
 }

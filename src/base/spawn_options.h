@@ -53,6 +53,8 @@
 	X(TEXT, task, "task", NULL, 0, NULL, "what is to be done")                                 \
 	SPAWN_FLAGS(X)                                                                             \
 	X(TEXT, cwd, "cwd", NULL, 0, NULL, "its folder; none: it sees no files")                   \
-	X(TEXTS, tools, "tools", NULL, 0, NULL, "fewer than the role's")
+	X(TEXTS, tools, "tools", NULL, 0, NULL, "fewer than the role's")                           \
+	X(TEXT, id, "id", NULL, 0, NULL, "its name in its group")                                  \
+	X(TEXTS, after, "after", NULL, 0, NULL, "ids of those of its group that must succeed first")
 
 #endif

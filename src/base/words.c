@@ -18,10 +18,12 @@ static const struct {
 	{"running", "running"},
 	{"waiting", "waits for you"},
 	{"parked", "parked"},
+	{"blocked", "waits for others"},
 	{"success", "complete"},
 	{"cancelled", "cancelled"},
 	{"error", "failed"},
 	{"no_result", "no result"},
+	{"not_started", "not started"},
 	{"timeout", "time limit"},
 	{"cost_exceeded", "cost limit"},
 	{"tokens_exceeded", "token limit"},
@@ -183,6 +185,11 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 	} else if (strcmp(status, "cancelled") == 0) {
 		e.mark = WORDS_MARK_STOP;
 		snprintf(e.what, sizeof(e.what), WORDS_CANCELLED);
+	} else if (strcmp(status, "not_started") == 0) {
+		e.mark = WORDS_MARK_STOP;
+		snprintf(e.what, sizeof(e.what), WORDS_UNBEGUN);
+		if (*run)
+			snprintf(e.next, sizeof(e.next), WORDS_STARTS_IT(run));
 	} else if (strcmp(status, "error") == 0) {
 		end_by_error(&e, run, reason, error_class);
 	} else if (strcmp(status, "no_result") == 0) {

@@ -121,12 +121,9 @@ bool words_imitates(const char *line);
 #define WORDS_FOLLOW(run)      "Follow it: ava events %s -f; wait for it: ava wait %s", run, run
 #define WORDS_HAS_ANSWER(run)  "%s has its answer.", run
 #define WORDS_READS_LATER(run) "%s reads that after what it is doing now.", run
-/* An Error event of a conversation: in a turn of Ava's, of a chain, of an answer to a quote. */
+/* An Error event of a conversation: in a turn of Ava's, of an answer to a quote. */
 #define WORDS_CANNOT(class, why)                                                                   \
-	"%s: %.1000s",                                                                             \
-		strcmp(class, "chain") == 0    ? "The chain does not go on"                        \
-		: strcmp(class, "answer") == 0 ? "Nothing was started"                             \
-					       : "Ava cannot answer",                              \
+	"%s: %.1000s", strcmp(class, "answer") == 0 ? "Nothing was started" : "Ava cannot answer", \
 		why
 /* The sentence begins with its id. */
 #define WORDS_HELD(sentence) "A run is held: %.300s", sentence
@@ -156,6 +153,8 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_COMPLETE         "Complete"
 #define WORDS_NO_RESULT        "Ended without a result"
 #define WORDS_CANCELLED        "Cancelled"
+#define WORDS_UNBEGUN          "Not started"
+#define WORDS_STARTS_IT(run)   "`ava resume %.30s` starts it", run
 #define WORDS_STOPPED(why)     "Stopped, %.200s", why
 #define WORDS_STOPPED_AT       "Stopped at its limit of "
 #define WORDS_FAILED(why)      "Failed%s%.200s", *(why) ? ", " : "", why
@@ -185,6 +184,9 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 /* Stand in place of a summary that the model did not give. */
 #define WORDS_LIMIT_SUMMARY(what, replies)                                                         \
 	WORDS_STOPPED_AT "%s after %s, without a result.", what, replies
+#define WORDS_WAITS_FOR "Waits for "
+#define WORDS_UNBEGUN_SINCE(run, status)                                                           \
+	WORDS_UNBEGUN ", since %s did not succeed (%s)", run, words_status(status)
 #define WORDS_CANCELLED_SUMMARY "Cancelled before it had a result."
 #define WORDS_NO_SUMMARY        "It ended without a summary."
 
@@ -214,6 +216,8 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_SIDE_BY_SIDE          "side by side"
 #define WORDS_IN_TURN               "one after another"
 #define WORDS_HANDED_ON             WORDS_IN_TURN ", each with what the one before found"
+#define WORDS_AS_THEY_NEED          "side by side, or after others with what those found"
+#define WORDS_QUOTE_AFTER(begin)    (begin) ? " (after " : ", "
 #define WORDS_QUOTE_TIME(together, time)                                                           \
 	"Estimated%s:\n• Time: %s\n", (together) ? ", together" : "", time
 #define WORDS_QUOTE_COST(cost, offline)                                                            \

@@ -239,13 +239,12 @@ static int cancel_body(struct buf *b, int argc, char **argv, struct ava_error *e
 		json_t *group = NULL, *run;
 		size_t k;
 
-		/* The group's runs that have begun, and its own id for the next run of a chain,
-		 * which may begin before the others are told; so a chain goes no further. */
 		if (is_group(argv[i]))
 			rv = api_request(NULL, &group, err, "/groups/%s", argv[i]);
+		else
+			jw_str(&w, NULL, argv[i]);
 		json_array_foreach(json_object_get(group, "runs"), k, run)
 			jw_str(&w, NULL, json_str(run, "subagent_id"));
-		jw_str(&w, NULL, argv[i]);
 		json_decref(group);
 	}
 	while (w.depth > 0)
@@ -551,18 +550,20 @@ static int act_steer(const char *run, const char *text)
 	struct ava_error err = {0};
 	json_t *reply = NULL, *status = NULL;
 	int rv = api_steer(run, o.call, text, &reply, &err), code;
-	bool queued, parked, late;
+	bool queued, parked, blocked, late;
 
 	if (rv != 0)
 		return cli_fail(&err);
 	w.steer_id = json_str(reply, "steer_id");
 	queued = strcmp(json_str(reply, "outcome"), "queued") == 0;
-	/* Parked until tonight it reads nothing before. */
-	parked = queued && api_request(NULL, &status, NULL, "/runs/%s", run) == 0 &&
-		 strcmp(json_str(status, "status"), "parked") == 0;
+	/* Parked until tonight, or behind others, it reads nothing before. */
+	if (queued)
+		(void)api_request(NULL, &status, NULL, "/runs/%s", run);
+	parked = strcmp(json_str(status, "status"), "parked") == 0;
+	blocked = strcmp(json_str(status, "status"), "blocked") == 0;
 	json_decref(status);
 	f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
-	if (queued && !o.no_wait && !parked) /* the event with the message's outcome */
+	if (queued && !o.no_wait && !parked && !blocked) /* the event with the message's outcome */
 		rv = api_follow(&f, &err);
 	late = f.until_ms > 0 && clock_mono_ms() >= f.until_ms;
 	if (rv < 0)

@@ -164,8 +164,7 @@ static int flush_record(struct flush *f, struct flush_run *r)
 	return rv;
 }
 
-/* The end of a run of a chain and the beginning of the next one count together or not at all, so
- * that who takes the chain begins it once. */
+/* The runs of a group begin together or not at all, so that who takes it has all of it. */
 static void flush_together(struct flush *f, const struct flush_run *r)
 {
 	int rv = 0;

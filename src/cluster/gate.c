@@ -402,9 +402,7 @@ static void flush_read_done(struct os_work *w)
 
 const char *gate_place(const struct run *run)
 {
-	const char *then = run->spec->group.then;
-
-	return !run->spec->cwd[0] && !(then && strstr(then, "\"cwd\":\"/")) ? "anywhere" : "here";
+	return run->spec->cwd[0] ? "here" : "anywhere";
 }
 
 struct gate_walk {

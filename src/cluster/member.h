@@ -248,8 +248,7 @@ void cluster_add_me(struct pg_batch *b, const struct cluster *c, const char *sql
 int gate_open(struct cluster *c);     /* AVA_ENOMEM: close it */
 void gate_give_up(struct cluster *c); /* for a stop: nothing more gets through */
 void gate_close(struct cluster *c);
-/* The place that a run begins with: "here" where it has a folder, or a later run of its chain,
- * else "anywhere". */
+/* The place that a run begins with: "here" where it has a folder, else "anywhere". */
 const char *gate_place(const struct run *run);
 /* Sends what there is, in this turn of the loop. */
 void gate_wake(struct cluster *c);

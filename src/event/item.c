@@ -333,7 +333,7 @@ static bool item_error(struct item_draft *d)
 {
 	const char *class = item_str(d, "class");
 	bool held = strcmp(class, "held") == 0; /* a run, which somebody has to decide about */
-	bool turn = strcmp(class, "chain") != 0 && strcmp(class, "answer") != 0;
+	bool turn = strcmp(class, "answer") != 0;
 
 	d->it->kind = turn ? ITEM_failed : ITEM_noted;
 	d->it->by_ava = !held;

@@ -200,6 +200,9 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 	else
 		jw_raw(&w, "artifacts", "[]", 2);
 	copying_result(r, r->end.job->changes, &w);
+	blocked_write(r, &w);
+	if (r->spec->group.name[0])
+		jw_str(&w, "name", r->spec->group.name);
 	jw_end(&w);
 	buf_addc(out, '\n');
 	return buf_check(out);
@@ -217,7 +220,7 @@ static void ending_ended(int rv, void *user)
 		r->sup->on_patch(r, files, r->sup->session_user);
 	if (r->end.job)
 		copying_remove(r, r->end.job->changes);
-	chain_next(r);
+	group_end_saved(r);
 	world_saved(rv, r);
 }
 
@@ -278,7 +281,7 @@ static void ending_commit(void *user)
 						     .citations = j->evidence.checked,
 						     .not_found = j->evidence.failed});
 		record_session_end(d, r, j->end.status, j->end.summary);
-		chain_run_ends(r, d, j->end.status, j->end.summary); /* may spawn the next run */
+		group_run_ends(r, d, j->end.status);
 		logbook_run_path(r->id.text, path);
 		draft_part(d, DRAFT_DROP, path);
 		run_messages_path(r, path);

@@ -4,7 +4,7 @@
  *
  * A group has no record of its own. Each run's spec names its group, with budget and deadline;
  * the catalog's rows name the group, so that at the next start the cost of ended runs is known
- * before the others go on. The next run of a chain: chain.c.
+ * before the others go on. Those that wait for others: blocked.c.
  *
  * The deadline counts from the first start, while avad runs: after a restart the time that the
  * newest position of its runs tells, and the time behind it, is taken off. What can fail is
@@ -61,7 +61,8 @@ static struct group_member *group_find(struct group *g, const char *run)
 	return NULL;
 }
 
-static struct group_member *group_add(struct group *g, const char *run, const char *trace)
+static struct group_member *group_add(struct group *g, int number, const char *run,
+				      const char *trace)
 {
 	struct group_member *m = group_find(g, run);
 
@@ -69,6 +70,7 @@ static struct group_member *group_add(struct group *g, const char *run, const ch
 		return m;
 	m = &g->members[g->nmembers++];
 	*m = (struct group_member){0};
+	m->number = number;
 	snprintf(m->id, sizeof(m->id), "%s", run);
 	snprintf(m->trace, sizeof(m->trace), "%s", trace);
 	return m;
@@ -94,7 +96,7 @@ int group_enter(struct run *r)
 			group_free(g);
 		return AVA_ENOMEM;
 	}
-	if (!group_add(g, r->id.text, r->trace.text))
+	if (!group_add(g, spec->index, r->id.text, r->trace.text))
 		return 0; /* the group is full: a fork of one of its runs runs alone */
 	g->nruns++;
 	r->group = g;
@@ -121,37 +123,46 @@ void group_leave(struct run *r)
 
 /* ---- references */
 
-static const char *group_named(const struct group *g, const char *ref, size_t len)
+static const struct group_member *group_named(const struct group *g, const char *ref, size_t len)
 {
-	int index = 0, used = 0;
+	int number = 0, used = 0;
+	bool is_number = sscanf(ref, "sibling:%d%n", &number, &used) == 1 && (size_t)used == len;
 
-	if (sscanf(ref, "sibling:%d%n", &index, &used) == 1 && (size_t)used == len)
-		return index >= 1 && (unsigned)index <= g->nmembers ? g->members[index - 1].id
-								    : NULL;
-	for (unsigned i = 0; i < g->nmembers; i++)
-		if (strlen(g->members[i].id) == len && strncmp(g->members[i].id, ref, len) == 0)
-			return g->members[i].id;
+	for (unsigned i = 0; i < g->nmembers; i++) {
+		const struct group_member *m = &g->members[i];
+
+		if (is_number ? m->number == number
+			      : strlen(m->id) == len && strncmp(m->id, ref, len) == 0)
+			return m;
+	}
 	return NULL;
 }
 
 int group_reference(const struct run *r, const char *ref, char out[128], struct ava_error *err)
 {
+	const struct spec_group *own = &r->spec->group;
 	const struct group *g = r->group;
-	const char *call = strstr(ref, ":c"), *id;
+	const char *call = strstr(ref, ":c");
+	const struct group_member *m;
 	struct call_ref at;
 
-	if (!g || (!r->spec->group.share && !g->chain))
+	if (!g || (!own->share && after_none(&own->after)))
 		return err_set(err, AVA_EDENIED, "this run may not read what others have found");
-	id = group_named(g, ref, call ? (size_t)(call - ref) : strlen(ref));
-	if (!id)
+	m = group_named(g, ref, call ? (size_t)(call - ref) : strlen(ref));
+	if (!m)
 		return err_set(err, AVA_EINVAL, "the group of this run has no %.40s", ref);
+	if (!own->share && !after_has(&own->after, m->number))
+		return err_set(err, AVA_EDENIED,
+			       "this run may read what those before it have found, "
+			       "and not %.40s",
+			       ref);
 	if (!call) {
-		snprintf(out, 128, "runs/%s/result.json", id);
+		snprintf(out, 128, "runs/%s/result.json", m->id);
 		return 0;
 	}
 	if (!call_ref_read(call + 1, &at))
 		return err_set(err, AVA_EINVAL, "%.20s is no call", call + 1);
-	snprintf(out, 128, "runs/%s/artifacts/c%d.%u.txt", id, (int)at.iteration, at.n);
+	snprintf(out, 128, "runs/%s/artifacts/c%d.%u.txt", m->id, (int)at.iteration, at.n);
 	return 0;
 }
 
@@ -212,7 +223,8 @@ void group_waits(struct run *r)
 	LIST_EACH (&r->sup->live, n, tmp) {
 		const struct run *o = LIST_ENTRY(n, struct run, node);
 
-		waits = waits && (o->group != g || o->park.until_ms > 0 || o->agent.ending);
+		waits = waits &&
+			(o->group != g || o->park.until_ms > 0 || o->blocked || o->agent.ending);
 	}
 	if (!g || !g->timer || waits == g->waits)
 		return;
@@ -295,21 +307,6 @@ static void group_write_event(struct run *r, struct draft *d, enum event_kind ki
 	buf_fini(&b);
 }
 
-void group_write_broken(struct run *r, struct draft *d, const char *why)
-{
-	struct buf b;
-	struct jw w;
-
-	buf_init(&b, CONTENT_MAX);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_str(&w, "class", "chain");
-	jw_preview(&w, "message", why, strlen(why), EVENT_PREVIEW_CHARS);
-	jw_end(&w);
-	group_write_in_day(r, d, EVENT_Error, &b);
-	buf_fini(&b);
-}
-
 void group_fork(struct run *r, struct draft *d)
 {
 	if (r->group)
@@ -341,10 +338,11 @@ void group_end_saved(struct run *r)
 {
 	struct group_member *m = r->group ? group_find(r->group, r->id.text) : NULL;
 
-	if (m && m->log) {
-		run_log_hex(m->log, m->head);
-		m->log = NULL;
-	}
+	if (!m || !m->log)
+		return;
+	run_log_hex(m->log, m->head);
+	m->log = NULL;
+	blocked_look(r->sup, r->group);
 }
 
 /* ---- the next start */
@@ -356,7 +354,7 @@ int group_restore(struct supervisor *s, const struct catalog_row *row)
 
 	if (!g)
 		return row->group_id[0] ? AVA_ENOMEM : 0;
-	m = group_add(g, row->id, row->trace_id);
+	m = group_add(g, (int)row->group_index, row->id, row->trace_id);
 	if (row->kind == CATALOG_SPAWN && g->begun_wall_ms == 0)
 		g->begun_wall_ms = row->started_ms;
 	if (row->kind != CATALOG_END || !m || m->ended)
@@ -411,6 +409,7 @@ void group_restored(struct supervisor *s, const char *id)
 		r->group->running = false;
 		group_run_starts(r);
 	}
+	blocked_look(s, id ? strmap_get(&s->groups, id) : NULL);
 }
 
 void groups_fini(struct supervisor *s)

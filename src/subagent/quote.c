@@ -2,9 +2,9 @@
  * minutes. Cost: never more than the limit, nothing for a free model. The
  * history is a ring a role, fed by the catalog and by each end.
  *
- * Runs of a group side by side take as long as the longest, one after another as
- * long as all; the group's own limits lower what they may cost and take. Nothing
- * fails but the buffer. */
+ * Runs of a group take as long as the longest way through those that wait for each
+ * other, and cost what all do; the group's own limits lower both. Nothing fails but
+ * the buffer. */
 #include "subagent/quote.h"
 
 #include <stdio.h>
@@ -91,20 +91,39 @@ void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned 
 		struct quote *out)
 {
 	const struct spec_group *g = &specs[0]->group;
+	struct after_set after[SPEC_GROUP_MAX];
+	struct quote path[SPEC_GROUP_MAX]; /* minutes until the end of each run */
+	int order[AFTER_MAX];
+	size_t count;
 
-	quote_one(q, specs[0], out);
-	for (unsigned i = 1; i < n; i++) {
-		struct quote one;
+	if (n == 1) {
+		quote_one(q, specs[0], out);
+		count = 0;
+	} else {
+		for (unsigned i = 0; i < n; i++)
+			after[i] = specs[i]->group.after;
+		*out = (struct quote){0};
+		count = after_order(after, n, order);
+	}
+	for (size_t k = 0; k < count; k++) {
+		struct quote *one = &path[order[k] - 1], longest = {0};
 
-		quote_one(q, specs[i], &one);
-		out->minutes_min = g->chain ? out->minutes_min + one.minutes_min
-					    : MAX(out->minutes_min, one.minutes_min);
-		out->minutes_max = g->chain ? out->minutes_max + one.minutes_max
-					    : MAX(out->minutes_max, one.minutes_max);
-		out->tokens += one.tokens;
-		out->cost_microusd = one.cost_microusd < 0 || out->cost_microusd < 0
+		quote_one(q, specs[order[k] - 1], one);
+		for (int i = 1; i <= (int)n; i++)
+			if (after_has(&after[order[k] - 1], i)) {
+				longest.minutes_min =
+					MAX(longest.minutes_min, path[i - 1].minutes_min);
+				longest.minutes_max =
+					MAX(longest.minutes_max, path[i - 1].minutes_max);
+			}
+		one->minutes_min += longest.minutes_min;
+		one->minutes_max += longest.minutes_max;
+		out->minutes_min = MAX(out->minutes_min, one->minutes_min);
+		out->minutes_max = MAX(out->minutes_max, one->minutes_max);
+		out->tokens += one->tokens;
+		out->cost_microusd = one->cost_microusd < 0 || out->cost_microusd < 0
 					     ? -1
-					     : out->cost_microusd + one.cost_microusd;
+					     : out->cost_microusd + one->cost_microusd;
 	}
 	if (!g->id[0])
 		return;
@@ -188,6 +207,16 @@ static void write_guide_facts(struct jw *w, const struct run_spec *s)
 	buf_fini(&b);
 }
 
+const char *quote_how(struct run_spec *const *specs, unsigned n, bool brief)
+{
+	if (specs[0]->group.chain)
+		return brief ? WORDS_IN_TURN : WORDS_HANDED_ON;
+	for (unsigned i = 0; i < n; i++)
+		if (!after_none(&specs[i]->group.after))
+			return WORDS_AS_THEY_NEED;
+	return WORDS_SIDE_BY_SIDE;
+}
+
 static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *const *specs,
 			unsigned n, bool group)
 {
@@ -248,11 +277,13 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	if (!group) {
 		spec_ask_write(w, specs[0]);
 		write_guide_facts(w, specs[0]);
+		if (specs[0]->group.name[0])
+			jw_str(w, "id", specs[0]->group.name);
+		spec_after_write(w, &specs[0]->group.after);
 	}
 	jw_str(w, "rationale",
 	       !group ? specs[0]->rationale[0] ? specs[0]->rationale : role->summary
-	       : specs[0]->group.chain ? WORDS_IN_TURN
-				       : WORDS_SIDE_BY_SIDE);
+		      : quote_how(specs, n, true));
 	if (group) {
 		jw_array(w, "members");
 		for (unsigned i = 0; i < n; i++)

@@ -36,6 +36,8 @@ struct quote {
 	int64_t tokens;
 };
 
+/* In which order the runs of a group come: "side by side". */
+const char *quote_how(struct run_spec *const *specs, unsigned n, bool brief);
 /* The quote of a proposal: n runs of one group (its limits stand in each spec), or one alone. */
 void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned n,
 		struct quote *out);

@@ -595,6 +595,28 @@ static void models_text(struct buf *out, struct run_spec *const *specs, unsigned
 	}
 }
 
+/* " (after one, 2)": what a run of a group waits for, by name or number. */
+static void quote_after(struct buf *out, struct run_spec *const *specs, unsigned n,
+			const struct after_set *after)
+{
+	bool first = true;
+
+	for (unsigned i = 0; i < n; i++) {
+		const char *name = specs[i]->group.name;
+
+		if (!after_has(after, (int)i + 1))
+			continue;
+		buf_adds(out, WORDS_QUOTE_AFTER(first));
+		if (name[0])
+			buf_adds(out, name);
+		else
+			buf_addf(out, "%u", i + 1);
+		first = false;
+	}
+	if (!first)
+		buf_addc(out, ')');
+}
+
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
 	       const char *id, const char *changed)
 {
@@ -607,14 +629,16 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 
 	quote_make(q, specs, n, &all);
 	if (group)
-		buf_addf(out, WORDS_QUOTE_SEVERAL(n, s->group.chain ? WORDS_HANDED_ON
-								    : WORDS_SIDE_BY_SIDE));
+		buf_addf(out, WORDS_QUOTE_SEVERAL(n, quote_how(specs, n, false)));
 	else
 		buf_addf(out, WORDS_QUOTE_ONE(s->role->display, s->order.id[0]));
 	for (unsigned i = 0; i < n; i++) {
 		if (group)
-			buf_addf(out, "%u. %s ", i + 1, specs[i]->role->display);
+			buf_addf(out, "%u. %s%s%s ", i + 1, specs[i]->group.name,
+				 specs[i]->group.name[0] ? ": " : "", specs[i]->role->display);
 		quote_task(out, specs[i]);
+		if (group && !s->group.chain)
+			quote_after(out, specs, n, &specs[i]->group.after);
 		buf_adds(out, group ? "\n" : " ");
 	}
 	buf_addf(out,

@@ -119,6 +119,9 @@ void record_spawn(struct draft *d, struct run *r)
 	if (s->group.id[0]) {
 		jw_str(&c.w, "groupId", s->group.id);
 		jw_int(&c.w, "groupIndex", s->group.index);
+		if (s->group.name[0])
+			jw_str(&c.w, "groupName", s->group.name);
+		spec_after_write(&c.w, &s->group.after);
 	}
 	if (s->tags[0])
 		jw_str(&c.w, "tags", s->tags);

@@ -322,7 +322,14 @@ static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 	}
 }
 
-enum outside { OUTSIDE_NOTHING, OUTSIDE_CANCEL, OUTSIDE_TIME, OUTSIDE_CRASH, OUTSIDE_OTHER };
+enum outside {
+	OUTSIDE_NOTHING,
+	OUTSIDE_CANCEL,
+	OUTSIDE_TIME,
+	OUTSIDE_BLOCKED,
+	OUTSIDE_CRASH,
+	OUTSIDE_OTHER,
+};
 
 /* Is it the result of a call that the machine has answered and not written? */
 static bool is_unwritten(const struct replay *p, const struct trace_event *e)
@@ -356,6 +363,8 @@ static enum outside replay_drive_outside(struct replay *p)
 		return OUTSIDE_CANCEL;
 	if (strcmp(json_str(p->rec.end, "stopReason"), "interrupted") == 0)
 		return OUTSIDE_CRASH;
+	if (strcmp(status, "not_started") == 0)
+		return OUTSIDE_BLOCKED;
 	return strcmp(status, "timeout") == 0 ? OUTSIDE_TIME : OUTSIDE_OTHER;
 }
 
@@ -390,6 +399,11 @@ static bool feed_end(struct replay *p)
 		if (p->run.agent.deadline_ms == INT64_MAX) /* queued: the group's time was over */
 			p->run.agent.deadline_ms = p->now;
 		p->now = p->run.agent.deadline_ms;
+		return true;
+	case OUTSIDE_BLOCKED:
+		if (p->run.agent.ending)
+			return false;
+		agent_not_started(&p->run.agent, json_str(p->rec.end, "error"));
 		return true;
 	case OUTSIDE_CRASH:
 		record_cut(&p->rec, "the runtime stopped while it was at work");

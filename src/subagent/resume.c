@@ -18,6 +18,7 @@
 #include "agent/prompt.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "base/sys.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
@@ -161,8 +162,58 @@ static int resume_take_dialect(struct run_spec *s, const char *file, size_t len,
 	return m.dialect == s->model->dialect ? 0 : spec_set_model(s, &m, err);
 }
 
-static int make_lines(struct run_spec *s, const char *file, size_t len, struct resumed *r,
-		      struct ava_error *err)
+/* A run that waited for others and never began has no message: the new one begins with those runs'
+ * outcomes, whatever they are. */
+static int resume_unbegun(struct run_spec *s, int root_fd, struct resumed *r)
+{
+	char path[LOGBOOK_PATH], *data = NULL, (*ids)[24];
+	const char *quoted = s->context;
+	const json_t *after;
+	struct buf outcomes, line;
+	json_t *result = NULL;
+	size_t len = 0, n;
+	int rv;
+
+	logbook_result_path(s->resumed_from, path);
+	if (sys_read_file(root_fd, path, FILE_MAX, &data, &len, NULL) == 0)
+		result = json_parse(data, len, NULL);
+	free(data);
+	after = json_object_get(result, "after");
+	n = json_array_size(after);
+	ids = calloc(n + 1, sizeof(*ids));
+	for (size_t i = 0; ids && i < n; i++)
+		snprintf(ids[i], sizeof(ids[i]), "%s", json_string_value(json_array_get(after, i)));
+	json_decref(result);
+	buf_init(&outcomes, SPEC_CONTEXT_MAX);
+	buf_init(&line, 8u << 20);
+	rv = ids ? blocked_outcomes(&outcomes, root_fd, (const char(*)[24])ids, n, s->agent.window)
+		 : AVA_ENOMEM;
+	if (rv == 0)
+		rv = blocked_lines(s, &outcomes, &r->lines, &line);
+	r->context = s->context; /* the spec stays as it is quoted, since this is done again */
+	s->context = quoted;
+	buf_add(&r->lines, line.data, line.len);
+	buf_addc(&r->lines, '\n');
+	free(ids);
+	buf_fini(&line);
+	buf_fini(&outcomes);
+	return rv == 0 ? buf_check(&r->lines) : rv;
+}
+
+/* Has the run a message, or did it end before it began? */
+static bool resume_began(const struct dialect *d, const char *file, size_t len)
+{
+	const char *line;
+	size_t at = 0, n;
+
+	while (jsonl_next(file, len, &at, &line, &n) == 1)
+		if (d->line_kind(line, n) != LINE_NONE)
+			return true;
+	return false;
+}
+
+static int make_lines(struct run_spec *s, int root_fd, const char *file, size_t len,
+		      struct resumed *r, struct ava_error *err)
 {
 	json_t *was = NULL;
 	struct jw w;
@@ -174,6 +225,10 @@ static int make_lines(struct run_spec *s, const char *file, size_t len, struct r
 		rv = resume_take_dialect(s, file, len, err);
 	if (rv == 0)
 		rv = spec_line(s, &r->lines, &r->request_bytes, &r->prefix);
+	if (rv == 0 && !resume_began(s->model->dialect, file, len)) {
+		json_decref(was);
+		return resume_unbegun(s, root_fd, r);
+	}
 	if (rv == 0 && same_head(s, was)) {
 		spec_line_begin(&w, &r->lines, "spec");
 		jw_str(&w, "head", json_get_str(was, "head"));
@@ -212,7 +267,7 @@ int resume_prepare(int root_fd, struct run_spec *s, size_t upto, struct resumed 
 		rv = read_file(root_fd, s->resumed_from, &file, &len, err);
 	}
 	if (rv == 0)
-		rv = make_lines(s, file, MIN(len, upto), r, err);
+		rv = make_lines(s, root_fd, file, MIN(len, upto), r, err);
 	if (rv == 0)
 		rv = take_request(s->model->dialect, root_fd, r, err);
 	free(file);
@@ -235,6 +290,8 @@ int resume_messages(struct run *r, struct buf *out, unsigned *results, struct av
 	r->rec.request_bytes = from->request_bytes;
 	r->rec.prefix = from->prefix;
 	*results = from->results;
+	if (from->context)
+		r->spec->context = from->context;
 	rv = buf_add(out, from->lines.data, from->lines.len);
 	r->spec->resumed = NULL;
 	resumed_free(from);

@@ -139,7 +139,9 @@ enum ava_status run_status(const struct run *r)
 		return AVA_STARTING;
 	if (r->agent.state == AGENT_WAITING)
 		return park_waits(r) ? AVA_PARKED : AVA_WAITING;
-	return r->agent.state == AGENT_QUEUED ? AVA_QUEUED : AVA_RUNNING;
+	if (r->agent.state != AGENT_QUEUED)
+		return AVA_RUNNING;
+	return r->blocked ? AVA_BLOCKED : AVA_QUEUED;
 }
 
 int64_t run_elapsed_ms(const struct run *r)

@@ -159,6 +159,9 @@ struct run_end {
 	bool begun, done; /* the last commit is on its way to the disk; it is durable */
 };
 
+/* Does the run wait for others of its group (blocked.c)? Then it has no slot and no message yet. */
+enum run_blocked { BLOCKED_NOT, BLOCKED_WAITS, BLOCKED_READS };
+
 /* The wait for the quota of a service (park.c). */
 struct run_park {
 	int64_t until_ms; /* wall; 0: the run is not parked */
@@ -187,9 +190,8 @@ struct run {
 	char *session_file;            /* path of the conversation's file; owned; or NULL */
 	char proposal[24];             /* "" when spawned without one */
 	struct group *group;           /* NULL: the run is in none */
-	struct run *next; /* next run of a chain, until that starts or this run's end is told */
-	struct list node, queue; /* in supervisor.live or .ended; in .waiting for a slot */
-	struct person *person;   /* questions of the run and messages to it; or NULL */
+	struct list node, queue;       /* in supervisor.live or .ended; in .waiting for a slot */
+	struct person *person;         /* questions of the run and messages to it; or NULL */
 	struct run_checkpoints *checkpoints; /* named positions; or NULL */
 	struct os_task wake, reap;
 	void (*unused)(struct run *r); /* called when the end is done and nothing points to it */
@@ -198,9 +200,8 @@ struct run {
 	unsigned watched;              /* who wants the text of a subagent's model as it comes */
 	int64_t spawned_wall_ms, started_wall_ms;
 	char activity[160];
-	/* The spawn is on disk; a cancel came before that, or during the end: then the chain does
-	 * not go on. */
-	bool durable, cancel_wanted;
+	enum run_blocked blocked;
+	bool durable, cancel_wanted; /* the spawn is on disk; a cancel came before that */
 };
 
 /* A listener, called once when the run's end is durable (loop thread). */
@@ -284,13 +285,11 @@ struct supervisor {
 	void (*on_ask)(struct run *r);
 	/* Path of a conversation's file, malloc'd; NULL: no such conversation. */
 	char *(*session_file)(const char *session_id, void *user);
-	/* Listener: the next run of a chain starts; or NULL. */
-	void (*on_chained)(struct run *r, void *user);
 	/* Listener: a run has ended, and proposes to change `files`; or NULL. */
 	void (*on_patch)(struct run *r, size_t files, void *user);
 	/* Listener: what a run has cost was counted in the budgets of its hold; or NULL. */
 	void (*on_budget)(struct run *r, void *user);
-	void *session_user;    /* of session_file, on_chained, on_patch and on_budget */
+	void *session_user;    /* of session_file, on_patch and on_budget */
 	char *keep_out[3];     /* for tool_env.keep_out; owned */
 	struct memory *memory; /* for tool_env.memory; or NULL */
 	unsigned slots_used, nlive, nwaiting;
@@ -307,6 +306,7 @@ struct group_member {
 	char id[24], trace[48];
 	char head[HASH_HEX_LEN + 1]; /* hash of the log, once the end is durable; "": not known */
 	const struct run_log *log;   /* the log, from the end's draft until it is durable */
+	int number;                  /* of the run in its group */
 	enum ava_status status;
 	bool ended;
 };
@@ -325,8 +325,8 @@ struct group {
 	int64_t used_ms;    /* used time, fixed while `waits` */
 	bool waits;         /* every run that has not ended is parked: the clock stands still */
 	int size;           /* how many runs the group may have */
-	bool chain, running, expired;
-	unsigned nmembers, nruns; /* runs ever spawned; runs in memory */
+	bool chain, running, expired; /* chain: only a word for people */
+	unsigned nmembers, nruns;     /* runs ever spawned; runs in memory */
 	size_t cap;
 	struct group_member *members; /* in spawn order; does not move while one runs */
 };
@@ -553,14 +553,14 @@ void group_leave(struct run *r); /* before it is freed */
 void group_run_starts(struct run *r);
 /* Used time in ms; 0: no deadline. */
 int64_t group_used_ms(const struct group *g);
-/* The run's end is in `d`; Join follows the last one. group_end_saved when `d` is durable. */
+/* The run's end is in `d`; Join follows the last one. group_end_saved when `d` is durable: those
+ * that wait for it are looked at. */
 void group_run_ends(struct run *r, struct draft *d, enum ava_status status);
 void group_end_saved(struct run *r);
-/* The chain ends here: its next run cannot be spawned. */
-void group_write_broken(struct run *r, struct draft *d, const char *why);
 /* Path below the root of what a reference to another member names: "S-7f3a2b" or "sibling:2"
- * (the second member), either with ":c3.1" behind it. AVA_EDENIED, AVA_EINVAL with a sentence.
- * On a pool thread, while the run is at work. */
+ * (the second member), either with ":c3.1" behind it. A run may read those that it began after,
+ * with `share` all. AVA_EDENIED, AVA_EINVAL with a sentence. On a pool thread, while the run is at
+ * work. */
 int group_reference(const struct run *r, const char *ref, char out[128], struct ava_error *err);
 void groups_fini(struct supervisor *s);
 /* A member is parked, or is back: the group's clock stands still while all are parked. */
@@ -576,10 +576,18 @@ void group_noted(struct run *r, int64_t used_ms, int64_t wall_ms);
 /* Forgets groups without a run, and starts the clocks of the others; or of the group `id` alone. */
 void group_restored(struct supervisor *s, const char *id);
 
-/* chain.c: the end of a run is in `d`; in a chain the next run is spawned into it, too, and
- * chain_next starts that one when `d` is durable */
-void chain_run_ends(struct run *r, struct draft *d, enum ava_status status, const char *summary);
-void chain_next(struct run *r);
+/* blocked.c */
+void blocked_waits(struct run *r); /* for others of its group, until blocked_look */
+/* Lets the blocked runs of the group (NULL: of all) begin whose others have succeeded, and ends
+ * those of which one did not. When an end is durable, and when runs were restored. */
+void blocked_look(struct supervisor *s, const struct group *g);
+/* Member "after" of the result of a run that never began: ids of the others. */
+void blocked_write(const struct run *r, struct jw *w);
+/* What the runs of these ids found, for a context; `window` in tokens, 0: unknown. Any thread. */
+int blocked_outcomes(struct buf *out, int root_fd, const char (*ids)[24], size_t n, int64_t window);
+/* The beginning of such a run: the amendment with the outcomes, and its first message. */
+int blocked_lines(struct run_spec *s, const struct buf *outcomes, struct buf *amendment,
+		  struct buf *line);
 
 /* person.c: questions to a person, and messages from people */
 #define PERSON_SAID_MAX 16 /* messages that a run has not read yet */
@@ -639,9 +647,6 @@ int restore_decision(const json_t *waiting, struct turn *t, struct turn_call *to
 void run_quiesce(struct run *r); /* nothing more of the run begins in this process */
 void run_wait(struct run *r, struct run_wait *w);
 void run_wait_cancel(struct run_wait *w);
-/* For w->ended of a cancelled run: if the next run of its chain was spawned already, `w` waits
- * for the end of that one, since a crash before would let it go on; else false. */
-bool run_wait_next(struct run *r, struct run_wait *w);
 
 void supervisor_ended(struct run *r);
 void supervisor_free_run(struct run *r);

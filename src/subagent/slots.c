@@ -26,6 +26,8 @@ void slots_want(struct run *r)
 		agent_on_slot(&r->agent);
 		return;
 	}
+	if (r->blocked)
+		return; /* it asks again when it may begin (blocked.c) */
 	list_add(&r->sup->waiting, &r->queue);
 	r->sup->nwaiting++;
 	slots_pump(r->sup);

@@ -1,7 +1,5 @@
 /* A spec as data: its canonical JSON and the way back. spec_build.c makes one out of a
- * request, spec_lines.c writes what stands of it in messages.jsonl. The
- * following runs of a chain are a JSON text inside a string, so that they come back
- * byte for byte and the confirmed hash stays the same.
+ * request, spec_lines.c writes what stands of it in messages.jsonl.
  *
  * A run that waits for long holds little memory: runs of one model share one copy of
  * it, and a run that has begun keeps only the hash of its config. Failures: memory,
@@ -275,7 +273,7 @@ int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_e
 {
 	const struct agent_price *p = &r->agent.price;
 
-	r->group = (struct spec_group){.id = "", .cost_microusd = -1};
+	r->group = (struct spec_group){.id = "", .name = "", .cost_microusd = -1};
 	if (!g || !g->id || !g->id[0])
 		return 0;
 	if (g->cost_microusd >= 0 && (p->input < 0 || p->output < 0))
@@ -284,12 +282,37 @@ int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_e
 			       "cannot be kept: leave it out or use another model",
 			       r->model->id);
 	r->group = *g;
-	r->group.id = arena_copy(&r->mem, g->id, strlen(g->id));
-	r->group.then = g->then ? arena_copy(&r->mem, g->then, strlen(g->then)) : NULL;
-	if (r->group.id && (r->group.then || !g->then))
+	r->group.id = spec_keep(r, g->id);
+	r->group.name = spec_keep(r, g->name);
+	if (r->group.id && r->group.name)
 		return 0;
-	r->group.id = "";
+	r->group.id = r->group.name = "";
 	return err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+void spec_after_write(struct jw *w, const struct after_set *after)
+{
+	if (after_none(after))
+		return;
+	jw_array(w, "after");
+	for (int i = 1; i <= AFTER_MAX; i++)
+		if (after_has(after, i))
+			jw_int(w, NULL, i);
+	jw_end(w);
+}
+
+struct after_set spec_after_read(const json_t *list)
+{
+	struct after_set after = {0};
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		if (json_integer_value(one) >= 1 && json_integer_value(one) <= AFTER_MAX)
+			after_add(&after, (int)json_integer_value(one));
+	}
+	return after;
 }
 
 /* ---- canonical JSON */
@@ -424,8 +447,9 @@ void spec_write_config(struct jw *w, const struct run_spec *r)
 		jw_int(w, "size", g->size);
 		jw_bool(w, "share", g->share);
 		jw_bool(w, "chain", g->chain);
-		if (g->then)
-			jw_str(w, "then", g->then);
+		if (g->name[0])
+			jw_str(w, "name", g->name);
+		spec_after_write(w, &g->after);
 		jw_end(w);
 	}
 	if (r->agent.ask_limit)
@@ -470,7 +494,8 @@ struct spec_group spec_group_read(const json_t *spec)
 		.size = (int)json_get_int(o, "size", 1),
 		.share = json_get_bool(o, "share", false),
 		.chain = json_get_bool(o, "chain", false),
-		.then = json_get_str(o, "then"),
+		.name = json_get_str(o, "name"),
+		.after = spec_after_read(json_object_get(o, "after")),
 	};
 }
 
@@ -478,7 +503,8 @@ static int spec_group_from_json(struct run_spec *r, const json_t *config, struct
 {
 	struct spec_group g = spec_group_read(config);
 
-	if (g.size < 1 || g.size > SPEC_GROUP_MAX || g.index < 1 || g.index > g.size)
+	if (g.size < 1 || g.size > SPEC_GROUP_MAX || g.index < 1 || g.index > g.size ||
+	    after_has(&g.after, g.index))
 		return err_set(err, AVA_ECORRUPT, "the stored configuration's group is damaged");
 	return spec_group_take(r, &g, err);
 }

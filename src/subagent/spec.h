@@ -18,6 +18,7 @@
 #include "base/spawn_options.h"
 #include "provider/dialect.h"
 #include "provider/model.h"
+#include "subagent/after.h"
 #include "subagent/role.h"
 
 struct jw;
@@ -28,17 +29,18 @@ struct ava_error;
 
 /* The group of a run. It is confirmed with the rest and stands in the first line of
  * messages.jsonl, so that a group can be taken up from any run of it. */
-#define SPEC_GROUP_MAX 100 /* runs of a group */
+#define SPEC_GROUP_MAX AFTER_MAX /* runs of a group */
 
 struct spec_group {
-	const char *id;        /* "G-7f3a2b"; "" (or NULL in a request): none */
-	int64_t cost_microusd; /* for all runs together; -1: only their own limits hold */
-	int64_t time_ms;       /* from the start of the first run; 0: only their own limits hold */
-	int index, size;       /* number of the run, from 1; how many there are */
-	bool share;            /* each run may read what the others have found */
-	bool chain;            /* the runs go one after another */
-	unsigned given;        /* rights that the others' results bring; only for building */
-	const char *then;      /* chain: configs of the following runs, a JSON array; or NULL */
+	const char *id;         /* "G-7f3a2b"; "" (or NULL in a request): none */
+	int64_t cost_microusd;  /* for all runs together; -1: only their own limits hold */
+	int64_t time_ms;        /* from the start of the first run; 0: only their own limits hold */
+	int index, size;        /* number of the run, from 1; how many there are */
+	bool share;             /* each run may read what the others have found */
+	bool chain;             /* the runs go one after another: `after` says so of each */
+	unsigned given;         /* rights that the others' results bring; only for building */
+	const char *name;       /* of the run in its group; "" (or NULL in a request): none */
+	struct after_set after; /* the run begins when these have succeeded */
 };
 
 /* The standing order of a run: "O-5d09c41e" and its plan as JSON (subagent/order.h); "": none. */
@@ -90,6 +92,7 @@ struct resumed {
 	unsigned results; /* number of results of calls in `lines` */
 	int64_t request_bytes;
 	struct hash_sha256 prefix;
+	const char *context; /* what the run begins with, in the spec's memory; NULL: the spec's */
 };
 void resumed_free(struct resumed *r); /* NULL is allowed */
 
@@ -185,10 +188,19 @@ int spec_line(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
 /* A line of messages.jsonl that is no message: {kind:{ … }}\n, filled between the two. */
 void spec_line_begin(struct jw *w, struct buf *out, const char *kind);
 int spec_line_end(struct jw *w);
-/* The object in "spec" of the first line; a new reference in *spec. AVA_ECORRUPT. */
+/* The first user line, without \n: task, context and what else differs between runs of a role. */
+int spec_user_line(const struct run_spec *s, struct buf *out);
+/* Adds `more` to the context, and appends the amendment line that says so, which stands right
+ * behind the spec line. AVA_ENOMEM, AVA_ETOOBIG. */
+int spec_add_context(struct run_spec *s, const char *more, struct buf *out);
+/* The object in "spec" of the first line, with the context that the run began with; a new reference
+ * in *spec. AVA_ECORRUPT. */
 int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_error *err);
 /* The group in a spec line; id NULL: none. Its texts are those of `spec`. */
 struct spec_group spec_group_read(const json_t *spec);
+/* "after":[1,2] where it waits for others; back from that list. */
+void spec_after_write(struct jw *w, const struct after_set *after);
+struct after_set spec_after_read(const json_t *list);
 /* The next of models.fallback, from the *at-th, that this run can call: with a key, held by the
  * same limits, and of the run's dialect unless no reply has come yet (`fresh`). false: none. */
 bool spec_next_model(const struct run_spec *s, uint16_t *at, bool fresh, struct model *out);

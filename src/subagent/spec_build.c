@@ -274,9 +274,7 @@ bool spec_granted(const struct run_spec *s, const char *grant)
 
 bool spec_context_carries(const struct run_spec *r)
 {
-	bool chained = r->group.chain && r->group.index > 1;
-
-	return (r->given | (chained ? r->rights : 0)) & TOOL_PRIVATE;
+	return (r->given | (after_none(&r->group.after) ? 0 : r->rights)) & TOOL_PRIVATE;
 }
 
 /* With the grant rw the quote must show the real path that `ava apply` writes to. */

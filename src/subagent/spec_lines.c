@@ -33,19 +33,36 @@ int spec_line_end(struct jw *w)
 	return buf_addc(w->out, '\n');
 }
 
+/* The object of a line {"spec":{ … }}, a new reference; else NULL. */
+static json_t *spec_of_line(const char *file, size_t len, size_t *at, struct ava_error *why)
+{
+	const char *line;
+	size_t n;
+	json_t *o = jsonl_next(file, len, at, &line, &n) == 1 && jscan_begins(line, n, "{\"spec\":")
+			    ? json_parse(line, n, why)
+			    : NULL;
+	json_t *spec = json_incref(json_object_get(o, "spec"));
+
+	json_decref(o);
+	return spec;
+}
+
 int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_error *err)
 {
 	struct ava_error why = {0};
-	json_t *line = NULL;
-	const char *first;
-	size_t at = 0, n;
+	size_t at = 0;
+	json_t *more, *context;
 
-	if (jsonl_next(file, len, &at, &first, &n) == 1)
-		line = json_parse(first, n, &why);
-	*spec = json_incref(json_object_get(line, "spec"));
-	json_decref(line);
-	if (json_is_object(*spec))
-		return 0;
+	*spec = spec_of_line(file, len, &at, &why);
+	if (json_is_object(*spec)) {
+		more = spec_of_line(file, len, &at, &why);
+		context = json_object_get(more, "context");
+		if (json_is_string(context))
+			json_object_set(*spec, "context", context);
+		json_decref(more);
+		if (why.code != AVA_ENOMEM)
+			return 0;
+	}
 	json_decref(*spec);
 	*spec = NULL;
 	return why.code == AVA_ENOMEM
@@ -114,8 +131,25 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	return spec_line_end(&w);
 }
 
-int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
-		  struct hash_sha256 *hash)
+int spec_add_context(struct run_spec *r, const char *more, struct buf *out)
+{
+	struct buf all;
+	struct jw w;
+	int rv;
+
+	buf_init(&all, 2 * SPEC_CONTEXT_MAX);
+	rv = buf_addf(&all, "%s%s", r->context, more + (*r->context ? 0 : strspn(more, "\n")));
+	if (rv == 0 && !(r->context = spec_keep(r, all.data)))
+		rv = AVA_ENOMEM;
+	buf_fini(&all);
+	if (rv != 0)
+		return rv;
+	spec_line_begin(&w, out, "spec");
+	jw_str(&w, "context", r->context);
+	return spec_line_end(&w);
+}
+
+int spec_user_line(const struct run_spec *r, struct buf *out)
 {
 	/* The first user line has all that differs from other runs of the role. */
 	const struct prompt p = {
@@ -124,22 +158,32 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 		.guide = spec_guide_text(r),
 		.schema = r->agent.output_schema,
 	};
-	struct buf line, text;
+	struct buf text;
+	int rv;
+
+	buf_init(&text, 4u << 20);
+	rv = prompt_task(&text, &p);
+	if (rv == 0)
+		rv = r->model->dialect->encode_user(out, text.data, text.len);
+	buf_fini(&text);
+	return rv;
+}
+
+int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
+		  struct hash_sha256 *hash)
+{
+	struct buf line;
 	int rv = spec_line(r, out, request_bytes, hash);
 
 	buf_init(&line, 8u << 20);
-	buf_init(&text, 4u << 20);
 	if (rv == 0)
-		rv = prompt_task(&text, &p);
-	if (rv == 0)
-		rv = r->model->dialect->encode_user(&line, text.data, text.len);
+		rv = spec_user_line(r, &line);
 	if (rv == 0) {
 		buf_add(out, line.data, line.len);
 		rv = buf_addc(out, '\n');
 		*request_bytes += (int64_t)line.len;
 		hash_sha256_add(hash, line.data, line.len);
 	}
-	buf_fini(&text);
 	buf_fini(&line);
 	return rv;
 }

@@ -288,10 +288,14 @@ static int write_spawn(struct run *r, struct draft *d, struct ava_error *err)
 
 	run_messages_path(r, path);
 	b = draft_part(d, DRAFT_MESSAGES, path);
-	if (b && r->spec->resumed_from[0])
+	if (b && r->spec->resumed_from[0]) {
 		rv = resume_messages(r, b, &results, err);
-	else if (b)
+	} else if (b && after_none(&r->spec->group.after)) {
 		rv = spec_messages(r->spec, b, &r->rec.request_bytes, &r->rec.prefix);
+	} else if (b) {
+		rv = spec_line(r->spec, b, &r->rec.request_bytes, &r->rec.prefix);
+		r->rec.wordless = true;
+	}
 	if (rv == 0)
 		rv = draft_heads_of(d, b, err);
 	if (rv != 0)
@@ -352,6 +356,8 @@ void supervisor_start(struct run *r)
 	r->durable = true;
 	spec_forget_config(r->spec);
 	run_activity(r, "Waiting for a slot");
+	if (r->rec.wordless && r->group && !after_none(&r->spec->group.after))
+		blocked_waits(r);
 	agent_init(&r->agent, &world_io, &r->spec->agent, r, r->rec.request_bytes);
 	group_run_starts(r);
 	if (r->cancel_wanted)
@@ -405,13 +411,6 @@ void run_wait_cancel(struct run_wait *w)
 	list_del(&w->node);
 }
 
-bool run_wait_next(struct run *r, struct run_wait *w)
-{
-	if (r->next)
-		run_wait(r->next, w);
-	return r->next != NULL;
-}
-
 void supervisor_ended(struct run *r)
 {
 	const struct agent_totals *t = &r->agent.at.totals;
@@ -423,7 +422,6 @@ void supervisor_ended(struct run *r)
 	spend_add(&r->sup->spend, r->end.wall_ms, clock_wall_ms(), t->cost_microusd,
 		  t->input + t->output, t->uncosted_calls);
 	tell_waits(r);
-	r->next = NULL;
 }
 
 struct spend supervisor_spend(const struct supervisor *s)
@@ -452,7 +450,7 @@ void supervisor_cancel(struct run *r, const char *by, const char *origin)
 		r->end.by = by ? strdup(by) : NULL;
 		snprintf(r->end.origin, sizeof(r->end.origin), "%s", origin ? origin : "");
 	}
-	if (!r->durable || r->agent.ending) {
+	if (!r->durable) {
 		r->cancel_wanted = true;
 		return;
 	}
@@ -483,6 +481,8 @@ void supervisor_status(struct run *r, struct op_status *out)
 		.group_id = s->group.id,
 		.group_index = s->group.id[0] ? s->group.index : 0,
 		.order = s->order.id,
+		.group_name = s->group.name,
+		.after = s->group.after,
 		.tags = s->tags,
 		.activity = r->activity,
 		.last_tool = r->tools.last,

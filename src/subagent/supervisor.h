@@ -17,6 +17,8 @@ struct op_status {
 	const char *group_id, *order; /* "": none */
 	const char *tags;             /* with a blank between two; "": none */
 	int64_t group_index;          /* from 1; 0: in no group, or not known */
+	const char *group_name;       /* NULL or "": it has none there, or that is not known */
+	struct after_set after;       /* what it waits for, or waited; none also where not known */
 	enum ava_status status;
 	int64_t spawned_ms, started_ms, ended_ms, last_tool_ms; /* wall; 0: not yet */
 	int64_t elapsed_ms, tokens, cost_microusd;              /* cost -1: unknown */

@@ -945,30 +945,6 @@ def test_unread():
           daemon(f"/sessions/{s}/unseen"))
 
 
-def test_chain():
-    """A chain that does not go on is told in a turn, and is no turn that failed."""
-    def chain(delay):
-        os.mkdir(T + "/gone")
-        one = {"task": "find it", "role": "code_reviewer", "model": script(f"later{delay}", {**DONE, "delay_ms": delay})}
-        return daemon("/groups", {"runs": [one, one], "chain": True, "cwd": T + "/gone", "session_id": s, "confirmed": True})["subagent_id"]
-
-    def end(run):
-        """Did its folder go while it was at work? On a busy machine its reply may be there by then."""
-        until(lambda: ava("logs", run, "--type", "InferStart"))
-        os.rmdir(T + "/gone")
-        return daemon("/runs/" + run)["status"] == "running"
-
-    e, s = begin("--wait", "--model", script("chained", *[{"text": "Well."}] * 20), say="hello")
-    for delay in (1000, 5000, 25000):
-        run = chain(delay)
-        n = e.start_prompt(s, "and?")
-        caught, answer = end(run), e.until(n)
-        if caught:
-            break
-    check("the turn ends well", caught and answer.get("result") == {"stopReason": "end_turn"}, caught, answer, e.updates)
-    check("and says that the chain does not go on", "The chain does not go on: " in e.said(), e.said())
-
-
 def test_cut():
     """A text that is longer than what its event keeps says so, in an editor and over a pipe."""
     text, note = "word " * 30000 + "the end", "(cut: all of it stands in the conversation's file)"

@@ -26,8 +26,8 @@ three=$(group "$free,$free" ',"chain":true')
 four=$(group "$free,$bound" ',"chain":true')
 check 'a group without a folder goes on anywhere' wait_for 10 placed "$one" 'anywhere anywhere'
 check 'one with a folder says so' wait_for 10 placed "$two" 'anywhere here'
-check 'a chain without a folder goes on anywhere' wait_for 10 placed "$three" anywhere
-check 'one whose later step has a folder does not' wait_for 10 placed "$four" here
+check 'a chain without a folder goes on anywhere' wait_for 10 placed "$three" 'anywhere anywhere'
+check 'one whose later step has a folder says so' wait_for 10 placed "$four" 'anywhere here'
 # place: of the run $id
 place() { place=$(sql "select place from ava_spec where run = '$id'") && [ -n "$place" ]; }
 for words in '' --no-files; do

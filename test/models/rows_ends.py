@@ -99,7 +99,7 @@ def chain(world, row):
                                       + "\n" for n in (1, 2)))
     r = world.ava("run", "--parallel", "chain.jsonl", "--chain", "--yes", "--json")
     runs = json.loads(r.stdout)["runs"]
-    return [] if r.returncode == 1 and [x["status"] for x in runs] == ["no_result"] else [f"{r.returncode} {r.stdout}{r.stderr}"]
+    return [] if r.returncode == 1 and [x["status"] for x in runs] == ["no_result", "not_started"] else [f"{r.returncode} {r.stdout}{r.stderr}"]
 
 
 def chat(world, row):

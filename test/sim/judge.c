@@ -65,6 +65,10 @@ struct judging {
 	} twice[TWICE_MAX];
 	unsigned ntwice;
 	char ids[LIVES_RUNS][24];
+	struct {
+		int64_t began, ended; /* lsn of its first request and of its end; 0: it has none */
+		enum ava_status status;
+	} orders[LIVES_RUNS]; /* by number */
 };
 
 static struct judging *judging; /* memdisk_walk has one argument, and it is taken */
@@ -353,6 +357,26 @@ static bool see_clock(struct log *s, const json_t *c)
 	return true;
 }
 
+static enum ava_status status_of(const char *name)
+{
+	for (int i = 0; i < AVA_NSTATUSES; i++)
+		if (strcmp(ava_status_name((enum ava_status)i), name) == 0)
+			return (enum ava_status)i;
+	return AVA_NSTATUSES;
+}
+
+static void see_order(const struct log *s, const char *type, int64_t lsn, const json_t *c)
+{
+	if (s->number < 0 || s->number >= LIVES_RUNS)
+		return;
+	if (strcmp(type, "InferStart") == 0 && judging->orders[s->number].began == 0)
+		judging->orders[s->number].began = lsn;
+	if (strcmp(type, "SubagentComplete") != 0)
+		return;
+	judging->orders[s->number].ended = lsn;
+	judging->orders[s->number].status = status_of(json_get_str(c, "status"));
+}
+
 static bool see_event(struct log *s, const json_t *e)
 {
 	const char *type = json_get_str(e, "eventType");
@@ -369,6 +393,7 @@ static bool see_event(struct log *s, const json_t *e)
 	s->seq = seq;
 	s->seen->events++;
 	see_twice(s->id, type, lsn);
+	see_order(s, type, lsn, c);
 	if (strcmp(type, "SubagentSpawn") == 0) {
 		const char *at = strstr(json_get_str(c, "task"), "number ");
 
@@ -397,14 +422,6 @@ static bool see_event(struct log *s, const json_t *e)
 
 /* ---- what a run must have come to */
 
-static enum ava_status status_of(const char *name)
-{
-	for (int i = 0; i < AVA_NSTATUSES; i++)
-		if (strcmp(ava_status_name((enum ava_status)i), name) == 0)
-			return (enum ava_status)i;
-	return AVA_NSTATUSES;
-}
-
 static bool shared(const struct lives *l, const struct lives_run *r)
 {
 	return l->day_cents > 0 || (r->grouped && (l->group_cost > 0 || l->group_time > 0));
@@ -418,6 +435,8 @@ static bool may_end(const struct lives *l, const struct lives_run *r, enum ava_s
 		return true;
 	case AVA_NO_RESULT: /* a limit came behind its text, or its result was put off */
 		return r->steered || r->tight || shared(l, r);
+	case AVA_NOT_STARTED:
+		return r->after != 0; /* check_orders looks whether the others let it */
 	case AVA_CANCELLED:
 		return true; /* somebody asked: check_end looks whether it was acknowledged */
 	case AVA_COST_EXCEEDED:
@@ -622,6 +641,25 @@ static bool check_budgets(struct judging *g)
 	return l->day_cents == 0 || check_days(g);
 }
 
+/* A run that waits for others begins behind the ends of all, and when all have succeeded; it is not
+ * started when one has not. */
+static bool check_orders(const struct judging *g)
+{
+	for (unsigned i = 0; i < g->l->nruns; i++)
+		for (unsigned k = 0, failed = 0; k < g->l->nruns; k++) {
+			if (g->l->runs[i].after & 1u << k)
+				failed |= g->orders[k].status != AVA_SUCCESS;
+			if (g->orders[i].began && g->l->runs[i].after & 1u << k &&
+			    (failed || g->orders[k].ended > g->orders[i].began))
+				return lives_wrong(g->l, "number %u began before %u succeeded", i,
+						   k);
+			if (k + 1 == g->l->nruns && !failed &&
+			    g->orders[i].status == AVA_NOT_STARTED)
+				return lives_wrong(g->l, "number %u was not started", i);
+		}
+	return true;
+}
+
 /* An end that the disk refused may be overtaken by the one with the Join, and be
  * lost: then there is another one. */
 static bool check_joins(const struct judging *g)
@@ -676,10 +714,10 @@ void lives_judge(struct lives *l, struct lives_seen *seen)
 	if (g.nlogs != g.spawn_rows || g.nlogs != g.end_rows || g.day_ends != g.nlogs)
 		lives_wrong(l, "%u logs, %u rows of spawns, %u of ends, %u told", g.nlogs,
 			    g.spawn_rows, g.end_rows, g.day_ends);
-	else if (!l->chain && g.nlogs != l->nruns)
+	else if (g.nlogs != l->nruns)
 		lives_wrong(l, "%u runs were asked for, %u are there", l->nruns, g.nlogs);
 	else if (g.forks != (l->ngrouped > 0) || !check_joins(&g))
 		lives_wrong(l, "%u forks and %u joins", g.forks, g.joins);
-	else if (check_twice(&g) && check_starts(l) && check_budgets(&g))
+	else if (check_twice(&g) && check_starts(l) && check_budgets(&g) && check_orders(&g))
 		replay_all(&g);
 }

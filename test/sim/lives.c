@@ -179,6 +179,17 @@ static void draw_limits(struct lives_run *r)
 	}
 }
 
+/* Each run of the group may wait for some of those before it, or of those behind it. */
+static void draw_after(struct lives *l)
+{
+	bool backwards = sim_maybe(300);
+
+	for (unsigned i = l->nruns - l->ngrouped; i < l->nruns; i++)
+		for (unsigned k = l->nruns - l->ngrouped; k < l->nruns; k++)
+			if ((backwards ? k > i : k < i) && sim_maybe(400))
+				l->runs[i].after |= 1u << k;
+}
+
 static void draw(struct lives *l)
 {
 	bool hard = sim_maybe(300), edits = sim_maybe(150); /* one draw a sequence point */
@@ -212,13 +223,19 @@ static void draw(struct lives *l)
 		l->group_time = sim_maybe(200) ? sim_span(10000, 200000) : 0;
 	}
 	l->day_cents = sim_maybe(300) ? sim_span(5, 200) : 0;
+	if (l->ngrouped > 0 && !l->chain && sim_maybe(500))
+		draw_after(l);
+	for (unsigned i = l->nruns - l->ngrouped + 1; l->chain && i < l->nruns; i++)
+		l->runs[i].after = 1u << (i - 1);
 }
 
 /* ---- asking for runs */
 
+static const char *const names[LIVES_RUNS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+
 struct asking { /* strings of one request */
 	char task[400], cwd[300];
-	const char *ask_before[1];
+	const char *ask_before[1], *after[LIVES_RUNS];
 };
 
 static struct op_spawn spawn_of(struct lives *l, unsigned i, struct asking *a)
@@ -249,6 +266,18 @@ static struct op_spawn spawn_of(struct lives *l, unsigned i, struct asking *a)
 				 .ask_before = a->ask_before,
 				 .nask_before = r->approval,
 				 .on_limit = r->ask_limit ? "ask" : NULL};
+}
+
+static struct op_spawn group_spawn_of(struct lives *l, unsigned i, struct asking *a)
+{
+	struct op_spawn s = spawn_of(l, i, a);
+
+	for (unsigned k = 0; !l->chain && k < l->nruns; k++)
+		if (l->runs[i].after & 1u << k)
+			a->after[s.nafter++] = names[k];
+	s.id = names[i];
+	s.after = a->after;
+	return s;
 }
 
 static void on_spawn(int rv, const struct op_status *s, const struct ava_error *err, void *user)
@@ -305,7 +334,7 @@ static void ask_group(struct lives *l)
 	};
 
 	for (unsigned i = 0; i < l->ngrouped; i++)
-		runs[i] = spawn_of(l, l->nruns - l->ngrouped + i, &strings[i]);
+		runs[i] = group_spawn_of(l, l->nruns - l->ngrouped + i, &strings[i]);
 	ops_propose_group(core, &g, on_group, l);
 }
 

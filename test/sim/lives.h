@@ -31,6 +31,7 @@ struct lives_run {
 	bool grouped, approval; /* its tool waits for a person's yes */
 	bool tight;             /* its own limits may end it */
 	bool ask_limit;
+	unsigned after; /* a set of runs of its group, by their numbers in `runs` */
 	int64_t cost_microusd, time_ms, tokens, iterations;
 	/* what became of it */
 	bool asked, told; /* for; that it runs */

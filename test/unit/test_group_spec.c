@@ -33,7 +33,8 @@ TEST(comes_back)
 		.index = 2,
 		.size = 3,
 		.share = true,
-		.then = "[{\"task\":\"a \\\"b\\\"\",\"n\":0.1}]",
+		.name = "sum",
+		.after = {{5}},
 	};
 	struct run_spec *r = build(&g), *b = spec_again(r);
 
@@ -44,7 +45,8 @@ TEST(comes_back)
 	assert_int_equal(b->group.size, 3);
 	assert_true(b->group.share);
 	assert_false(b->group.chain);
-	assert_string_equal(b->group.then, g.then);
+	assert_string_equal(b->group.name, "sum");
+	assert_memory_equal(&b->group.after, &g.after, sizeof(g.after));
 	assert_string_equal(b->hash, r->hash);
 	assert_string_equal(b->config, r->config);
 	spec_free(b);
@@ -89,6 +91,41 @@ TEST(unknown_price)
 	g.cost_microusd = -1; /* each is held by its tokens */
 	assert_int_equal(spec_group_take(r, &g, &err), 0);
 	spec_free(r);
+}
+
+/* A diamond takes as long as its longest way, and costs what all of it does. */
+TEST(longest_way)
+{
+	static const struct after_set after[] = {{{0}}, {{1}}, {{1}}, {{6}}};
+	static const char *const names[] = {"a", "b", "", "d"};
+	static const int64_t ms[] = {600000, 60000, 1200000, 120000};
+	struct run_spec *all[4];
+	struct quotes q = {0};
+	struct quote quote;
+	TEST_BUF(b, 65536);
+
+	for (int i = 0; i < 4; i++) {
+		const struct spec_group g = {.id = "G-7f3a2b",
+					     .cost_microusd = -1,
+					     .index = i + 1,
+					     .size = 4,
+					     .name = names[i],
+					     .after = after[i]};
+
+		all[i] = build(&g);
+		all[i]->agent.limits.time_ms = ms[i];
+	}
+	quote_make(&q, all, 4, &quote);
+	assert_int_equal(quote.minutes_min, 5 + 10 + 1);
+	assert_int_equal(quote.minutes_max, 10 + 20 + 2);
+	assert_int_equal(quote.tokens, 4 * all[0]->expected_tokens);
+	assert_int_equal(quote_text(&b, &q, all, 4, "P-1", NULL), 0);
+	assert_non_null(strstr(b.data, "I'll spawn 4 subagents side by side, or after others"));
+	assert_non_null(strstr(b.data, "\n4. d: Researcher "));
+	assert_non_null(strstr(b.data, " (after b, 3)\n"));
+	assert_non_null(strstr(b.data, "~16-32 minutes"));
+	for (int i = 0; i < 4; i++)
+		spec_free(all[i]);
 }
 
 /* What is told of several is true of each of them. */

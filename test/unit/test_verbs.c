@@ -144,7 +144,7 @@ TEST(refused)
 		{"{\"cents\":-1e300}", "cents is out of range", AVA_EINVAL},
 		{"{\"flag\":1}", "flag must be true or false", AVA_EINVAL},
 		{"{\"choice\":\"true\"}", "choice must be true or false", AVA_EINVAL},
-		{"{\"texts\":{}}", "texts must be a list of at most 64 strings", AVA_EINVAL},
+		{"{\"texts\":{}}", "texts must be a list of at most 100 strings", AVA_EINVAL},
 		{"{\"texts\":[\"a\",1]}", "texts must be a list of strings", AVA_EINVAL},
 		{"{\"object\":null}", "object must be an object", AVA_EINVAL},
 	};

@@ -66,7 +66,6 @@ TEST(lines)
 	shows("S-1 has its answer.", WORDS_HAS_ANSWER("S-1"));
 	shows("S-1 reads that after what it is doing now.", WORDS_READS_LATER("S-1"));
 	shows("Ava cannot answer: no key", WORDS_CANNOT("auth", "no key"));
-	shows("The chain does not go on: no key", WORDS_CANNOT("chain", "no key"));
 	shows("Nothing was started: say so", WORDS_CANNOT("answer", "say so"));
 	shows("A run is held: see S-1", WORDS_HELD("see S-1"));
 	shows("(cut: all of it stands in the conversation's file)", WORDS_CUT);
@@ -113,6 +112,8 @@ TEST(end)
 		 "[R]: Ended without a result (9s, $0.24); `ava resume S-1` goes on",
 		 WORDS_MARK_LIMIT},
 		{"cancelled", "", "", 0, "[R]: Cancelled (9s, $0.24)", WORDS_MARK_STOP},
+		{"not_started", "not_started", "", 0,
+		 "[R]: Not started (9s, $0.24); `ava resume S-1` starts it", WORDS_MARK_STOP},
 		{"error", "bad_key", "", 0,
 		 "[R]: Failed, bad key (9s, $0.24); `ava resume S-1` goes on", WORDS_MARK_BAD},
 		{"error", "", "", 0, "[R]: Failed (9s, $0.24); `ava resume S-1` goes on",

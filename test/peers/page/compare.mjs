@@ -53,7 +53,7 @@ export function compareParts({ page, ok, soon, seen, ava, call, spawnRun, script
     ok(/cancelled/.test(await rows.last().innerText()), "and it shows", await rows.last().innerText());
     const chain = await begin({ chain: true, runs: ["one", "two", "three"].map((n, i) => ({ task: `step ${n}`, role: "code_reviewer", model: i === 1 ? script("stuck", { text: "Done." }, { text: "Done." }, { text: "Done." }) : script("step", read("kettle.h"), submit("done")) })) });
     await goTo(`#/group/${chain}`);
-    await seen(async () => /Chain of 3 runs[^]*› 2\s*step two[^]*The last one was not started: number 2 did not succeed \(no result\)/.test(await text("main")), "a chain that stopped says why");
+    await seen(async () => /Chain of 3 runs[^]*› 2\s*step two[^]*step three[^]*not started[^]*One was not started, since a run before did not succeed/.test(await text("main")), "a chain that stopped says why");
     await rows.first().locator("xpath=ancestor::*[@data-card]").focus();
     for (const key of ["j", "Enter"]) await page.keyboard.press(key);
     await seen(async () => /#\/run\/S-/.test(page.url()) && /step two/.test(await text("main")), "j and Enter open a run of it");

@@ -16,9 +16,9 @@ from ava._errors import InvalidError, ffi, lib, text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Status = Literal["starting", "queued", "running", "waiting", "parked", "success", "timeout",
-                 "cost_exceeded", "tokens_exceeded", "iterations_exceeded", "cancelled", "error",
-                 "no_result"]
+Status = Literal["starting", "queued", "running", "waiting", "parked", "blocked", "success",
+                 "timeout", "cost_exceeded", "tokens_exceeded", "iterations_exceeded", "cancelled",
+                 "error", "no_result", "not_started"]
 ProposalState = Literal["pending", "confirmed", "rejected", "expired"]
 ItemKind = Literal["said", "proposed", "started", "doing", "asked", "answered", "result", "failed",
                    "expired", "noted"]
@@ -198,6 +198,8 @@ class SpawnOptions(Terms, total=False):
     on_limit: str
     on_quota: str
     rationale: str
+    id: str  # of a run in a group, as `after`
+    after: Sequence[str]
 
 
 class GroupOptions(Terms, total=False):

@@ -77,6 +77,9 @@ pub struct ava_spawn {
     pub on_limit: *const c_char,
     pub on_quota: *const c_char,
     pub rationale: *const c_char,
+    pub id: *const c_char,
+    pub after: *const *const c_char,
+    pub nafter: usize,
 }
 
 #[repr(C)]
