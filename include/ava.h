@@ -64,7 +64,8 @@ struct ava_error {
 
 /* Status of a run; from AVA_SUCCESS on it says how the run ended. The order is part of the ABI.
  * AVA_NO_RESULT: the run ended with a text and submitted nothing. AVA_BLOCKED: it waits for others
- * of its group; AVA_NOT_STARTED: one of those did not succeed. */
+ * of its group; AVA_NOT_STARTED: one of those did not succeed. AVA_UNPROVEN: its result is kept,
+ * but its check (ava_spawn.check) did not pass, or could not be run. */
 #define AVA_STATUSES(X)                                                                            \
 	X(AVA_STARTING, "starting")                                                                \
 	X(AVA_QUEUED, "queued")                                                                    \
@@ -80,7 +81,8 @@ struct ava_error {
 	X(AVA_CANCELLED, "cancelled")                                                              \
 	X(AVA_ERROR, "error")                                                                      \
 	X(AVA_NO_RESULT, "no_result")                                                              \
-	X(AVA_NOT_STARTED, "not_started")
+	X(AVA_NOT_STARTED, "not_started")                                                          \
+	X(AVA_UNPROVEN, "unproven")
 /* clang-format on */
 
 enum ava_status {
@@ -271,6 +273,7 @@ struct ava_proposal_id {
 };
 
 #define AVA_FREE_ONLY (-1) /* value of max_cost_microusd: only models that cost nothing */
+#define AVA_NO_ROUNDS (-1) /* value of check_rounds: the first failed check ends the run */
 
 struct ava_spawn {        /* strings: NULL: the default; read during the call only */
 	const char *task; /* must not be empty */
@@ -303,6 +306,11 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	const char *id;
 	const char *const *after;
 	size_t nafter;
+	/* A shell command, run in the sandbox on the run's copy once it has handed in its result,
+	 * which counts only when the command exits 0; NULL: as the role says. */
+	const char *check;
+	int64_t check_rounds; /* how often a failed check goes back to the model; 0: 2;
+				 AVA_NO_ROUNDS */
 };
 
 struct ava_spawn_group {              /* several runs, one quote, one answer */

@@ -15,7 +15,9 @@
  * go with the results; a result submitted before the model has read them is put
  * off. A reply that has calls is never an end, whatever its stop reason says. A text
  * ends the run when it holds a result, or as no_result after a nudge to submit;
- * before any call the model is told once to look first (ask_once_more).
+ * before any call the model is told once to look first (ask_once_more). With a check
+ * (agent_spec.check) a result is no end yet: in TOOLS the check runs, and what it says
+ * goes back to the model when it did not pass (step_check).
  *
  * What can fail: the model (model_error, refusal, empty_replies), the limits,
  * the person's patience (cancelled), memory (internal). Each ends the run by
@@ -110,6 +112,8 @@ static void stop_calling(struct agent *a)
 static enum agent_step agent_finish(struct agent *a, struct agent_end *end, const char *open_class,
 				    const char *why)
 {
+	struct arena mem;
+
 	assert(!a->ending);
 	a->ending = true;
 	if (a->slot_wanted && !a->have_slot) { /* a wanted slot must not come during the end */
@@ -120,7 +124,8 @@ static enum agent_step agent_finish(struct agent *a, struct agent_end *end, cons
 		stop_calling(a);
 	else if (a->compacting)
 		a->io->infer_stop(a);
-	else if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered < a->turn->ncalls)
+	else if (a->state == AGENT_TOOLS && a->turn != NULL &&
+		 (a->check == CHECK_NONE ? a->answered < a->turn->ncalls : a->check == CHECK_RUNS))
 		a->io->tools_stop(a);
 	/* Drop a reply that could not be written: none of its calls may be answered. */
 	if (!a->reply_saved) {
@@ -131,15 +136,18 @@ static enum agent_step agent_finish(struct agent *a, struct agent_end *end, cons
 	answer_open(a, open_class, why);
 	a->status = end->status;
 	a->stop_reason = end->stop_reason;
-	if (end->status != AVA_SUCCESS && end->summary == NULL)
-		end->summary = a->at.said;
+	arena_init(&mem, TURN_MAX_BYTES);
+	if (end->status != AVA_SUCCESS && end->summary == NULL && a->at.said != NULL)
+		output_kept(a, &mem, end);
 	if (end->status != AVA_SUCCESS && end->summary == NULL && a->turn != NULL &&
 	    a->turn->text_len > 0)
 		end->summary = a->turn->text;
-	if (end->status != AVA_SUCCESS && end->status != AVA_NO_RESULT && end->summary != NULL)
+	if (end->status != AVA_SUCCESS && end->status != AVA_NO_RESULT &&
+	    end->status != AVA_UNPROVEN && end->summary != NULL)
 		end->partial = true;
 	a->saves++;
 	a->io->save_end(a, end);
+	arena_fini(&mem);
 	return a->state == AGENT_SAVING ? STEP_AGAIN : agent_move(a, AGENT_SAVING);
 }
 
@@ -285,58 +293,6 @@ static enum agent_step agent_make_room(struct agent *a)
 	return STEP_WAIT;
 }
 
-/* Would the next call be refused? Asked before the tools run, since nobody would read their
- * results then. The reply's line counts as input already, after a restart as before it. */
-static int used_up(struct agent *a)
-{
-	int64_t max_output, line;
-	int r;
-
-	if (a->spec->ask_limit) /* a person may raise the limit: the model then reads the results */
-		return -1;
-	line = a->replayed || a->turn->wire_len == 0 ? 0 : (int64_t)a->turn->wire_len + 1;
-	a->at.new_bytes += line;
-	r = limit_reserve(a, &max_output);
-	a->at.new_bytes -= line;
-	return r;
-}
-
-/* Give the call its id and tool; answer it when it cannot run. */
-static int prepare_call(struct agent *a, unsigned i)
-{
-	struct turn_call *c = &a->turn->calls[i];
-	struct ava_error err = {0};
-	const char *text;
-	struct buf dropped;
-	int rv;
-
-	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->at.iteration, i + 1);
-	c->tool = reply_tool(a->spec->tools, a->spec->ntools, c->name);
-	if (c->answered) { /* the record has the result already */
-		a->answered++;
-		return 0;
-	}
-	buf_init(&dropped, 128);
-	rv = tool_take_args(c, &a->turn->mem, &dropped, &err);
-	if (rv == 0 && dropped.len > 0)
-		a->dropped =
-			arena_fmt(&a->turn->mem, "%s takes no argument %s", c->name, dropped.data);
-	buf_fini(&dropped);
-	if (c->args != NULL && c->tool != NULL && c->tool->flags & TOOL_ENDS)
-		rv = output_clean(a, c, rv, &err);
-	if (rv == AVA_EINVAL && c->args != NULL && c->tool != NULL && c->tool->flags & TOOL_ENDS)
-		rv = output_accept(a, c, a->at.wrapping || used_up(a) >= 0);
-	if (rv == AVA_ENOMEM)
-		return rv;
-	if (c->tool == NULL) {
-		answer_unknown(a, c);
-	} else if (rv != 0) {
-		text = arena_fmt(&a->turn->mem, "bad arguments: %s", err.text);
-		answer_call(a, c, false, "bad_arguments", text != NULL ? text : "bad arguments");
-	}
-	return 0;
-}
-
 /* Count the reply and prepare its calls. */
 static int take_reply(struct agent *a)
 {
@@ -352,7 +308,7 @@ static int take_reply(struct agent *a)
 		t->wire_len = 0;
 	}
 	for (unsigned i = 0; i < t->ncalls && rv == 0; i++)
-		rv = prepare_call(a, i);
+		rv = output_prepare(a, i);
 	return rv;
 }
 
@@ -372,11 +328,23 @@ static int save_reply(struct agent *a, bool wait)
 	return 0;
 }
 
-/* The reply itself ends the run: no life of the runtime has started one of its calls. */
-static void start_none(struct agent *a)
+/* A result is handed in, by call `c` or, NULL, by a text: the run ends, or its check is due. */
+static enum agent_step handed_in(struct agent *a, struct turn_call *c, struct agent_end *end)
 {
-	for (unsigned i = 0; i < a->turn->ncalls; i++)
-		a->turn->calls[i].unstarted = true;
+	const char *errors = NULL;
+	int rv = a->spec->check != NULL ? output_check(a, end, &errors) : 0;
+
+	if (rv == 0 && a->spec->check != NULL && errors == NULL) {
+		rv = output_hold(a, c);
+		if (rv == 0)
+			return agent_move(a, AGENT_TOOLS);
+	}
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (c != NULL)
+		answer_call(a, c, true, "", "accepted: the run ends here");
+	start_none(a);
+	return finish_as(a, AVA_SUCCESS, end, c != NULL ? "submitted" : "final_text");
 }
 
 static enum agent_step submitted(struct agent *a, struct turn_call *c)
@@ -386,11 +354,7 @@ static enum agent_step submitted(struct agent *a, struct turn_call *c)
 
 	if (rv == 0)
 		rv = save_reply(a, false);
-	if (rv != 0)
-		return finish_internal(a, rv);
-	answer_call(a, c, true, "", "accepted: the run ends here");
-	start_none(a);
-	return finish_as(a, AVA_SUCCESS, &end, "submitted");
+	return rv == 0 ? handed_in(a, c, &end) : finish_internal(a, rv);
 }
 
 static bool must_be_saved(const struct turn *t)
@@ -401,23 +365,10 @@ static bool must_be_saved(const struct turn *t)
 	return false;
 }
 
-/* Answer calls of a replayed reply that a stop of the runtime cut off; they may have happened. */
-static void answer_interrupted(struct agent *a)
-{
-	for (unsigned i = 0; i < a->turn->ncalls; i++) {
-		struct turn_call *c = &a->turn->calls[i];
-
-		if (!c->answered && !ask_needed(a, c) && !(c->tool->flags & TOOL_REPEATABLE))
-			answer_call(a, c, false, "interrupted",
-				    "interrupted: the runtime stopped before there was a result; "
-				    "it may have happened");
-	}
-}
-
 static enum agent_step reply_with_calls(struct agent *a)
 {
 	struct turn_call *submit;
-	int exhausted = used_up(a), rv = output_send_back(a, exhausted < 0);
+	int exhausted = limit_used_up(a), rv = output_send_back(a, exhausted < 0);
 	bool wait;
 
 	a->at.odd_replies = 0;
@@ -444,8 +395,10 @@ static enum agent_step reply_with_calls(struct agent *a)
 /* Words alone end the run. For Ava, who answers in words, that is a success. */
 static enum agent_step finish_words(struct agent *a, struct agent_end *end)
 {
+	enum ava_status none = a->at.checks > 0 ? AVA_UNPROVEN : AVA_NO_RESULT;
+
 	end->unverified = true;
-	return finish_as(a, limit_can_submit(a) ? AVA_NO_RESULT : AVA_SUCCESS, end, "final_text");
+	return finish_as(a, limit_can_submit(a) ? none : AVA_SUCCESS, end, "final_text");
 }
 
 /* When a model only thinks, the thinking becomes the answer, marked as such. */
@@ -471,12 +424,16 @@ static enum agent_step finish_said(struct agent *a)
 	bool result = r.object != NULL && !r.call;
 
 	if (rv == 0 && result)
-		rv = reply_take(&a->turn->mem, &r, a->at.said, strlen(a->at.said), false, &end);
+		rv = reply_take(&a->turn->mem, &r, a->at.said, strlen(a->at.said),
+				a->at.checks > 0 && a->at.said[0] == '{', &end);
 	reply_fini(&r);
 	if (rv != 0)
 		return finish_internal(a, rv);
+	if (result && a->spec->check != NULL)
+		end.error = a->at.checks > 0 ? "its check did not pass" : "its check was not run";
 	if (result)
-		return finish_as(a, AVA_SUCCESS, &end, "final_text");
+		return finish_as(a, end.error != NULL ? AVA_UNPROVEN : AVA_SUCCESS, &end,
+				 "final_text");
 	end.summary = a->at.said;
 	return finish_words(a, &end);
 }
@@ -484,7 +441,7 @@ static enum agent_step finish_said(struct agent *a)
 /* An empty reply, thinking alone, or a call written as text: ask again a few times. */
 static enum agent_step odd_reply(struct agent *a)
 {
-	int exhausted = used_up(a), rv;
+	int exhausted = limit_used_up(a), rv;
 
 	if ((exhausted >= 0 || a->at.odd_replies >= ODD_REPLIES_MAX) && a->turn->text_len == 0 &&
 	    a->turn->thinking_len > 0 && a->at.said == NULL)
@@ -526,7 +483,7 @@ static enum agent_step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
 	struct agent_end end = {0};
-	bool again = used_up(a) < 0;
+	bool again = limit_used_up(a) < 0;
 	bool steered = again && a->steers;
 	int rv = 0;
 
@@ -557,7 +514,7 @@ static enum agent_step final_text(struct agent *a, const struct reply *r)
 		return agent_move(a, AGENT_TOOLS); /* no calls: step_tools says what is wrong */
 	}
 	if (r->object != NULL)
-		return finish_as(a, AVA_SUCCESS, &end, "final_text");
+		return handed_in(a, NULL, &end);
 	end.summary = t->text;
 	if (a->at.said == NULL)
 		return finish_words(a, &end);
@@ -591,7 +548,7 @@ static enum agent_step reply_with_text(struct agent *a)
 /* The service paused: it goes on when asked again with nothing added. */
 static enum agent_step paused(struct agent *a)
 {
-	int exhausted = used_up(a), rv = save_reply(a, false);
+	int exhausted = limit_used_up(a), rv = save_reply(a, false);
 
 	if (rv != 0)
 		return finish_internal(a, rv);
@@ -721,6 +678,7 @@ static enum agent_step give_results(struct agent *a)
 	a->at.new_bytes += bytes;
 	a->at.warned = (uint16_t)(a->at.warned | near);
 	a->misfit = a->dropped = NULL;
+	a->check = CHECK_NONE;
 	a->steers = 0;
 	a->steered = false;
 	turn_free(a->turn);
@@ -737,8 +695,61 @@ static bool only_asks(const struct agent *a)
 	return open > 0 && a->answered + open == a->turn->ncalls;
 }
 
+/* The check has its outcome, and the run ends by it. */
+static enum agent_step check_end(struct agent *a, struct turn_call *c, bool passed)
+{
+	struct agent_end end = {0};
+	int rv;
+
+	end.error = passed ? NULL : output_check_error(a);
+	rv = output_said(a, &a->turn->mem, c != NULL || a->turn->forced, &end);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (c != NULL)
+		answer_call(a, c, passed, passed ? "" : "check",
+			    passed ? "accepted: the check passed, and the run ends here"
+				   : a->misfit);
+	start_none(a);
+	return finish_as(a, passed ? AVA_SUCCESS : AVA_UNPROVEN, &end,
+			 !passed     ? "check"
+			 : c != NULL ? "submitted"
+				     : "final_text");
+}
+
+/* A result counts once its check has passed. Else the model reads what it said, as often as the
+ * spec allows. A message of a person that came meanwhile is read first. */
+static enum agent_step step_check(struct agent *a)
+{
+	struct turn_call *c = output_submit(a);
+	int64_t most;
+	int rv, used;
+
+	if (a->check == CHECK_DUE) {
+		rv = a->io->check(a);
+		if (rv != 0)
+			return finish_internal(a, rv);
+		a->check = CHECK_RUNS;
+		if (c != NULL)
+			c->started = c->ran = true;
+	}
+	if (a->check == CHECK_RUNS)
+		return STEP_WAIT;
+	used = a->spec->ask_limit ? -1 : limit_reserve(a, &most);
+	if (a->check == CHECK_PASSED && (a->steers == 0 || used >= 0))
+		return check_end(a, c, true);
+	a->at.checks += a->check != CHECK_PASSED;
+	if (a->check == CHECK_UNABLE || (int)a->at.checks > a->spec->check_rounds)
+		return check_end(a, c, false);
+	rv = output_check_back(a, c);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	return used >= 0 ? finish_limit(a, (enum agent_resource)used) : give_results(a);
+}
+
 static enum agent_step step_tools(struct agent *a)
 {
+	if (a->check != CHECK_NONE)
+		return step_check(a);
 	start_tools(a);
 	if (only_asks(a))
 		return wait_for_person(a);
@@ -912,6 +923,16 @@ void agent_on_tool(struct agent *a, unsigned call)
 	assert(call < a->turn->ncalls && a->turn->calls[call].started);
 	assert(a->turn->calls[call].answered && a->answered < a->turn->ncalls);
 	a->answered++;
+}
+
+void agent_on_checked(struct agent *a, enum agent_check how, const char *text)
+{
+	assert(a->state == AGENT_TOOLS && !a->ending && a->check == CHECK_RUNS);
+	assert(how >= CHECK_PASSED);
+	a->check = (uint8_t)how;
+	a->misfit = arena_copy(&a->turn->mem, text, strlen(text));
+	if (a->misfit == NULL)
+		a->misfit = "there was no memory for its output";
 }
 
 void agent_on_steer(struct agent *a)

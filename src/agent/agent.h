@@ -38,6 +38,9 @@ void agent_on_refused(struct agent *a, const struct agent_told *told, const char
 void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
+/* The check has its outcome (CHECK_PASSED and behind); `text`, *copied*: how it ended, in the first
+ * line, and the last of its output. */
+void agent_on_checked(struct agent *a, enum agent_check how, const char *text);
 /* A person's message is durable: the next save_results passes it on. */
 void agent_on_steer(struct agent *a);
 void agent_cancel(struct agent *a); /* final: nothing of the run starts after it */

@@ -217,6 +217,21 @@ static struct agent after_next(const struct agent *a, int64_t output)
 	return after;
 }
 
+/* The reply's line counts as input already, after a restart as before it. */
+int limit_used_up(struct agent *a)
+{
+	int64_t max_output, line;
+	int r;
+
+	if (a->spec->ask_limit) /* a person may raise the limit: the model then reads the results */
+		return -1;
+	line = a->replayed || a->turn->wire_len == 0 ? 0 : (int64_t)a->turn->wire_len + 1;
+	a->at.new_bytes += line;
+	r = limit_reserve(a, &max_output);
+	a->at.new_bytes -= line;
+	return r;
+}
+
 bool limit_last(const struct agent *a)
 {
 	struct agent after;

@@ -16,6 +16,11 @@
  * agent_resource). Time is left to the deadline. */
 int limit_reserve(const struct agent *a, int64_t *max_output);
 
+/* Would the call behind the turn's reply, which is not saved yet, be refused? As limit_reserve.
+ * Asked before the tools run, since nobody would read their results then; where a person may raise
+ * the limit the model reads them: -1. */
+int limit_used_up(struct agent *a);
+
 /* The most that the next call costs with `max_output`; 0 when the price is unknown: then money does
  * not bound the run. */
 int64_t limit_call_cost(const struct agent *a, int64_t max_output);

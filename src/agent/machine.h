@@ -48,6 +48,8 @@ struct agent_spec {
 	bool resumed;   /* the run's conversation begins with that of another run */
 	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
 	const char *task;          /* the task, shown again in notices; NULL: no reminder */
+	const char *check;         /* command that proves a result before it counts; NULL: none */
+	int32_t check_rounds;      /* failed checks that go back to the model */
 	/* Tools of which each call needs a person's yes. */
 	const struct tool *const *ask_before;
 	unsigned nask_before;
@@ -93,7 +95,7 @@ struct agent_end {
 	const char *stop_reason; /* static: "submitted", "final_text", "time", "cost", "tokens",
 				  * "iterations", "cancelled", "interrupted",
 				  * "empty_replies", "model_error", "refusal", "folder_gone",
-				  * "internal", "repeated_calls", "output_schema" */
+				  * "internal", "repeated_calls", "output_schema", "check" */
 	const char *exhausted;   /* the used-up resource, for an event Exhausted; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
 	const char *error_class; /* class for an event Error; NULL: none */
@@ -160,7 +162,11 @@ struct agent_io {
 	 * (no wire) writes its events only. */
 	int64_t (*save_reply)(struct agent *a, const struct turn *t, bool wait);
 	int (*tool_start)(struct agent *a, unsigned call); /* start the call: -> agent_on_tool */
-	void (*tools_stop)(struct agent *a); /* stop the tools: no agent_on_tool comes any more */
+	/* Run the check of the spec: -> agent_on_checked. That it begins is durable before it does;
+	 * after a crash it is run again. */
+	int (*check)(struct agent *a);
+	/* Stop tools and check: no agent_on_tool or agent_on_checked comes any more. */
+	void (*tools_stop)(struct agent *a);
 	/* All calls of a->turn are answered: write their results line(s) with the notices
 	 * (user-role text after the results; with no calls, a user line of its own), and `warned`
 	 * as a Limit event. Messages of people (agent_on_steer) go behind the notices. Not waited
@@ -197,6 +203,9 @@ enum agent_state {
 	AGENT_NSTATES
 };
 
+/* The check of a result that was handed in. UNABLE: it could not be run at all. */
+enum agent_check { CHECK_NONE, CHECK_DUE, CHECK_RUNS, CHECK_PASSED, CHECK_FAILED, CHECK_UNABLE };
+
 /* A machine's position, as plain data: all that must survive from one process to the next
  * (agent/position.h). */
 struct agent_position {
@@ -213,6 +222,7 @@ struct agent_position {
 	uint8_t halvings, repairs;   /* refusals as too large in a row; repairs of the output */
 	uint8_t loops;               /* number of replies that repeated themselves without end */
 	uint8_t vain;                /* replies in a row without a call that could run */
+	uint8_t checks;              /* checks that did not pass */
 	bool nudged, force_submit;
 	bool told_look;    /* the model, without a call so far, was told to look first */
 	bool again;        /* the last attempt of this call failed, and the next is due */
@@ -223,7 +233,8 @@ struct agent_position {
 	/* Positions since the last whole one: this one has what changed since. 0: it is whole. */
 	int32_t delta;
 	struct repeats *repeats; /* calls made before; owned by the agent; NULL: none */
-	char *said;              /* text that reply_keep kept; owned; NULL: none */
+	/* Text that reply_keep kept, or the result whose check did not pass; owned; NULL: none. */
+	char *said;
 };
 
 struct agent {
@@ -237,6 +248,7 @@ struct agent {
 	int64_t ask_until_ms; /* when the open question ends; monotonic */
 	/* state: agent_move alone writes it; over: resource asked about, + 1 */
 	uint8_t state, over;
+	uint8_t check;           /* enum agent_check, of the turn's result */
 	uint8_t saves;           /* number of agent_on_saved awaited */
 	uint16_t asking, steers; /* call asked about, + 1, 0: none; messages not passed on */
 	bool slot_wanted, have_slot;
@@ -252,7 +264,8 @@ struct agent {
 	enum ava_status status;  /* set when ending */
 	const char *stop_reason; /* static; set when ending */
 	const char *dropped;     /* name of an argument unknown to its tool; in the turn's arena */
-	const char *misfit;      /* why the output in a text does not fit; in the turn's arena */
+	/* why the output in a text does not fit, or what the check said; in the turn's arena */
+	const char *misfit;
 	/* the sentence for reply_code, and the error's class */
 	char reply_error[224], reply_class[24];
 };

@@ -3,14 +3,17 @@
  *
  * An output that does not fit is never passed on as the result. The model reads the faults and
  * may try again, twice; then the run ends as an error that names them, with its summary and no
- * output. Nothing here can fail but memory. */
+ * output. A result whose check did not pass goes back to the model with what the check said, and is
+ * kept: it is the run's when nothing better follows. Nothing here can fail but memory. */
 #include "agent/output.h"
 
 #include <assert.h>
 #include <ava.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "agent/ask.h"
 #include "agent/limit.h"
 #include "agent/prompt.h"
 #include "agent/reply.h"
@@ -86,6 +89,24 @@ void answer_unknown(struct agent *a, struct turn_call *c)
 		text = arena_copy(&a->turn->mem, b.data, b.len);
 	buf_fini(&b);
 	answer_call(a, c, false, "unknown_tool", text != NULL ? text : "there is no such tool");
+}
+
+void answer_interrupted(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++) {
+		struct turn_call *c = &a->turn->calls[i];
+
+		if (!c->answered && !ask_needed(a, c) && !(c->tool->flags & TOOL_REPEATABLE))
+			answer_call(a, c, false, "interrupted",
+				    "interrupted: the runtime stopped before there was a result; "
+				    "it may have happened");
+	}
+}
+
+void start_none(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++)
+		a->turn->calls[i].unstarted = true;
 }
 
 /* ---- our own words as a result
@@ -231,6 +252,43 @@ static bool echo_clean(const struct agent *a, json_t *result, bool *changed)
 		json_decref(in);
 	}
 	return echo_blank(summary) && echo_blank(json_object_get(result, "output"));
+}
+
+/* ---- calls of a reply */
+
+int output_prepare(struct agent *a, unsigned i)
+{
+	struct turn_call *c = &a->turn->calls[i];
+	struct ava_error err = {0};
+	const char *text;
+	struct buf dropped;
+	int rv;
+
+	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->at.iteration, i + 1);
+	c->tool = reply_tool(a->spec->tools, a->spec->ntools, c->name);
+	if (c->answered) { /* the record has the result already */
+		a->answered++;
+		return 0;
+	}
+	buf_init(&dropped, 128);
+	rv = tool_take_args(c, &a->turn->mem, &dropped, &err);
+	if (rv == 0 && dropped.len > 0)
+		a->dropped =
+			arena_fmt(&a->turn->mem, "%s takes no argument %s", c->name, dropped.data);
+	buf_fini(&dropped);
+	if (c->args != NULL && c->tool != NULL && c->tool->flags & TOOL_ENDS)
+		rv = output_clean(a, c, rv, &err);
+	if (rv == AVA_EINVAL && c->args != NULL && c->tool != NULL && c->tool->flags & TOOL_ENDS)
+		rv = output_accept(a, c, a->at.wrapping || limit_used_up(a) >= 0);
+	if (rv == AVA_ENOMEM)
+		return rv;
+	if (c->tool == NULL) {
+		answer_unknown(a, c);
+	} else if (rv != 0) {
+		text = arena_fmt(&a->turn->mem, "bad arguments: %s", err.text);
+		answer_call(a, c, false, "bad_arguments", text != NULL ? text : "bad arguments");
+	}
+	return 0;
 }
 
 /* ---- outputs */
@@ -411,6 +469,82 @@ int output_send_back(struct agent *a, bool more)
 	}
 	a->at.repairs += sent;
 	return 0;
+}
+
+/* ---- the check of a result */
+
+int output_hold(struct agent *a, const struct turn_call *c)
+{
+	char *said = c != NULL ? strndup(c->args, c->args_len)
+			       : strndup(a->turn->text, a->turn->text_len);
+
+	if (said == NULL)
+		return AVA_ENOMEM;
+	free(a->at.said);
+	a->at.said = said;
+	a->at.said_due = true;
+	a->check = CHECK_DUE;
+	return 0;
+}
+
+int output_said(const struct agent *a, struct arena *mem, bool submitted, struct agent_end *end)
+{
+	const char *said = a->at.said;
+	struct reply r = {0};
+	int rv = 0;
+
+	if (a->spec->check != NULL)
+		rv = output_read(a, &r, said, strlen(said));
+	if (rv == 0 && r.object != NULL && (said[0] != '{' || r.start == 0))
+		rv = reply_take(mem, &r, said, strlen(said), submitted, end);
+	else if (a->check == CHECK_NONE && a->at.checks == 0) /* else it is half a result */
+		end->summary = said;
+	reply_fini(&r);
+	return rv;
+}
+
+void output_kept(const struct agent *a, struct arena *mem, struct agent_end *end)
+{
+	bool unverified = end->unverified;
+
+	(void)output_said(a, mem, true, end);
+	end->unverified = unverified;
+}
+
+int output_check_back(struct agent *a, struct turn_call *c)
+{
+	bool passed = a->check == CHECK_PASSED;
+	const char *text = a->misfit;
+
+	if (c != NULL && passed)
+		text = "not taken yet: its check passed, but a person said something while it ran, "
+		       "see below; mind it, then submit again";
+	else if (c != NULL)
+		text = arena_fmt(&a->turn->mem,
+				 "not accepted: the check of the result did not pass (%d of %d): "
+				 "%s\n%s\nMend what it found and call submit_result again.",
+				 a->at.checks, a->spec->check_rounds + 1, a->spec->check,
+				 a->misfit);
+	if (text == NULL)
+		return AVA_ENOMEM;
+	if (c != NULL)
+		answer_call(a, c, false, passed ? "steered" : "check", text);
+	else
+		a->steered = passed;
+	for (unsigned i = 0; i < a->turn->ncalls; i++)
+		if (!a->turn->calls[i].answered)
+			answer_call(a, &a->turn->calls[i], false, "cancelled",
+				    "not run: a call beside submit_result is never made; make it "
+				    "again if you need it");
+	return 0;
+}
+
+const char *output_check_error(struct agent *a)
+{
+	return arena_fmt(&a->turn->mem,
+			 a->check == CHECK_UNABLE ? "its check could not be run: %.*s"
+						  : "its check did not pass: %.*s",
+			 (int)strcspn(a->misfit, "\n"), a->misfit);
 }
 
 void output_misfit(struct agent_end *end, const char *errors)

@@ -23,6 +23,8 @@ int output_read(const struct agent *a, struct reply *r, const char *text, size_t
  * the last one was refused or on `last`: no other can come. AVA_EINVAL: refused, and counted. */
 int output_accept(struct agent *a, struct turn_call *c, bool last);
 
+/* Give the call its id and tool; answer it when it cannot run. 0, AVA_ENOMEM. */
+int output_prepare(struct agent *a, unsigned i);
 /* The turn's first call that ends the run with valid arguments; NULL: none. */
 struct turn_call *output_submit(struct agent *a);
 /* Put off the result: the model has not read a person's message yet. */
@@ -38,6 +40,20 @@ int output_last(struct agent *a, struct turn_call **submit, struct agent_end *en
  * left. `more`: another call could be made. 0, AVA_ENOMEM. */
 int output_send_back(struct agent *a, bool more);
 
+/* ---- the check of a result. `c`: the call that handed it in; NULL: the turn's text did. */
+
+/* Keep the result as at.said until its check has passed, and have the check run. 0, AVA_ENOMEM. */
+int output_hold(struct agent *a, const struct turn_call *c);
+/* Fill `end` from at.said, a result (`submitted`: in the form that was asked for) or what was said;
+ * strings in `mem`, or borrowed. 0, AVA_ENOMEM. */
+int output_said(const struct agent *a, struct arena *mem, bool submitted, struct agent_end *end);
+/* As output_said, for another end than the result's own. */
+void output_kept(const struct agent *a, struct arena *mem, struct agent_end *end);
+/* The run goes on: answer all calls of the turn. 0, AVA_ENOMEM. */
+int output_check_back(struct agent *a, struct turn_call *c);
+/* The sentence that says why the run is unproven, in the turn's arena; NULL: no memory. */
+const char *output_check_error(struct agent *a);
+
 /* Turn a successful end into one that names the errors and has no output. */
 void output_misfit(struct agent_end *end, const char *errors);
 
@@ -50,5 +66,9 @@ void answer_call(struct agent *a, struct turn_call *c, bool success, const char 
  * need both halves. */
 void answer_open(struct agent *a, const char *error_class, const char *why);
 void answer_unknown(struct agent *a, struct turn_call *c);
+/* Answer calls of a replayed reply that a stop of the runtime cut off; they may have happened. */
+void answer_interrupted(struct agent *a);
+/* The reply itself ends the run: no life of the runtime has started one of its open calls. */
+void start_none(struct agent *a);
 
 #endif

@@ -65,6 +65,7 @@ static const struct {
 	FIELD("halvings", halvings),
 	FIELD("vain", vain),
 	FIELD("loops", loops),
+	FIELD("checks", checks),
 	FIELD("nudged", nudged),
 	FIELD("toldLook", told_look),
 	FIELD("forceSubmit", force_submit),

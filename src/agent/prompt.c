@@ -224,6 +224,13 @@ static void note_reply(const struct agent *a, char *out, size_t size)
 	const char *what, *then;
 	char example[200];
 
+	if (a->check != CHECK_NONE) {
+		snprintf(out, size,
+			 "Your result is not accepted: its check did not pass (%d of %d): "
+			 "%.100s: %.700s. Mend what it found and call submit_result.",
+			 a->at.checks, a->spec->check_rounds + 1, a->spec->check, a->misfit);
+		return;
+	}
 	if (a->misfit != NULL) {
 		snprintf(out, size,
 			 "The output of your reply does not fit its schema: %.300s. Correct it and "
@@ -401,6 +408,7 @@ bool notice_is(const char *task, const char *line, size_t len)
 		{"The model called ", " what you have."}, /* NOTICE_REPEATED and its siblings */
 		{"The run ends with your next reply", "."},
 		{"Call submit_result ", "."},
+		{"Your result is not accepted", "submit_result."},
 	};
 	char task_line[REMINDER_MAX] = "";
 

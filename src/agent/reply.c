@@ -860,6 +860,8 @@ int reply_keep(struct agent *a, const char *text)
 	bool better = strstr(text, said) != NULL || (is >= SAID_SHORT && is >= was / 2);
 	char *both;
 
+	if (a->at.checks > 0) /* the result that it handed in stays */
+		return 0;
 	if (!better && (was >= SAID_SHORT || strstr(said, text) != NULL))
 		return 0;
 	both = malloc(size);
@@ -878,7 +880,7 @@ void reply_forget(struct agent *a)
 	/* The calls of a replayed reply are in the total already. */
 	int32_t before = a->at.totals.tool_calls - (a->replayed ? (int32_t)t->ncalls : 0);
 
-	for (unsigned i = 0; i < t->ncalls && before == 0; i++) {
+	for (unsigned i = 0; i < t->ncalls && before == 0 && a->at.checks == 0; i++) {
 		const struct turn_call *c = &t->calls[i];
 
 		if (c->tool == NULL || !limit_looks(c->tool) || (c->answered && !c->ran))

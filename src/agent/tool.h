@@ -145,6 +145,7 @@ struct tool_call {
 	/* The outcome, before done: text for the model, or with success false
 	 * one sentence that says what to do. */
 	bool success;
+	int exit;                /* tool_check: the exit code; -1: it was ended, or never ran */
 	const char *error_class; /* static, one of those in turn.h; "" on success */
 	struct buf out;          /* initialised by the caller, max TOOL_FULL_MAX */
 	/* Content that is no text, kept as an artifact "c3.1.png" of the run; initialised like
@@ -165,9 +166,12 @@ struct tool_call {
 extern const struct tool *const tool_table[];   /* the program's own tools, NULL-terminated */
 const struct tool *tool_own(const char *name);  /* of the program's own; NULL: not one of them */
 const struct tool *tool_find(const char *name); /* NULL: no such tool */
-int tool_add(const struct tool *t);             /* AVA_EEXIST, AVA_EBUSY (too many) */
-void tool_remove(const struct tool *t);         /* no new run gets it */
-const struct tool *tool_added(unsigned i);      /* the i-th added one; NULL behind the last */
+/* run_bash in the project's folder, for the check of a run (agent_io.check): no model can call it.
+ * Its error class is "" or "timeout" where the command ran, else it could not be run. */
+extern const struct tool tool_check;
+int tool_add(const struct tool *t);        /* AVA_EEXIST, AVA_EBUSY (too many) */
+void tool_remove(const struct tool *t);    /* no new run gets it */
+const struct tool *tool_added(unsigned i); /* the i-th added one; NULL behind the last */
 bool tool_granted(const struct tool_env *env, const char *grant);
 
 /* Write name, description and schema (under that key) for a model, into an open object. `brief`:

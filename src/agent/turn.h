@@ -51,7 +51,7 @@ struct turn_call {
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
 				  * "timeout", "cancelled", "interrupted", "limit",
-				  * "steered", "bad_output" */
+				  * "steered", "bad_output", "check" */
 	const char *output;      /* valid UTF-8, redacted, capped for the model */
 	size_t output_len;
 	int64_t full_bytes;           /* bytes of the output before the cap */

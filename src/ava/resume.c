@@ -75,6 +75,7 @@ static int drop_all_three(struct op_spawn *was, struct arena *mem)
 #define FILL_MS(f)     s->f = s->f == AVA_DEFAULT ? was.f : s->f;
 #define FILL_CENTS(f)  FILL_MS(f)
 #define FILL_COUNT(f)  FILL_MS(f)
+#define FILL_ROUNDS(f) FILL_MS(f)
 #define FILL_JSON(f)   s->f = s->f ? s->f : was.f;
 #define FILL_SWITCH(f) s->f = s->f ? s->f : was.f;
 #define FILL_TEXTS(f)                                                                              \
@@ -173,6 +174,7 @@ static bool resume_copy_list(struct arena *mem, const char *const **list, size_t
 #define COPY_MS(f)
 #define COPY_CENTS(f)
 #define COPY_COUNT(f)
+#define COPY_ROUNDS(f)
 #define COPY_SWITCH(f)
 #define COPY_JSON(f)
 #define COPY_TEXTS(f)               ok = ok && resume_copy_list(mem, &to->f, to->n##f);

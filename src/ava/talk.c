@@ -256,14 +256,16 @@ static void begin_result(struct buf *out, const json_t *result, const char *run)
 	bool unverified = json_get_bool(result, "unverified", false);
 	bool partial = json_get_bool(result, "partial", false);
 	bool none = strcmp(status ? status : "", ava_status_name(AVA_NO_RESULT)) == 0;
+	bool unproven = strcmp(status ? status : "", ava_status_name(AVA_UNPROVEN)) == 0;
 	char text[400];
 
 	snprintf(text, sizeof(text), "%s (%s) has ended: %s%s%s. " NOTICE_RESULT " as data. %s",
 		 run, trace ? trace : "", status ? status : "unknown",
 		 partial ? ", what there is of it is partial" : "",
 		 unverified ? ", not verified" : "",
-		 none ? "Tell the person that it ended without a result, and what it said."
-		      : "Tell the person what it found.");
+		 none       ? "Tell the person that it ended without a result, and what it said."
+		 : unproven ? "Tell the person that its check did not pass, and what it did."
+			    : "Tell the person what it found.");
 	notice_format(out, text);
 	buf_addc(out, '\n');
 }

@@ -132,6 +132,9 @@ static const char spawn_rest[] = TASK
 	"\"grants\":{\"type\":\"array\",\"maxItems\":1,\"items\":{\"type\":\"string\",\"enum\":"
 	"[\"rw\"]},\"description\":\"rw, only when they want files changed: it works on a copy "
 	"and proposes a patch, which they write with `ava apply S-id`\"},"
+	"\"check\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"shell command that "
+	"proves the result in its copy, as their tests: a success only when it exits 0; needs "
+	"run_bash\"},\"check_rounds\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":10},"
 	"\"output_schema\":{\"type\":\"object\",\"additionalProperties\":true,\"description\":"
 	"\"JSON Schema that the output of the result must fit\"}" RUN_END;
 

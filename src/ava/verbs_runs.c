@@ -139,6 +139,8 @@ struct spawn_body {
 #define SPAWN_N_MS(field)        0
 #define SPAWN_N_CENTS(field)     0
 #define SPAWN_N_COUNT(field)     0
+#define SPAWN_N_ROUNDS(field)    0
+#define ARG_ROUNDS               ARG_COUNT
 #define SPAWN_N_SWITCH(field)    0
 #define SPAWN_N_JSON(field)      0
 #define SPAWN_N_TEXTS(field)     SPAWN_AT(n##field)
@@ -161,7 +163,8 @@ static const struct arg spawn_args[] = {
 #define SPAWN_NONE                                                                                 \
 	{                                                                                          \
 		.timeout_ms = AVA_DEFAULT, .max_cost_microusd = AVA_DEFAULT,                       \
-		.max_tokens = AVA_DEFAULT, .max_iterations = AVA_DEFAULT                           \
+		.max_tokens = AVA_DEFAULT, .max_iterations = AVA_DEFAULT,                          \
+		.check_rounds = AVA_DEFAULT                                                        \
 	}
 
 static void verbs_runs_started(int rv, const struct op_status *s, const struct ava_error *err,

@@ -2,9 +2,9 @@
  * ava_spawn (include/ava.h) and struct op_spawn (subagent/spec.h), the option of `ava run`.
  * The decoder of a request, the library's encoder and the command line go by these rows.
  *
- * Kinds: TEXT, MS (seconds in JSON), CENTS (micro-USD here), COUNT, SWITCH (true is 1, false
- * is -1, 0 leaves it to the role), TEXTS (beside its number n<field>), JSON (any value; on the
- * command line a file that holds it). */
+ * Kinds: TEXT, MS (seconds in JSON), CENTS (micro-USD here), COUNT, ROUNDS (a COUNT that may be 0:
+ * AVA_NO_ROUNDS in ava.h), SWITCH (true is 1, false is -1, 0 leaves it to the role), TEXTS (beside
+ * its number n<field>), JSON (any value; on the command line a file that holds it). */
 #ifndef BASE_SPAWN_OPTIONS_H
 #define BASE_SPAWN_OPTIONS_H
 
@@ -40,6 +40,10 @@
 	  "let the model think at length, or not; without it: as the role says")                   \
 	X(SWITCH, instructions, "instructions", "instructions", 0, NULL,                           \
 	  "read AGENTS.md or CLAUDE.md of its folder and offer skills, or not")                    \
+	X(TEXT, check, "check", "check", 0, "COMMAND",                                             \
+	  "a success only when this command, run in the sandbox on its copy at the end, exits 0")  \
+	X(ROUNDS, check_rounds, "check_rounds", "check-rounds", 0, "N",                            \
+	  "how often a failed check goes back to it, 0 to 10; without it: 2")                      \
 	X(JSON, output_schema, "output_schema", "schema", 0, "FILE",                               \
 	  "JSON Schema that the output must fit")                                                  \
 	X(TEXTS, grants, "grants", "grant", 0, "GRANT",                                            \

@@ -24,6 +24,7 @@ static const struct {
 	{"error", "failed"},
 	{"no_result", "no result"},
 	{"not_started", "not started"},
+	{"unproven", "unproven"},
 	{"timeout", "time limit"},
 	{"cost_exceeded", "cost limit"},
 	{"tokens_exceeded", "token limit"},
@@ -195,6 +196,11 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 	} else if (strcmp(status, "no_result") == 0) {
 		e.mark = WORDS_MARK_LIMIT;
 		snprintf(e.what, sizeof(e.what), WORDS_NO_RESULT);
+		if (*run)
+			snprintf(e.next, sizeof(e.next), WORDS_GOES_ON(run, ""));
+	} else if (strcmp(status, "unproven") == 0) {
+		e.mark = WORDS_MARK_LIMIT;
+		snprintf(e.what, sizeof(e.what), WORDS_UNPROVEN(error));
 		if (*run)
 			snprintf(e.next, sizeof(e.next), WORDS_GOES_ON(run, ""));
 	} else if (l && *error) { /* the limit was not the run's own */

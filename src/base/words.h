@@ -152,6 +152,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 
 #define WORDS_COMPLETE         "Complete"
 #define WORDS_NO_RESULT        "Ended without a result"
+#define WORDS_UNPROVEN(why)    "Unproven%s%.200s", *(why) ? ", " : "", why
 #define WORDS_CANCELLED        "Cancelled"
 #define WORDS_UNBEGUN          "Not started"
 #define WORDS_STARTS_IT(run)   "`ava resume %.30s` starts it", run
@@ -204,6 +205,16 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 	"%lld of %lld citation%s not found where %s said to be", (long long)(n), (long long)(all), \
 		(all) == 1 ? " was" : "s were", (all) == 1 ? "it was" : "they were"
 
+/* Caveats of a run with a check; `how` is the first line of what the check said. */
+#define WORDS_CHECK_FAILED      "its check did not pass: %.*s"
+#define WORDS_CHECK_UNABLE      "its check could not be run: %.*s"
+#define WORDS_CHECK_PASSED_THEN "its check passed (%.*s), but the run went on after that"
+#define WORDS_CHECK_NOT_RUN     "its check was not run"
+#define WORDS_CHECK_EDITED      "it edited %s, which the check runs"
+/* The outcome of the check, with a result: "Check passed: `make test`, exit 0, 1.2 s". */
+#define WORDS_CHECK(passed, command, how)                                                          \
+	"Check %s: `%s`, %s", (passed) ? "passed" : "did not pass", command, how
+
 /* ---- a quote and its outcome */
 
 struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes" */
@@ -223,11 +234,20 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_COST(cost, offline)                                                            \
 	"• Cost: " WORDS_UP_TO "%s%s\n", cost,                                                     \
 		(offline) ? " (offline model, no key and no network)" : ""
-#define WORDS_QUOTE_HELD(by)            "• Cost: unknown, held by %s\n", by
-#define WORDS_QUOTE_THEIRS              "their tokens"
-#define WORDS_QUOTE_TOOLS               "• Tools: "
-#define WORDS_QUOTE_CHANGES             "\n• Changes: may change a private copy of "
-#define WORDS_QUOTE_UNCHANGED           "; nothing is written to it before you say `ava apply`"
+#define WORDS_QUOTE_HELD(by)    "• Cost: unknown, held by %s\n", by
+#define WORDS_QUOTE_THEIRS      "their tokens"
+#define WORDS_QUOTE_TOOLS       "• Tools: "
+#define WORDS_QUOTE_CHANGES     "\n• Changes: may change a private copy of "
+#define WORDS_QUOTE_UNCHANGED   "; nothing is written to it before you say `ava apply`"
+#define WORDS_QUOTE_CHECK       "\n• Check: "
+#define WORDS_QUOTE_CHECK_OF(n) "\n• Check of run %u: ", n
+#define WORDS_QUOTE_CHECK_HOW(copy)                                                                \
+	"; a success only when that ends with exit 0, in the sandbox on its %s",                   \
+		(copy) ? "copy" : "folder (read-only)"
+#define WORDS_QUOTE_CHECK_ROUNDS(n)     "; else it may mend that %d time%s", n, WORDS_S(n)
+#define WORDS_QUOTE_CHECK_ONCE          "; else it ends as unproven"
+#define WORDS_QUOTE_CHECK_RUNS          "; it may change what that runs ("
+#define WORDS_QUOTE_CHECK_MAY           "), which its result tells"
 #define WORDS_QUOTE_MODEL(model, think) "\n• Model: %s%s", model, (think) ? ", " WORDS_THINKING : ""
 #define WORDS_QUOTE_OVERLOADED          "; where it does not answer "
 #define WORDS_QUOTE_WHY                 "\n• Why: "
@@ -258,20 +278,20 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_ORDER_ONCE            "\n• Missed times: one run for all of them"
 #define WORDS_ORDER_MISSED_SKIP     "\n• Missed times: left out, and told"
 #define WORDS_ORDER_ALL             "\n• Missed times: made up for, ten at most; others are told"
-#define WORDS_QUOTE_LIMITS              "\n• Limits: "
-#define WORDS_QUOTE_SMALL(why)          "\n• TOO SMALL A WINDOW: %s", why
-#define WORDS_QUOTE_NO_TOOLS(model)     "\n• NO TOOLS REACH %s: `ava doctor` says why", model
-#define WORDS_QUOTE_FOR_ALL             " for all, "
-#define WORDS_QUOTE_EACH                "each "
-#define WORDS_QUOTE_STOPS               "stops at "
-#define WORDS_QUOTE_WIDEST              "stops at its own, the widest: "
-#define WORDS_QUOTE_MODELS              "\n• Model: "
-#define WORDS_QUOTE_STOP_ASKS           "; asks you before it ends there"
-#define WORDS_QUOTE_QUOTA_ASKS          "; asks you before it waits for a quota to come back"
-#define WORDS_QUOTE_QUOTA_FAILS         "; fails where a quota is used up"
-#define WORDS_QUOTE_CHANGED(what)       "\n• Changed: %s", what
-#define WORDS_QUOTE_FETCH               "\n• May fetch: "
-#define WORDS_QUOTE_FETCH_NOT(n)        "\n• May not fetch: %zu more addresses of its task", n
+#define WORDS_QUOTE_LIMITS          "\n• Limits: "
+#define WORDS_QUOTE_SMALL(why)      "\n• TOO SMALL A WINDOW: %s", why
+#define WORDS_QUOTE_NO_TOOLS(model) "\n• NO TOOLS REACH %s: `ava doctor` says why", model
+#define WORDS_QUOTE_FOR_ALL         " for all, "
+#define WORDS_QUOTE_EACH            "each "
+#define WORDS_QUOTE_STOPS           "stops at "
+#define WORDS_QUOTE_WIDEST          "stops at its own, the widest: "
+#define WORDS_QUOTE_MODELS          "\n• Model: "
+#define WORDS_QUOTE_STOP_ASKS       "; asks you before it ends there"
+#define WORDS_QUOTE_QUOTA_ASKS      "; asks you before it waits for a quota to come back"
+#define WORDS_QUOTE_QUOTA_FAILS     "; fails where a quota is used up"
+#define WORDS_QUOTE_CHANGED(what)   "\n• Changed: %s", what
+#define WORDS_QUOTE_FETCH           "\n• May fetch: "
+#define WORDS_QUOTE_FETCH_NOT(n)    "\n• May not fetch: %zu more addresses of its task", n
 #define WORDS_QUOTE_FETCH_SENDS                                                                    \
 	"\n• Sends out: these addresses, as a model that has seen your data wrote them"
 #define WORDS_QUOTE_TASK       "\n• Task:"

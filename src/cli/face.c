@@ -119,12 +119,19 @@ void face_question(FILE *f, const json_t *ask, const char *who, bool chat)
 static void face_end(FILE *f, const char *who, const struct words_end *end, const char *run,
 		     const json_t *figures, const char *time, const int64_t told[3])
 {
+	struct buf check;
+
 	term_line(f, WORDS_ENDED(face_mark(end->mark), who, end, time,
 				 format_cost_of(figures, "cost_cents").text));
 	if (told[0] > 0)
 		term_line(f, WORDS_PROPOSES(told[0], run));
 	if (told[2] > 0)
 		term_line(f, WORDS_NOT_FOUND_OF(told[2], told[1]));
+	buf_init(&check, FACE_LINE);
+	format_check(&check, figures);
+	if (buf_check(&check) == 0 && check.len > 0)
+		term_line(f, "%s", check.data);
+	buf_fini(&check);
 }
 
 static void face_ended(FILE *f, const json_t *item, const char *who)

@@ -321,6 +321,7 @@ static const struct {
 	{"Waiting", "Waiting {state}[ by {by}][: {question}][ -> {answer}]"},
 	{"OrderFired", "OrderFired {orderId} {subagentId}[ due {due}]"},
 	{"OrderChanged", "OrderChanged {orderId} {change}[ by {by}][: {message}]"},
+	{"Check", "Check {state}[ {outcome}][, exit {exit|n}][, {~duration|ms}]: {command}"},
 	{"Checkpoint", "Checkpoint {name}[ (before model call {callId|call})]"},
 	{"Activity", "Activity[: {text}]"},
 	{"Error", "Error[ {class}][: {message}]"},

@@ -82,8 +82,9 @@ static int opts_unknown(const struct opts_parse *p, const char *name, size_t len
 static int set_number(const struct opt *o, const char *value, int64_t *out, struct ava_error *err)
 {
 	int decimals = o->type == OPT_CENTS ? 4 : o->type == OPT_SECONDS ? 3 : 0;
+	bool none = o->type == OPT_CENTS || o->type == OPT_ROUNDS; /* 0 is a value */
 
-	if (opts_fixed(value, decimals, out) && (*out > 0 || o->type == OPT_CENTS) &&
+	if (opts_fixed(value, decimals, out) && (*out > 0 || none) &&
 	    (decimals > 0 || strchr(value, '.') == NULL)) {
 		*out = *out > 0 ? *out : AVA_FREE_ONLY;
 		return 0;
@@ -91,6 +92,7 @@ static int set_number(const struct opt *o, const char *value, int64_t *out, stru
 	return err_set(err, AVA_EINVAL, "--%s must be %s, not \"%.60s\"", o->name,
 		       o->type == OPT_CENTS     ? "a number of cents, 0 (free models only) or more"
 		       : o->type == OPT_SECONDS ? "a number of seconds above 0"
+		       : none                   ? "a whole number"
 						: "a whole number of at least 1",
 		       value);
 }
@@ -127,6 +129,7 @@ static int opts_set_value(const struct opt *o, void *values, const char *value,
 		*(int *)field = value == NULL ? 0 : strcmp(value, "no") == 0 ? -1 : 1;
 		return 0;
 	case OPT_COUNT:
+	case OPT_ROUNDS:
 	case OPT_SECONDS:
 	case OPT_CENTS:
 		*(int64_t *)field = 0;

@@ -21,6 +21,7 @@ enum opt_type {
 	OPT_STR,     /* const char *, borrowed from argv; "" is refused */
 	OPT_LIST,    /* struct opt_list; may be given several times */
 	OPT_COUNT,   /* int64_t: a whole number of at least 1 */
+	OPT_ROUNDS,  /* int64_t: a whole number; for 0: AVA_NO_ROUNDS */
 	OPT_SECONDS, /* int64_t, milliseconds: above 0, decimals allowed */
 	OPT_CENTS,   /* int64_t, micro-USD above 0, decimals allowed; for 0: AVA_FREE_ONLY */
 };

@@ -20,6 +20,7 @@
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 #include "codec/patch.h"
 
 /* Times. Pure but for the time zone; a time that cannot be told is "?". */
@@ -442,6 +443,29 @@ static void caveats(FILE *f, const json_t *result)
 		fputs("  - " WORDS_PARTIAL "\n", f);
 }
 
+/* The outcome of the check, and its last lines where it did not pass. */
+static void show_check(FILE *f, const json_t *result)
+{
+	const json_t *check = json_object_get(result, "check");
+	const char *tail = json_str(check, "tail");
+	struct buf line;
+
+	if (check == NULL)
+		return;
+	buf_init(&line, 64u << 10);
+	format_check(&line, result);
+	term_line(f, "\n%s", buf_check(&line) == 0 ? line.data : "");
+	buf_reset(&line);
+	utf8_terminal(&line, tail, strlen(tail), true);
+	for (size_t at = 0; buf_check(&line) == 0 && at < line.len;) {
+		size_t n = strcspn(line.data + at, "\n");
+
+		term_line(f, "  | %.*s", (int)n, line.data + at);
+		at += n + 1;
+	}
+	buf_fini(&line);
+}
+
 static void totals(FILE *f, const json_t *result)
 {
 	const json_t *confidence = json_object_get(result, "confidence");
@@ -694,6 +718,7 @@ void show_result(FILE *f, const json_t *result)
 		term_put(f, term_width(f), text, len, 0, 0);
 	free(text);
 	changes_section(f, result);
+	show_check(f, result);
 	totals(f, result);
 	if (some_cut)
 		term_line(f, WORDS_UNCUT(json_str(result, "subagent_id")));

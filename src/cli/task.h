@@ -38,6 +38,8 @@ struct task_options {
 	OPT(name, letter, SECONDS, value, task.spawn.field, help),
 #define OPTION_CENTS(field, name, letter, value, help)                                             \
 	OPT(name, letter, CENTS, value, task.spawn.field, help),
+#define OPTION_ROUNDS(field, name, letter, value, help)                                            \
+	OPT(name, letter, ROUNDS, value, task.spawn.field, help),
 #define OPTION_COUNT(field, name, letter, value, help)                                             \
 	OPT(name, letter, COUNT, value, task.spawn.field, help),
 #define OPTION_SWITCH(field, name, letter, value, help)                                            \

@@ -34,7 +34,7 @@ static const struct {
 	{"Steering", CALL_NOTE},       {"Waiting", CALL_NOTE},
 	{"ContextEdit", CALL_NOTE},    {"Checkpoint", CALL_NOTE},
 	{"Recovered", CALL_NOTE},      {"Fork", CALL_NOTE},
-	{"Join", CALL_NOTE},
+	{"Join", CALL_NOTE},           {"Check", CALL_NOTE},
 };
 
 struct tracetree_call {

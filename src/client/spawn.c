@@ -58,6 +58,9 @@ static void put_json(struct jw *w, const char *key, const char *text)
 #define PUT_COUNT(key, field)                                                                      \
 	if (s->field != 0)                                                                         \
 		jw_int(w, key, s->field);
+#define PUT_ROUNDS(key, field)                                                                     \
+	if (s->field != 0)                                                                         \
+		jw_int(w, key, s->field == AVA_NO_ROUNDS ? 0 : s->field);
 #define PUT_SWITCH(key, field)                                                                     \
 	if (s->field != 0)                                                                         \
 		jw_bool(w, key, s->field > 0);

@@ -77,6 +77,20 @@ int64_t format_not_found(const json_t *result, int64_t *all)
 	return json_get_int(evidence, "citations_failed", 0);
 }
 
+void format_check(struct buf *out, const json_t *result)
+{
+	const json_t *check = json_object_get(result, "check");
+	struct buf text;
+
+	buf_init(&text, 64u << 10);
+	if (check)
+		buf_addf(&text, WORDS_CHECK(json_get_bool(check, "passed", false),
+					    json_str(check, "command"), json_str(check, "how")));
+	if (buf_check(&text) == 0 && text.len > 0)
+		utf8_terminal(out, text.data, text.len, false);
+	buf_fini(&text);
+}
+
 /* An entity of HTML, which Markdown shows as its character. */
 static bool format_of_is_entity(const char *s, size_t len)
 {

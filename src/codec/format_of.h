@@ -25,6 +25,10 @@ struct words_end format_end_of(const json_t *end, const json_t *run);
  * citations. */
 int64_t format_not_found(const json_t *result, int64_t *all);
 
+/* Append the outcome of the check of a result (WORDS_CHECK), safe to show; nothing when it has
+ * none. */
+void format_check(struct buf *out, const json_t *result);
+
 /* Append a model's text, safe to show (utf8_terminal): each line that looks like one of the
  * runtime's (words_imitates), also in Markdown, gets WORDS_BAR in front. `begun`: the first line
  * continues one that was shown. */

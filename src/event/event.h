@@ -28,7 +28,7 @@ struct ava_error;
 	X(Join, 19) X(ContextEdit, 20) X(Checkpoint, 21) X(Limit, 22)        \
 	X(Exhausted, 23) X(Steering, 24) X(Activity, 25) X(Custom, 26)       \
 	X(Error, 27) X(LogOpen, 28) X(Recovered, 29) X(Seal, 30)             \
-	X(Waiting, 31) X(OrderFired, 32) X(OrderChanged, 33)
+	X(Waiting, 31) X(OrderFired, 32) X(OrderChanged, 33) X(Check, 34)
 
 enum event_kind {
 #define X(name, bit) EVENT_##name = bit,

@@ -323,6 +323,7 @@ static bool item_ended(struct item_draft *d)
 		item_patch_ask(d);
 	item_raw(d, "citations", json_object_get(d->content, "citations"));
 	item_raw(d, "not_found", json_object_get(d->content, "notFound"));
+	item_raw(d, "check", json_object_get(d->content, "check"));
 	if (end.next[0])
 		jw_str(d->detail, "next", end.next);
 	return true;

@@ -153,6 +153,8 @@ void door_text_result(struct buf *out, const json_t *result)
 	add_citations(out, json_object_get(result, "citations"));
 	if (failed > 0)
 		buf_addf(out, "\n" WORDS_NOT_FOUND_OF(failed, all));
+	buf_adds(out, json_object_get(result, "check") ? "\n\n" : "");
+	format_check(out, result);
 	json_array_foreach(caveats, i, v)
 	{
 		buf_addf(out, i == 0 ? "\n\n" WORDS_CAVEATS ":\n- " : "\n- ");

@@ -320,7 +320,8 @@ bool mcp_run_failed(const json_t *run)
 	const char *status = json_str(run, "status");
 
 	return strcmp(status, ava_status_name(AVA_ERROR)) == 0 ||
-	       strcmp(status, ava_status_name(AVA_NO_RESULT)) == 0;
+	       strcmp(status, ava_status_name(AVA_NO_RESULT)) == 0 ||
+	       strcmp(status, ava_status_name(AVA_UNPROVEN)) == 0;
 }
 
 static void task_ended(struct mcp_call *c, json_t *result, const struct ava_error *err)

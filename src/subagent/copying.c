@@ -189,6 +189,25 @@ void copying_free(struct run_changes *c)
 	free(c);
 }
 
+json_t *copying_paths(const struct run_changes *c)
+{
+	json_t *list = json_array(), *left, *one;
+	struct patch p = {0};
+	size_t i;
+
+	if (!c || !c->there)
+		return list;
+	if (c->made.patch.len > 0)
+		(void)patch_read(&p, c->made.patch.data, c->made.patch.len, NULL);
+	for (i = 0; i < p.n; i++)
+		json_array_append_new(list, json_string(p.files[i].path));
+	left = json_parse(c->made.left.data, c->made.left.len, NULL);
+	json_array_foreach(left, i, one) json_array_append(list, json_object_get(one, "path"));
+	json_decref(left);
+	patch_fini(&p);
+	return list;
+}
+
 const char *copying_failed(const struct run_changes *c)
 {
 	return c && c->err.code != 0 ? c->err.text : NULL;

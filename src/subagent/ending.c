@@ -30,6 +30,7 @@
 #include "provider/dialect.h"
 #include "provider/messages.h"
 #include "subagent/evidence.h"
+#include "subagent/proof.h"
 #include "subagent/record.h"
 #include "subagent/rights.h"
 #include "subagent/run.h"
@@ -111,7 +112,8 @@ static const char *looked_at_nothing(const struct run *r, const struct agent_end
 }
 
 /* The model's caveats and the runtime's: looked_at_nothing first, the others last. */
-static void result_caveats(struct jw *w, const struct run *r, const struct agent_end *end)
+static void result_caveats(struct jw *w, const struct run *r, const struct agent_end *end,
+			   const json_t *changed)
 {
 	const char *own = end->caveats ? end->caveats : "[]";
 	const char *no_patch = copying_failed(r->end.job->changes);
@@ -130,6 +132,7 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 						   r->call.first_model, r->spec->model->id));
 	if (r->call.doubt)
 		json_array_append_new(list, json_string(r->call.doubt));
+	proof_caveats(r, end->status == AVA_SUCCESS || end->status == AVA_UNPROVEN, changed, list);
 	if (no_patch)
 		json_array_append_new(
 			list, json_sprintf("its changes could not be made into a patch (%s): they "
@@ -152,6 +155,7 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 {
 	const struct buf *artifacts = &r->end.job->artifacts;
 	const struct agent_totals *t = &r->agent.at.totals;
+	json_t *changed = copying_paths(r->end.job->changes);
 	struct jw w;
 
 	jw_init(&w, out);
@@ -165,7 +169,7 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 	else
 		jw_null(&w, "output");
 	jw_fixed(&w, "confidence", (int64_t)lround(end->confidence * 1000), 3);
-	result_caveats(&w, r, end);
+	result_caveats(&w, r, end, changed);
 	jw_str(&w, "error", end->error);
 	jw_int(&w, "tokens_used", t->input + t->output);
 	if (run_cost(r) < 0)
@@ -203,6 +207,8 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 	blocked_write(r, &w);
 	if (r->spec->group.name[0])
 		jw_str(&w, "name", r->spec->group.name);
+	proof_result(&w, r, end->status == AVA_SUCCESS, changed);
+	json_decref(changed);
 	jw_end(&w);
 	buf_addc(out, '\n');
 	return buf_check(out);

@@ -18,6 +18,7 @@
 #include "exec/repository.h"
 #include "provider/learned.h"
 #include "subagent/order.h"
+#include "subagent/proof.h"
 #include "subagent/rights.h"
 #include "subagent/spec.h"
 
@@ -344,6 +345,30 @@ static void changes_text(struct buf *out, struct run_spec *const *specs, unsigne
 	}
 }
 
+/* The commands that prove results, and what they run of the copies. */
+static void check_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct run_spec *r = specs[i];
+		bool copy = spec_granted(r, "rw");
+
+		if (!r->agent.check)
+			continue;
+		if (n > 1)
+			buf_addf(out, WORDS_QUOTE_CHECK_OF(i + 1));
+		else
+			buf_adds(out, WORDS_QUOTE_CHECK);
+		quote_render(out, r->agent.check, strlen(r->agent.check), false);
+		buf_addf(out, WORDS_QUOTE_CHECK_HOW(copy));
+		if (r->agent.check_rounds > 0)
+			buf_addf(out, WORDS_QUOTE_CHECK_ROUNDS((int)r->agent.check_rounds));
+		else
+			buf_adds(out, WORDS_QUOTE_CHECK_ONCE);
+		if (copy)
+			proof_named(out, r);
+	}
+}
+
 static void git_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs,
 		     unsigned n)
 {
@@ -659,6 +684,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	search_text(out, specs, n);
 	addresses_text(out, specs, n);
 	changes_text(out, specs, n);
+	check_text(out, specs, n);
 	git_text(out, q, specs, n);
 	if (q->unboxed && quote_runs_commands(specs, n))
 		buf_adds(out,

@@ -14,6 +14,7 @@
 #include "codec/redact.h"
 #include "base/clock.h"
 #include "base/words.h"
+#include "subagent/proof.h"
 #include "subagent/rights.h"
 #include "subagent/run.h"
 #include "provider/context.h"
@@ -417,6 +418,22 @@ void record_steering(struct draft *d, struct run *r, const struct record_steerin
 	record_end(&c);
 }
 
+void record_check(struct draft *d, struct run *r, const struct proof *p)
+{
+	struct rec c;
+
+	record_begin(&c, d, r, EVENT_Check);
+	jw_str(&c.w, "state", p ? "ended" : "begun");
+	jw_str(&c.w, "command", r->spec->agent.check);
+	jw_int(&c.w, "round", r->agent.at.checks + 1);
+	if (p)
+		proof_write_outcome(&c.w, p, p->text);
+	write_clock(&c);
+	if (p)
+		c.meta.duration_ms = p->ms;
+	record_end(&c);
+}
+
 void record_checkpoint(struct draft *d, struct run *r, const struct record_checkpoint *k)
 {
 	char call[16];
@@ -664,7 +681,7 @@ static void complete_told(struct rec *c, const struct run *r, const struct recor
 		jw_fixed(&c->w, "limit", limits[l->kind], l->decimals);
 	if (l && e->needs > 0)
 		jw_fixed(&c->w, "needs", e->needs, l->decimals);
-	if (l && e->error)
+	if ((l || e->status == AVA_UNPROVEN) && e->error)
 		preview(c, "error", e->error, strlen(e->error));
 	if (e->status == AVA_ERROR && e->error_class)
 		jw_str(&c->w, "errorClass", e->error_class);
@@ -676,6 +693,7 @@ static void complete_told(struct rec *c, const struct run *r, const struct recor
 		jw_int(&c->w, "citations", e->citations);
 		jw_int(&c->w, "notFound", e->not_found);
 	}
+	proof_result(&c->w, r, e->status == AVA_SUCCESS, NULL);
 }
 
 void record_complete(struct draft *d, struct run *r, const struct record_end *e)

@@ -63,6 +63,9 @@ struct record_checkpoint {
 	char hash[HASH_HEX_LEN + 1]; /* over head and lines of the request so far */
 };
 void record_checkpoint(struct draft *d, struct run *r, const struct record_checkpoint *k);
+struct proof;
+/* Check: it begins (`p` NULL), or has its outcome. */
+void record_check(struct draft *d, struct run *r, const struct proof *p);
 struct question;
 struct record_waiting {
 	const struct question *q;

@@ -22,6 +22,7 @@
 #include "provider/messages.h"
 #include "provider/stream.h"
 #include "subagent/person.h"
+#include "subagent/proof.h"
 #include "subagent/record.h"
 #include "subagent/replay_world.h"
 
@@ -258,6 +259,30 @@ static bool feed_tool(struct replay *p)
 	return !p->rec.stopped;
 }
 
+static bool feed_check(struct replay *p)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+	struct draft *d = commit_draft(&p->run);
+	json_t *content = json_incref(p->rec.content);
+	struct proof proof;
+	bool is = e != NULL && e->kind == EVENT_Check && proof_read(content, &proof);
+
+	if (e == NULL)
+		record_cut(&p->rec, "the record ends while its check runs");
+	else if (!is)
+		record_other(&p->rec, "the outcome of its check");
+	else if (d == NULL)
+		replay_no_memory(p);
+	if (is && d != NULL) {
+		record_check(d, &p->run, &proof);
+		(void)proof_keep(&p->run, &proof);
+		replay_flush(p, NULL);
+		agent_on_checked(&p->run.agent, proof.how, proof.text);
+	}
+	json_decref(content);
+	return is && !p->rec.stopped;
+}
+
 static bool feed_answer(struct replay *p)
 {
 	struct record *r = &p->rec;
@@ -465,7 +490,7 @@ static bool feed(struct replay *p)
 	if (a->asked && !a->reply_ready)
 		return feed_refusal(p) || feed_reply(p);
 	if (a->state == AGENT_TOOLS)
-		return feed_tool(p);
+		return a->check == CHECK_RUNS ? feed_check(p) : feed_tool(p);
 	if (a->state == AGENT_WAITING && a->asking > 0 && !a->ask_given)
 		return feed_answer(p);
 	record_cut(&p->rec, "the machine waits for what no record tells");

@@ -113,6 +113,7 @@ static bool matters(int kind, const json_t *content)
 	case EVENT_Error:
 	case EVENT_Waiting:
 	case EVENT_ContextEdit:
+	case EVENT_Check:
 	case EVENT_SubagentComplete:
 		return true;
 	case EVENT_Limit:
@@ -136,7 +137,7 @@ size_t record_restarted(struct record *r)
 			last = i;
 		else if (kind == EVENT_StateWrite ||
 			 (matters(kind, r->content) && kind != EVENT_ToolCall &&
-			  kind != EVENT_ToolResult &&
+			  kind != EVENT_ToolResult && kind != EVENT_Check &&
 			  (kind != EVENT_Waiting || json_str(r->content, "callId")[0] != 'c')))
 			break;
 	}
@@ -337,6 +338,11 @@ static const struct compared {
 	{EVENT_ToolResult, "success", AS_WORD, "its success"},
 	{EVENT_ToolResult, "errorClass", AS_WORD, "its class of error"},
 	{EVENT_ToolResult, "output", AS_TEXT, NULL},
+	{EVENT_Check, "state", AS_WORD, "what became of its check"},
+	{EVENT_Check, "command", AS_TEXT, "the command of its check"},
+	{EVENT_Check, "round", AS_WORD, "how often its check ran"},
+	{EVENT_Check, "outcome", AS_WORD, "the outcome of its check"},
+	{EVENT_Check, "output", AS_TEXT, "what its check said"},
 	{EVENT_Waiting, "callId", AS_WORD, "the call that is asked about"},
 	{EVENT_Waiting, "state", AS_WORD, "what became of the question"},
 	{EVENT_Exhausted, "resource", AS_WORD, "what was used up"},

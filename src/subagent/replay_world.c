@@ -286,6 +286,18 @@ static int replay_tool_start(struct agent *a, unsigned call)
 	return 0; /* the call's result is in the record */
 }
 
+static int replay_check(struct agent *a)
+{
+	struct replay *p = replay_of(a);
+	struct draft *d = commit_draft(&p->run);
+
+	if (d == NULL)
+		return AVA_ENOMEM;
+	record_check(d, &p->run, NULL);
+	replay_flush(p, NULL);
+	return 0;
+}
+
 static void replay_tools_stop(struct agent *a) {}
 
 static void replay_saved(int rv, void *user)
@@ -387,6 +399,7 @@ const struct agent_io replay_io = {
 	.infer_stop = replay_infer_stop,
 	.save_reply = world_save_reply,
 	.tool_start = replay_tool_start,
+	.check = replay_check,
 	.tools_stop = replay_tools_stop,
 	.save_results = world_save_results,
 	.save_end = replay_save_end,

@@ -33,6 +33,7 @@
 #include "event/event.h"
 #include "provider/messages.h"
 #include "subagent/person.h"
+#include "subagent/proof.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"
 #include "subagent/run.h"
@@ -319,16 +320,18 @@ static int take_steering(struct run *r, const json_t *content)
 
 /* ---- the log */
 
-/* Takes SubagentSpawn, Checkpoint and the events with people wherever they stand, events of the
- * reply only behind the position, which has the earlier ones. */
+/* Takes SubagentSpawn, Checkpoint, Check and the events with people wherever they stand, events of
+ * the reply only behind the position, which has the earlier ones. */
 static int restore_take_event(struct tail *c, const struct event_view *v, bool behind)
 {
 	bool people = v->kind == EVENT_Waiting || v->kind == EVENT_Steering ||
-		      v->kind == EVENT_Checkpoint || v->kind == EVENT_SubagentSpawn;
+		      v->kind == EVENT_Checkpoint || v->kind == EVENT_SubagentSpawn ||
+		      v->kind == EVENT_Check;
 	bool reply = v->kind == EVENT_InferEnd || v->kind == EVENT_ToolCall ||
 		     v->kind == EVENT_ToolResult;
 	struct ava_error why = {0};
 	json_t *content, *meta;
+	struct proof proof;
 	int rv = 0;
 
 	if (!people && !(reply && behind))
@@ -347,6 +350,8 @@ static int restore_take_event(struct tail *c, const struct event_view *v, bool b
 		rv = take_steering(c->run, content);
 	else if (v->kind == EVENT_Checkpoint)
 		rv = run_checkpoint_restore(c->run, content);
+	else if (v->kind == EVENT_Check)
+		rv = proof_read(content, &proof) && !proof_keep(c->run, &proof) ? AVA_ENOMEM : 0;
 	else if (v->kind == EVENT_SubagentSpawn) /* a chain's next run has the same proposal */
 		snprintf(c->run->proposal, sizeof(c->run->proposal), "%s",
 			 json_str(content, "proposalId"));

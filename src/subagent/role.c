@@ -516,6 +516,18 @@ static void role_take_quota(struct role_reading *g, const struct yaml_node *n)
 			   yaml_shown(n));
 }
 
+static void role_take_check(struct role_reading *g, const struct yaml_node *n)
+{
+	const char *text = "";
+
+	if (g->rv == 0)
+		g->rv = yaml_string(g->y, n, 1000, &text, g->err);
+	if (g->rv == 0 && text[strspn(text, " ")])
+		g->r->check = kept(g, text, strlen(text));
+	else
+		role_wrong(g, n->line, "check is empty; it must be a shell command");
+}
+
 static void take_effort(struct role_reading *g, const struct yaml_node *n)
 {
 	static const char *const words[] = {"low", "medium", "high", "xhigh", "max"};
@@ -617,6 +629,7 @@ static const struct role_field {
 	{"max_tokens", "maxtokens", NULL, NULL, offsetof(struct role, tokens), 1, 1000000000},
 	{"extended_thinking", "extendedthinking", role_take_thinking},
 	{"on_quota", "onquota", role_take_quota},
+	{"check", "check", role_take_check},
 	{"folder", "folder", take_folder},
 	{"effort", "effort", take_effort},
 	{"output_schema", "outputschema", role_take_schema},

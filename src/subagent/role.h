@@ -50,6 +50,7 @@ struct role {
 	const char *instructions;               /* safe to show; "" in a record that has none */
 	const char *schema;                     /* JSON schema of the output; NULL: any output */
 	const char *on_quota;                   /* static; NULL: as the settings say */
+	const char *check;                      /* command that proves a result; NULL: none */
 	int64_t timeout_s, cost_cents;
 	int64_t tokens, iterations; /* 0: as the settings say */
 	bool thinking;

@@ -38,6 +38,7 @@ struct run;
 struct run_changes;
 struct world_call;
 struct person;
+struct proof;
 struct room_job;
 
 /* Paths of an agent that is no subagent: Ava's turns are events of the daily log, and her
@@ -128,11 +129,12 @@ struct run_tools {
 	 * that wait, and the one at work. */
 	struct list held;
 	struct world_call *turn;
-	struct copying *copying; /* makes the copy; or NULL */
-	char *copy;              /* path of the copy; owned; NULL: not asked for yet */
-	bool going;              /* held calls are being begun: do not recurse */
-	unsigned running;        /* calls in at_work, and stopped ones that are not done */
-	uint32_t *calls_before;  /* calls made before each iteration */
+	struct world_call *check; /* waits until it is durable that it begins; or NULL */
+	struct copying *copying;  /* makes the copy; or NULL */
+	char *copy;               /* path of the copy; owned; NULL: not asked for yet */
+	bool going;               /* held calls are being begun: do not recurse */
+	unsigned running;         /* calls in at_work, and stopped ones that are not done */
+	uint32_t *calls_before;   /* calls made before each iteration */
 	size_t calls_cap;
 	int32_t calls_at;
 	int32_t calls_placed; /* calls_at and artifacts.len of the last position */
@@ -193,6 +195,7 @@ struct run {
 	struct list node, queue;       /* in supervisor.live or .ended; in .waiting for a slot */
 	struct person *person;         /* questions of the run and messages to it; or NULL */
 	struct run_checkpoints *checkpoints; /* named positions; or NULL */
+	struct proof *proof; /* what its check said last (proof.h); owned; or NULL */
 	struct os_task wake, reap;
 	void (*unused)(struct run *r); /* called when the end is done and nothing points to it */
 	struct os_timer *timer;        /* wakes the machine, as agent_io.wake_at asks */
@@ -225,7 +228,8 @@ int run_messages_read(const struct run *r, size_t *from, char **file, size_t *le
  * thread. Returns its length, or -1. */
 #define RUN_AT_ONCE_MAX (64u << 10)
 ssize_t run_messages_cached(const struct run *r, char text[RUN_AT_ONCE_MAX]);
-#define RUN_WORK "runs/%s/work" /* working folder of commands; made when first used */
+#define RUN_WORK  "runs/%s/work"  /* working folder of commands; made when first used */
+#define RUN_CHECK "runs/%s/check" /* that of its check, which no tool of the run sees */
 /* Folder of outputs that were cut. */
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
 #define RUN_ARTIFACT_PATH (LOGBOOK_PATH + 32) /* with room for "/", a call's id, "." and a type */
@@ -371,6 +375,7 @@ bool park_waits(const struct run *r); /* parked until a time, not asking a perso
 
 /* ---- tools at work (toolrun.c), and the run's own past (recall.c) */
 int toolrun_start(struct agent *a, unsigned call);
+int toolrun_check(struct agent *a);
 void toolrun_stop(struct agent *a);
 /* Writes the names of the tools at work into an open array. */
 void toolrun_names(const struct run *r, struct jw *w);
@@ -402,6 +407,8 @@ void copying_put(struct run *r, struct draft *d, const struct run_changes *c);
 #define COPY_UNCHANGED "copy_unchanged" /* true: the copy is as the folder */
 /* Member of result.json: "patch", "copy_kept" (no patch could be made), COPY_UNCHANGED or none. */
 void copying_result(const struct run *r, const struct run_changes *c, struct jw *w);
+/* The paths of the changes, those that the patch leaves out too; a new list of texts. */
+json_t *copying_paths(const struct run_changes *c);
 const char *copying_failed(const struct run_changes *c); /* why there is no patch; or NULL */
 size_t copying_files(const struct run_changes *c);       /* files that it proposes to change */
 /* Removes the copy, off the loop, after a durable end, unless no patch could be made. */

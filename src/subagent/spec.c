@@ -17,6 +17,7 @@
 #include "codec/redact.h"
 #include "codec/schema.h"
 #include "provider/model.h"
+#include "subagent/proof.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
 #include "tool/mcp.h"
@@ -454,6 +455,7 @@ void spec_write_config(struct jw *w, const struct run_spec *r)
 	}
 	if (r->agent.ask_limit)
 		jw_str(w, "onLimit", "ask");
+	proof_write(w, r);
 	if (r->on_quota != QUOTA_PARK)
 		jw_str(w, "onQuota", settings_quota_words[r->on_quota]);
 	if (r->resumed_from[0])
@@ -530,6 +532,7 @@ static int spec_texts_of(const json_t *list, const char *const **out, size_t *n,
 int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 {
 	const json_t *l = json_object_get(config, "limits");
+	const json_t *check = json_object_get(config, "check");
 	bool thinking = json_get_bool(config, "thinking", false);
 	const json_t *wanted = json_object_get(json_object_get(config, "guide"), "wanted");
 	int rv;
@@ -543,6 +546,8 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 				 .origin = json_get_str(config, "origin"),
 				 .on_limit = json_get_str(config, "onLimit"),
 				 .on_quota = json_get_str(config, "onQuota"),
+				 .check = json_get_str(check, "command"),
+				 .check_rounds = json_get_int(check, "rounds", AVA_DEFAULT),
 				 .timeout_ms = json_get_fixed(l, "seconds", 3, AVA_DEFAULT),
 				 .max_cost_microusd =
 					 json_get_fixed(l, "costCents", 4, AVA_DEFAULT),
@@ -704,6 +709,8 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 		rv = spec_take_asks(r, s, err);
 	if (rv == 0)
 		rv = spec_take_schema(r, s->output_schema, err);
+	if (rv == 0 && s->check)
+		rv = proof_take(r, s->check, s->check_rounds);
 	if (rv != 0)
 		return rv;
 	r->agent.limits = (struct agent_limits){AVA_DEFAULT, AVA_DEFAULT, AVA_DEFAULT, 0};

@@ -56,6 +56,7 @@ struct spec_order {
 #define SPAWN_MS(field)     int64_t field;
 #define SPAWN_CENTS(field)  int64_t field;
 #define SPAWN_COUNT(field)  int64_t field;
+#define SPAWN_ROUNDS(field) int64_t field;
 #define SPAWN_SWITCH(field) int field;
 #define SPAWN_JSON(field)   const json_t *field;
 #define SPAWN_TEXTS(field)                                                                         \

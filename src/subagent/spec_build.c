@@ -21,6 +21,7 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "subagent/order.h"
+#include "subagent/proof.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
 #include "tool/pages.h"
@@ -102,6 +103,7 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 		{"session id", s->session_id, 200, true},
 		{"request id", s->request_id, 200, true},
 		{"working folder", s->cwd, 4095, true},
+		{"check", s->check, 4095, true},
 		{"role", s->role, 4095, true},
 		{"model", s->model, 4095, true},
 		{"user id", s->user_id, 4095, true},
@@ -646,6 +648,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = spec_guide_find(r, s, set, redact, err);
 	if (rv == 0)
 		rv = spec_take_asks(r, s, err);
+	if (rv == 0)
+		rv = proof_build(r, s, err);
 	if (rv == 0) {
 		spec_take_facts(r);
 		spec_brief_decide(r);

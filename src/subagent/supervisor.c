@@ -214,6 +214,7 @@ void run_fini(struct run *r)
 	agent_fini(&r->agent);
 	person_free(r);
 	run_checkpoints_free(r);
+	free(r->proof);
 	if (r->end.free)
 		r->end.free(r);
 	draft_free(r->rec.draft);

@@ -19,6 +19,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "subagent/proof.h"
 #include "subagent/record.h"
 #include "tool/job.h"
 
@@ -27,8 +28,9 @@ struct world_call {
 	struct list node; /* in run.tools.at_work; alone when dropped */
 	struct list turn; /* in run.tools.held until the call is begun */
 	struct run *run;
-	unsigned index; /* index of the call in the turn */
-	bool dropped;   /* toolrun_stop dropped the call: ignore the answer */
+	unsigned index;   /* index of the call in the turn */
+	bool dropped;     /* toolrun_stop dropped the call: ignore the answer */
+	int64_t began_ms; /* monotonic */
 	json_t *args;
 	char id[16];
 };
@@ -155,6 +157,58 @@ static void world_count(struct run *r, const struct turn_call *tc)
 			r->tools.counts[i]++;
 }
 
+/* ---- the check */
+
+#define CHECK_SECONDS_MAX 3600
+#define CHECK_TEXT_MAX    8192 /* bytes that the model, the log and the result have of it */
+
+/* Keeps the first line, how it ended, and as much as there is room for of the last ones. */
+static void check_cut(struct buf *text, size_t room)
+{
+	size_t first = text->len > 0 ? strcspn(text->data, "\n") + 1 : 0, skip;
+	const char *nl;
+
+	if (text->len <= room || first >= room)
+		return;
+	skip = text->len - (room - first);
+	nl = memchr(text->data + skip, '\n', text->len - skip - 1);
+	skip = nl ? (size_t)(nl + 1 - text->data) : skip;
+	while (skip < text->len && ((unsigned char)text->data[skip] & 0xc0) == 0x80)
+		skip++;
+	memmove(text->data + first, text->data + skip, text->len - skip);
+	text->len -= skip - first;
+	text->data[text->len] = '\0';
+}
+
+static void check_answer(struct world_call *c)
+{
+	struct run *r = c->run;
+	const struct tool_call *t = &c->tool;
+	const char *class = t->error_class ? t->error_class : "";
+	struct draft *d = commit_draft(r);
+	struct proof p = {.how = CHECK_UNABLE, .exit = t->exit, .round = r->agent.at.checks + 1};
+	struct buf text;
+
+	buf_init(&text, TOOL_FULL_MAX * 6);
+	if (clean_output(c, &text) != 0 || buf_addc(&text, '\0') != 0) {
+		buf_reset(&text);
+		buf_adds(&text, "its output was too big to keep");
+		buf_addc(&text, '\0');
+	}
+	text.len--; /* the last byte ends the text */
+	check_cut(&text, MIN(t->out_bytes, (size_t)CHECK_TEXT_MAX));
+	if (t->success || strcmp(class, "timeout") == 0 || strcmp(class, "limit") == 0)
+		p.how = t->success && t->exit == 0 ? CHECK_PASSED : CHECK_FAILED;
+	p.ms = clock_mono_ms() - c->began_ms;
+	p.text = text.data ? text.data : "";
+	if (d)
+		record_check(d, r, &p);
+	(void)proof_keep(r, &p); /* without memory the result has no check */
+	agent_on_checked(&r->agent, p.how, p.text);
+	buf_fini(&text);
+	run_wake(r);
+}
+
 static void world_go_on(struct run *r);
 
 static void call_done(struct tool_call *tool)
@@ -163,7 +217,9 @@ static void call_done(struct tool_call *tool)
 	struct run *r = c->run;
 	struct turn *t = r->agent.turn;
 
-	if (!c->dropped) {
+	if (!c->dropped && tool->tool == &tool_check) {
+		check_answer(c);
+	} else if (!c->dropped) {
 		struct turn_call *tc = &t->calls[c->index];
 		struct draft *d;
 
@@ -237,8 +293,15 @@ static void world_call_begin(struct world_call *c)
 
 	if (tool->flags & TOOL_FILES) /* if it is gone, the tool says so */
 		(void)run_open_folder(r, NULL);
-	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
+	/* The check has a folder of its own, with nothing in it that a tool of the run wrote. */
+	if (tool == &tool_check)
+		snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_CHECK,
+			 r->id.text);
+	else
+		snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK,
+			 r->id.text);
 	r->tools.env.order = r->rec.log.row;
+	c->began_ms = clock_mono_ms();
 	buf_init(&text, 65536);
 	if (tool->activity)
 		tool->activity(c->args, &text);
@@ -306,44 +369,97 @@ void toolrun_layers(struct tool_env *env, const char *json)
 		record_sandbox(d, r, json);
 }
 
-int toolrun_start(struct agent *a, unsigned index)
+/* `args` is *taken*; NULL: no memory, then NULL. */
+static struct world_call *world_call_new(struct agent *a, const struct tool *tool, json_t *args)
 {
 	struct run *r = a->world;
-	struct turn_call *tc = &a->turn->calls[index];
-	struct world_call *c = calloc(1, sizeof(*c));
+	struct world_call *c = args ? calloc(1, sizeof(*c)) : NULL;
 
-	if (!c)
-		return AVA_ENOMEM;
-	c->args = json_parse(tc->args, tc->args_len, NULL);
-	if (!c->args) {
-		free(c);
-		return AVA_EINVAL;
+	if (!c) {
+		json_decref(args);
+		return NULL;
 	}
-	memcpy(c->id, tc->id, sizeof(c->id));
+	c->args = args;
 	c->run = r;
-	c->index = index;
 	c->tool = (struct tool_call){
-		.tool = tc->tool,
+		.tool = tool,
 		.id = c->id,
 		.args = c->args,
 		.env = &r->tools.env,
-		.out_bytes = limit_result_bytes(a, a->turn->ncalls, TOOL_OUTPUT_MAX),
+		.out_bytes = limit_result_bytes(a, MAX(a->turn->ncalls, 1u), TOOL_OUTPUT_MAX),
 		.done = call_done,
 		.user = c,
+		.exit = -1,
 		.error_class = ""};
 	buf_init(&c->tool.out, TOOL_FULL_MAX);
 	buf_init(&c->tool.file, TOOL_FULL_MAX);
 	list_add(&r->tools.at_work, &c->node);
 	r->busy++;
 	r->tools.running++;
-	tc->started_ms = clock_mono_ms();
 	list_init(&c->turn);
-	if (copying_wanted(r) && (tc->tool->flags & (TOOL_FILES | TOOL_PROJECT))) {
+	return c;
+}
+
+/* Begins the call, or holds it until it may see the copy. */
+static void world_call_go(struct world_call *c)
+{
+	struct run *r = c->run;
+
+	if (copying_wanted(r) && (c->tool.tool->flags & (TOOL_FILES | TOOL_PROJECT))) {
 		list_add(&r->tools.held, &c->turn);
 		world_go_on(r);
 	} else {
 		world_call_begin(c);
 	}
+}
+
+int toolrun_start(struct agent *a, unsigned index)
+{
+	struct turn_call *tc = &a->turn->calls[index];
+	json_t *args = json_parse(tc->args, tc->args_len, NULL);
+	struct world_call *c;
+
+	if (!args)
+		return AVA_EINVAL;
+	c = world_call_new(a, tc->tool, args);
+	if (!c)
+		return AVA_ENOMEM;
+	memcpy(c->id, tc->id, sizeof(c->id));
+	c->index = index;
+	tc->started_ms = clock_mono_ms();
+	world_call_go(c);
+	return 0;
+}
+
+/* It is durable that the check begins. Nothing waits where the run was stopped meanwhile. */
+static void check_saved(int rv, void *user)
+{
+	struct run *r = user;
+	struct world_call *c = r->tools.check;
+
+	r->tools.check = NULL;
+	if (c)
+		world_call_go(c);
+}
+
+int toolrun_check(struct agent *a)
+{
+	struct run *r = a->world;
+	struct draft *d = commit_draft(r);
+	int64_t left = a->deadline_ms - clock_mono_ms(); /* the run's own end comes first */
+	int64_t seconds = MIN(MAX(left / 1000 + 1, 1), (int64_t)CHECK_SECONDS_MAX);
+	struct world_call *c;
+
+	c = !d ? NULL
+	       : world_call_new(a, &tool_check,
+				json_pack("{s:s, s:s, s:I}", "command", a->spec->check, "cwd", ".",
+					  "timeout", (json_int_t)seconds));
+	if (!c)
+		return AVA_ENOMEM;
+	snprintf(c->id, sizeof(c->id), "check");
+	record_check(d, r, NULL);
+	r->tools.check = c;
+	commit_flush(r, JOURNAL_NOW, check_saved);
 	return 0;
 }
 
@@ -364,9 +480,10 @@ void toolrun_stop(struct agent *a)
 		c->dropped = true;
 		atomic_store(&c->tool.stop, true);
 		list_del(n); /* the turn may go; the call stays until its tool is done */
-		if (!list_empty(&c->turn))
+		if (!list_empty(&c->turn) || r->tools.check == c)
 			call_free(c); /* a held call never began */
 		else if (c->tool.tool->stop)
 			c->tool.tool->stop(&c->tool); /* may free `c` at once */
 	}
+	r->tools.check = NULL;
 }

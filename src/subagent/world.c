@@ -161,6 +161,7 @@ const struct agent_io world_io = {
 	.infer_stop = infer_stop,
 	.save_reply = world_save_reply,
 	.tool_start = toolrun_start,
+	.check = toolrun_check,
 	.tools_stop = toolrun_stop,
 	.save_results = world_save_results,
 	.ask = person_ask,

@@ -34,6 +34,8 @@
 #define TIME_DEFAULT_S 120
 #define KEEP_FIRST     (24u << 10)
 #define KEEP_LAST      (32u << 10)
+#define CHECK_FIRST    (1u << 10) /* of a check, whose last lines count */
+#define CHECK_LAST     (5u << 10)
 #define SHOW_EVERY_MS  2000
 #define LINE_MAX_BYTES 4096 /* longest line in which secrets are found before the cut */
 #define FILES_MAX      20   /* files of the work folder named in the answer */
@@ -99,6 +101,16 @@ static void say_output(struct buf *out, const struct exec_end *end)
 	buf_add(out, end->tail + skip, end->tail_len - skip);
 }
 
+/* A shell's own codes are told for a check: it did not find its command, or could not start it. */
+static const char *command_exit_words(const struct command_state *m, int code)
+{
+	if (m->call->tool != &tool_check)
+		return "";
+	return code == 127   ? " (there is no such command)"
+	       : code == 126 ? " (it cannot be executed)"
+			     : "";
+}
+
 static void say_end(struct buf *out, const struct command_state *m, const struct exec_end *end)
 {
 	double s = (double)(clock_mono_ms() - m->started_ms) / 1000;
@@ -109,7 +121,7 @@ static void say_end(struct buf *out, const struct command_state *m, const struct
 		buf_addf(out, "ended by signal %d (%s), %.1f s", end->code, strsignal(end->code),
 			 s);
 	else
-		buf_addf(out, "exit %d, %.1f s", end->code, s);
+		buf_addf(out, "exit %d%s, %.1f s", end->code, command_exit_words(m, end->code), s);
 	if (end->left)
 		buf_adds(out, "; something of it does not end");
 	buf_addc(out, '\n');
@@ -248,7 +260,9 @@ static void command_done(const struct exec_end *end, void *user)
 			buf_adds(&c->out, "(without a sandbox: sandbox.required is 0)\n");
 		say_end(&c->out, m, end);
 		say_output(&c->out, end);
-		command_say_files(&c->out, m->work);
+		if (c->tool != &tool_check)
+			command_say_files(&c->out, m->work);
+		c->exit = end->how == EXEC_EXITED ? end->code : -1;
 		c->success = end->how != EXEC_TIMEOUT;
 		c->error_class = c->success ? "" : "timeout";
 	}
@@ -375,6 +389,8 @@ static int command_run(struct command_state *m, struct ava_error *err)
 static int command_keep_text(struct command_state *m, const char *text, const char *const *program,
 			     bool input)
 {
+	bool check = m->call->tool == &tool_check;
+
 	m->text = strdup(text);
 	if (!m->text)
 		return AVA_ENOMEM;
@@ -385,8 +401,8 @@ static int command_keep_text(struct command_state *m, const char *text, const ch
 				       .input_len = input ? strlen(m->text) : 0,
 				       .timeout_ms = m->seconds * 1000ll,
 				       .output_max = SIZE_MAX,
-				       .keep = KEEP_FIRST,
-				       .keep_tail = KEEP_LAST,
+				       .keep = check ? CHECK_FIRST : KEEP_FIRST,
+				       .keep_tail = check ? CHECK_LAST : KEEP_LAST,
 				       .output = command_output};
 	return 0;
 }
@@ -509,4 +525,19 @@ const struct tool tool_python_exec = {
 	.start = python_start,
 	.stop = command_stop,
 	.activity = python_activity,
+};
+
+static void check_activity(const json_t *args, struct buf *out)
+{
+	command_one_line(out, "Checking: ", json_get_str(args, "command"));
+}
+
+const struct tool tool_check = {
+	.name = "check",
+	.description = "",
+	.schema = "{}",
+	.flags = TOOL_PROJECT,
+	.start = bash_start,
+	.stop = command_stop,
+	.activity = check_activity,
 };

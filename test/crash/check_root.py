@@ -11,7 +11,7 @@ import os
 import sys
 
 TERMINAL = {"success", "timeout", "cost_exceeded", "tokens_exceeded",
-            "iterations_exceeded", "cancelled", "error", "no_result"}
+            "iterations_exceeded", "cancelled", "error", "no_result", "unproven"}
 
 
 def lines(path, wrong):

@@ -30,6 +30,7 @@ struct judge {
 	int64_t used;
 	/* what people say */
 	unsigned steers;
+	bool heard;   /* the last line of results told what they say */
 	bool put_off; /* the reply would have been the end, had nobody said anything */
 	/* the request */
 	int64_t measured, new_bytes, line_bytes; /* line_bytes: of the last line */
@@ -43,7 +44,10 @@ struct judge {
 	const struct sim_rec *reply;
 	int texts_asked, odd;      /* texts told to submit; odd replies in a row */
 	bool told_look, look_note; /* a text before any call was sent back; by the newest note */
-	int64_t said;              /* what stands first in the texts that are kept; 0: none is */
+	/* the check of the reply's result: 0: none, -1: it runs, else its outcome */
+	int check_how, checks;
+	bool said_submitted; /* `said` is a result that a call handed in */
+	int64_t said;        /* what stands first in the texts that are kept; 0: none is */
 	bool said_json;
 	/* the turn's tools */
 	struct call calls[TURN_MAX_CALLS];
@@ -248,8 +252,14 @@ static const char *check_infer(struct judge *j)
 	RULE(!j->assistant_last);
 	RULE(j->reply == NULL || j->lines_since > 0);
 	RULE(j->reply == NULL || j->reply->v[0] <= SIM_SAYS_TEXT ||
-	     ((j->put_off || j->look_note) && j->reply->v[0] == SIM_SAYS_JSON));
-	RULE(j->reply == NULL || j->put_off || j->reply->v[0] != SIM_SAYS_SUBMIT);
+	     ((j->put_off || j->look_note || j->check_how > 0) && j->reply->v[0] == SIM_SAYS_JSON));
+	RULE(j->reply == NULL || j->put_off || j->check_how > 0 ||
+	     j->reply->v[0] != SIM_SAYS_SUBMIT);
+	/* A result whose check did not pass goes back so often, none whose check passed does. */
+	RULE(j->check_how != -1 && j->check_how != CHECK_UNABLE);
+	RULE(j->check_how != CHECK_FAILED || j->checks <= j->spec->check_rounds);
+	RULE(j->check_how != CHECK_PASSED || j->heard);
+	j->check_how = 0;
 	RULE(j->editing ||
 	     rec->v[1] == (j->spec->can_force && (nudged || (j->reply != NULL && last(j)))));
 	j->asked_forced = rec->v[1];
@@ -348,14 +358,15 @@ static void check_text_back(struct judge *j)
 {
 	enum sim_reply said = (enum sim_reply)j->reply->v[0];
 
-	if ((said != SIM_SAYS_TEXT && said != SIM_SAYS_JSON) || j->put_off)
+	if ((said != SIM_SAYS_TEXT && said != SIM_SAYS_JSON) || j->put_off || j->check_how > 0)
 		return;
 	if (must_look(j))
 		j->told_look = j->look_note = true;
 	else
 		j->texts_asked++;
-	if (j->said == 0) {
+	if (j->said == 0 && j->checks == 0) {
 		j->said = j->reply->v[1];
+		j->said_submitted = false;
 		j->said_json = said == SIM_SAYS_JSON;
 	}
 }
@@ -367,6 +378,7 @@ static const char *check_line(struct judge *j)
 	RULE(j->saved && j->end == NULL);
 	RULE(j->rec->kind == SIM_NOTE || v[1] > 0);
 	j->line_bytes = v[1];
+	j->heard = j->rec->kind != SIM_ASSISTANT && v[3] > 0;
 	j->new_bytes += v[1];
 	j->lines_since++;
 	j->assistant_last = j->rec->kind == SIM_ASSISTANT;
@@ -383,7 +395,8 @@ static const char *check_line(struct judge *j)
 		check_text_back(j);
 		RULE(j->reply->v[0] == SIM_SAYS_EMPTY || j->reply->v[0] == SIM_SAYS_THOUGHT ||
 		     j->reply->v[0] == SIM_SAYS_CALL_AS_TEXT || j->reply->v[0] == SIM_SAYS_TEXT ||
-		     ((j->put_off || j->look_note) && j->reply->v[0] == SIM_SAYS_JSON));
+		     ((j->put_off || j->look_note || j->check_how > 0) &&
+		      j->reply->v[0] == SIM_SAYS_JSON));
 		RULE(j->texts_asked <= 1 && j->odd <= 3);
 		return NULL;
 	}
@@ -422,7 +435,8 @@ static const char *check_tool_call(struct judge *j)
 	RULE(j->rec->iteration == j->iteration);
 	c->made = true;
 	c->kind = (uint8_t)j->rec->v[0];
-	if (j->tool_calls == (int)j->ncalls && (c->kind == SIM_REPEATABLE || c->kind == SIM_ONCE))
+	if (j->tool_calls == (int)j->ncalls && j->checks == 0 &&
+	    (c->kind == SIM_REPEATABLE || c->kind == SIM_ONCE))
 		j->said = 0; /* said before anything was looked at */
 	c->batch = j->rec->batch;
 	return NULL;
@@ -511,7 +525,7 @@ static const char *check_tool_result(struct judge *j)
 	else if (c->kind != SIM_ENDS)
 		RULE(!c->success && (class == 'l' || class == 'c'));
 	else
-		RULE(class != 's' || j->put_off);
+		RULE(class != 's' || j->put_off || j->check_how == CHECK_PASSED);
 	return NULL;
 }
 
@@ -534,12 +548,31 @@ static struct verdict limit_verdict(enum agent_resource r)
 
 static struct verdict words_verdict(const struct judge *j)
 {
+	unsigned bits = j->checks > 0 && j->said_submitted ? 0 : SIM_END_UNVERIFIED;
+
+	if (j->spec->check != NULL && (j->checks > 0 || (j->said != 0 && j->said_json)))
+		return (struct verdict){AVA_UNPROVEN, "final_text", bits};
 	return (struct verdict){j->said != 0 && j->said_json ? AVA_SUCCESS : AVA_NO_RESULT,
 				"final_text", SIM_END_UNVERIFIED};
 }
 
+/* The end by the check of a result. */
+static struct verdict check_verdict(const struct judge *j, const char *reason, unsigned bits)
+{
+	if (j->check_how == CHECK_PASSED && (j->steers == 0 || used_up(j) >= 0))
+		return (struct verdict){AVA_SUCCESS, reason, bits};
+	if (j->check_how == CHECK_UNABLE ||
+	    (j->check_how == CHECK_FAILED && j->checks > j->spec->check_rounds))
+		return (struct verdict){AVA_UNPROVEN, "check", bits};
+	if (j->check_how == CHECK_FAILED && used_up(j) >= 0)
+		return limit_verdict((enum agent_resource)used_up(j));
+	return (struct verdict){AVA_NSTATUSES, "no reason at all", 0};
+}
+
 static struct verdict reply_verdict(const struct judge *j)
 {
+	unsigned json = j->asked_forced && j->tool_calls > 0 ? 0 : SIM_END_UNVERIFIED;
+
 	switch ((enum sim_reply)j->reply->v[0]) {
 	case SIM_FAILS:
 		return (struct verdict){AVA_ERROR, "model_error", SIM_END_ERROR};
@@ -548,14 +581,17 @@ static struct verdict reply_verdict(const struct judge *j)
 	case SIM_SAYS_NO:
 		return (struct verdict){AVA_ERROR, "refusal", SIM_END_ERROR};
 	case SIM_SAYS_SUBMIT:
+		if (!j->put_off && j->spec->check != NULL)
+			return check_verdict(j, "submitted", 0);
 		if (!j->put_off)
 			return (struct verdict){AVA_SUCCESS, "submitted", 0};
 		break;
 	case SIM_SAYS_JSON:
-		if (j->assistant_last && !j->put_off && (!must_look(j) || used_up(j) >= 0))
-			return (struct verdict){
-				AVA_SUCCESS, "final_text",
-				j->asked_forced && j->tool_calls > 0 ? 0 : SIM_END_UNVERIFIED};
+		if (j->check_how != 0)
+			return check_verdict(j, "final_text", json);
+		if (j->assistant_last && !j->put_off && (!must_look(j) || used_up(j) >= 0) &&
+		    j->spec->check == NULL)
+			return (struct verdict){AVA_SUCCESS, "final_text", json};
 		break;
 	case SIM_SAYS_TEXT:
 		if (j->assistant_last && !j->put_off && (j->texts_asked == 1 || used_up(j) >= 0))
@@ -607,7 +643,7 @@ static const char *check_end_calls(struct judge *j, enum ava_status status)
 		submitted += c->kind == SIM_ENDS && c->success;
 		if (c->class == 'l')
 			RULE(status >= AVA_TIMEOUT && status <= AVA_ITERATIONS_EXCEEDED);
-		if (c->class == 'c' && c->kind != SIM_ENDS)
+		if (c->class == 'c' && c->kind != SIM_ENDS && j->check_how == 0)
 			RULE(status == AVA_SUCCESS || status >= AVA_CANCELLED);
 	}
 	RULE(submitted == (status == AVA_SUCCESS && j->reply->v[0] == SIM_SAYS_SUBMIT));
@@ -641,9 +677,15 @@ static const char *check_end(struct judge *j)
 	RULE((v[3] & SIM_END_ERROR) == (want.bits & SIM_END_ERROR));
 	RULE((v[3] & SIM_END_UNVERIFIED) == (want.bits & SIM_END_UNVERIFIED));
 	RULE(!(want.bits & SIM_END_PARTIAL) || (v[3] & SIM_END_PARTIAL));
-	RULE((status != AVA_SUCCESS && status != AVA_NO_RESULT) || !(v[3] & SIM_END_PARTIAL));
+	RULE((status != AVA_SUCCESS && status != AVA_NO_RESULT && status != AVA_UNPROVEN) ||
+	     !(v[3] & SIM_END_PARTIAL));
 	RULE(v[4] == (want.bits & SIM_END_EXHAUSTED ? sim_word(want.reason) : 0));
-	RULE((status != AVA_SUCCESS && status != AVA_NO_RESULT) || v[2] == kept_of(j));
+	RULE((status != AVA_SUCCESS && status != AVA_NO_RESULT && status != AVA_UNPROVEN) ||
+	     v[2] == kept_of(j));
+	/* What was handed in before its check passed is kept, whatever ends the run. */
+	RULE(status == AVA_SUCCESS || j->checks == 0 || j->check_how != 0 || j->fault != NULL ||
+	     v[2] == j->said || j->reply->v[0] == SIM_SAYS_THOUGHT ||
+	     j->reply->v[0] == SIM_SAYS_TEXT);
 	RULE(!j->in_slot || j->rec->at <= j->slot_at + j->spec->limits.time_ms + SIM_WAKE_MS);
 	j->end = j->rec;
 	j->end_batch = j->rec->batch;
@@ -706,6 +748,7 @@ static const char *check_stop(struct judge *j)
 	}
 	for (unsigned i = 0; i < j->ncalls; i++)
 		open |= j->calls[i].started && !j->calls[i].answered;
+	open |= j->check_how == -1;
 	RULE(open || j->cancel != NULL || j->rec->at >= j->slot_at + j->spec->limits.time_ms);
 	j->tools_stopped = true;
 	return NULL;
@@ -747,6 +790,27 @@ static const char *check_answer(struct judge *j)
 	RULE(c != NULL && c->started && !c->answered);
 	RULE(!j->tools_stopped && j->end == NULL);
 	c->answered = true;
+	return NULL;
+}
+
+static const char *check_proof(struct judge *j)
+{
+	bool submit = j->reply->v[0] == SIM_SAYS_SUBMIT;
+
+	if (j->rec->kind == SIM_CHECKED) {
+		RULE(j->check_how == -1 && !j->tools_stopped && j->end == NULL);
+		j->check_how = (int)j->rec->v[0];
+		j->checks += j->check_how != CHECK_PASSED;
+		return NULL;
+	}
+	RULE(j->spec->check != NULL && j->saved && j->check_how == 0);
+	RULE(j->in_slot && j->end == NULL && j->cancel == NULL && !j->put_off);
+	RULE(j->rec->at < j->slot_at + j->spec->limits.time_ms);
+	RULE(submit || j->reply->v[0] == SIM_SAYS_JSON);
+	j->check_how = -1;
+	j->said = j->reply->v[1];
+	j->said_json = true;
+	j->said_submitted = submit;
 	return NULL;
 }
 
@@ -800,6 +864,9 @@ static const char *check_rec(struct judge *j)
 		return check_fault(j);
 	case SIM_END:
 		return check_end(j);
+	case SIM_CHECK:
+	case SIM_CHECKED:
+		return check_proof(j);
 	case SIM_EDIT:
 		return check_edit(j);
 	case SIM_DONE:

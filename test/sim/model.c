@@ -92,6 +92,8 @@ void sim_draw_run(struct sim_run *r)
 	s->ask_before = asked_before;
 	s->nask_before = sim_chance(w, 250);
 	s->can_force = sim_chance(w, 500);
+	s->check = sim_chance(w, 300) ? "make test" : NULL;
+	s->check_rounds = (int32_t)sim_between(w, 0, 2);
 	r->request_bytes = sim_between(w, 1, 20000);
 }
 

@@ -49,7 +49,7 @@ struct met {
 
 static const char *const reasons[] = {
 	"submitted", "final_text", "time",          "cost",        "tokens",  "iterations",
-	"cancelled", "internal",   "empty_replies", "model_error", "refusal",
+	"cancelled", "internal",   "empty_replies", "model_error", "refusal", "check",
 };
 
 static void count(struct met *m, const struct sim_world *w)

@@ -24,7 +24,8 @@ enum event_kind {
 	EV_CANCEL,
 	EV_COMPACT,
 	EV_ANSWER,
-	EV_STEER
+	EV_STEER,
+	EV_CHECK
 };
 
 struct sim_event {
@@ -396,6 +397,24 @@ static int io_tool_start(struct agent *a, unsigned call)
 	return 0;
 }
 
+static int io_check(struct agent *a)
+{
+	struct sim_run *r = run_of(a);
+	struct sim_world *w = r->world;
+
+	if (faulty(r, AVA_ENOMEM, SIM_FAULT_CHECK))
+		return AVA_ENOMEM;
+	record(r, SIM_CHECK);
+	if (sim_chance(w, 10)) /* until it is stopped */
+		return 0;
+	add_event(w,
+		  (struct sim_event){.at = commit(r, w->nrecs - 1, false) + sim_between(w, 0, 9000),
+				     .kind = EV_CHECK,
+				     .run = r->index,
+				     .gen = r->tool_gen});
+	return 0;
+}
+
 static void io_tools_stop(struct agent *a)
 {
 	struct sim_run *r = run_of(a);
@@ -542,6 +561,7 @@ static const struct agent_io sim_io = {
 	.infer_stop = io_infer_stop,
 	.save_reply = io_save_reply,
 	.tool_start = io_tool_start,
+	.check = io_check,
 	.tools_stop = io_tools_stop,
 	.save_results = io_save_results,
 	.ask = io_ask,
@@ -613,6 +633,17 @@ static void arrive_tool(struct sim_run *r, unsigned call)
 	agent_on_tool(&r->agent, call);
 }
 
+static void arrive_check(struct sim_run *r)
+{
+	struct sim_world *w = r->world;
+	enum agent_check how = sim_chance(w, 500)  ? CHECK_PASSED
+			       : sim_chance(w, 50) ? CHECK_UNABLE
+						   : CHECK_FAILED;
+
+	record(r, SIM_CHECKED)->v[0] = how;
+	agent_on_checked(&r->agent, how, "exit 1, 0.1 s\nit says why");
+}
+
 static void arrive_cancel(struct sim_run *r)
 {
 	record(r, SIM_CANCEL);
@@ -671,6 +702,11 @@ static void play_event(struct sim_world *w, const struct sim_event *e)
 		if (r->agent.ending || r->done)
 			return;
 		arrive_steer(r);
+		break;
+	case EV_CHECK:
+		if (e->gen != r->tool_gen)
+			return;
+		arrive_check(r);
 		break;
 	case EV_COMPACT:
 		if (e->gen != r->infer_gen)
@@ -773,7 +809,7 @@ void sim_print(const struct sim_world *w, unsigned run)
 		"tools stopped",   "call stopped", "cancel",
 		"asks a person",   "answered",     "steered",
 		"refused",         "END",          "done",
-		"room made",
+		"check begins",    "check ended",  "room made",
 	};
 	const struct agent_spec *s = &w->runs[run].spec;
 

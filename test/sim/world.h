@@ -43,7 +43,9 @@ enum sim_kind {
 	SIM_FAULT,   /* the world refused: code, enum sim_fault */
 	SIM_END,     /* disk: status, reason, token, set of SIM_END_*, exhausted */
 	SIM_DONE,
-	SIM_EDIT, /* disk: tokens of the next input, bytes before and after */
+	SIM_CHECK,   /* disk: the check begins */
+	SIM_CHECKED, /* enum agent_check */
+	SIM_EDIT,    /* disk: tokens of the next input, bytes before and after */
 	SIM_NKINDS
 };
 
@@ -66,7 +68,8 @@ enum sim_fault {
 	SIM_FAULT_REPLY,
 	SIM_FAULT_RESULTS,
 	SIM_FAULT_TOOL,
-	SIM_FAULT_ASK
+	SIM_FAULT_ASK,
+	SIM_FAULT_CHECK
 };
 enum { SIM_END_PARTIAL = 1, SIM_END_UNVERIFIED = 2, SIM_END_ERROR = 4, SIM_END_EXHAUSTED = 8 };
 

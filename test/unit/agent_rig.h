@@ -53,7 +53,7 @@ struct rig {
 	int64_t now, wake;
 	int wants, drops, infers, infer_stops, reply_saves, starts, tools_stops, result_saves, ends,
 		dones;
-	int asks, ask_ends;
+	int asks, ask_ends, checks;
 	unsigned asked_call;
 	bool approval;
 	enum agent_asked asked;
@@ -172,6 +172,12 @@ static inline int io_tool_start(struct agent *a, unsigned call)
 	return 0;
 }
 
+static inline int io_check(struct agent *a)
+{
+	rig_of(a)->checks++;
+	return 0;
+}
+
 static inline void io_tools_stop(struct agent *a)
 {
 	rig_of(a)->tools_stops++;
@@ -274,6 +280,7 @@ static const struct agent_io io = {
 	.infer_stop = io_infer_stop,
 	.save_reply = io_save_reply,
 	.tool_start = io_tool_start,
+	.check = io_check,
 	.tools_stop = io_tools_stop,
 	.save_results = io_save_results,
 	.ask = io_ask,
@@ -385,6 +392,12 @@ static inline void rig_answer(struct rig *r, unsigned call, const char *output)
 	c->output = output;
 	c->output_len = strlen(output);
 	agent_on_tool(&r->a, call);
+	rig_run(r);
+}
+
+static inline void rig_checked(struct rig *r, enum agent_check how, const char *text)
+{
+	agent_on_checked(&r->a, how, text);
 	rig_run(r);
 }
 

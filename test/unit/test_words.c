@@ -111,6 +111,8 @@ TEST(end)
 		{"no_result", "final_text", "", 0,
 		 "[R]: Ended without a result (9s, $0.24); `ava resume S-1` goes on",
 		 WORDS_MARK_LIMIT},
+		{"unproven", "check", "", 0, "[R]: Unproven (9s, $0.24); `ava resume S-1` goes on",
+		 WORDS_MARK_LIMIT},
 		{"cancelled", "", "", 0, "[R]: Cancelled (9s, $0.24)", WORDS_MARK_STOP},
 		{"not_started", "not_started", "", 0,
 		 "[R]: Not started (9s, $0.24); `ava resume S-1` starts it", WORDS_MARK_STOP},
@@ -191,6 +193,14 @@ TEST(result)
 	shows("S-1: its changes are left as a patch", WORDS_LEFT("S-1"));
 	shows("S-1: Complete; Cancelled", WORDS_RESULT_OF("S-1", WORDS_COMPLETE, &end));
 	shows("Ended without a result", WORDS_NO_RESULT);
+	shows("Unproven, its check did not pass: exit 1",
+	      WORDS_UNPROVEN("its check did not pass: exit 1"));
+	shows("Check did not pass: `make test`, exit 1, 0.3 s",
+	      WORDS_CHECK(false, "make test", "exit 1, 0.3 s"));
+	shows("\n• Check of run 2: ", WORDS_QUOTE_CHECK_OF(2u));
+	shows("; a success only when that ends with exit 0, in the sandbox on its copy",
+	      WORDS_QUOTE_CHECK_HOW(true));
+	shows("; else it may mend that 1 time", WORDS_QUOTE_CHECK_ROUNDS(1));
 	shows("\n• Sends out: these addresses, as a model that has seen your data wrote them",
 	      WORDS_QUOTE_FETCH_SENDS);
 	shows("Stopped at its limit of time after 1 reply, without a result.",

@@ -24,8 +24,8 @@ export function dismiss(list: Run[], on = true) {
   keep("dismissed", dismissed.value.join(" "));
 }
 export const whyFailed = (r: Run) =>
-  r.status === "error" ? causes.value.get(r.subagent_id) ?? `Failed: ${(r.stop_reason || "error").replace(/_/g, " ")}` : r.status === "no_result" ? "Ended without a result" : `Stopped at its ${statusWords[r.status]}`;
-const nextOf = (r: Run) => (r.status === "error" ? "" : r.status === "no_result" ? "Resume lets it go on from where it ended." : "Resume lets it go on; change the limit in its quote.");
+  r.status === "error" ? causes.value.get(r.subagent_id) ?? `Failed: ${(r.stop_reason || "error").replace(/_/g, " ")}` : r.status === "no_result" ? "Ended without a result" : r.status === "unproven" ? "Unproven: its check did not pass" : `Stopped at its ${statusWords[r.status]}`;
+const nextOf = (r: Run) => (r.status === "error" ? "" : r.status === "no_result" || r.status === "unproven" ? "Resume lets it go on from where it ended." : "Resume lets it go on; change the limit in its quote.");
 
 export const failures = computed<Failure[]>(() => {
   const since = new Date(Date.now() - DAY_MS).toISOString(), gone = new Set(dismissed.value), all = new Map<string, Failure>();

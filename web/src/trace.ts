@@ -80,6 +80,8 @@ export class Trace {
     else if (type === "Waiting" && (c.state === "asked" || c.state === "parked")) this.begin(e, "wait", c.callId, c.kind === "quota" ? "Parked" : "Waits for you", c.question ?? c.limit ?? "");
     else if (type === "Waiting" && c.state === "waits") this.open.get(`wait${c.callId}`)?.events.push(e); // another word about one that waits already
     else if (type === "Waiting") this.end(e, "wait", false);
+    else if (type === "Check" && c.state === "begun") this.begin(e, "note", "check", "Check", c.command);
+    else if (type === "Check") this.end(e, "note", c.outcome !== "passed", "check");
     else if (notes[type]) {
       const [name, detail, bad] = notes[type](c), s = this.begin(e, type === "ExtendedThinking" ? "thinking" : "note", "", name, detail);
       this.close(s, time(e), !!bad);
@@ -133,14 +135,15 @@ export class Trace {
       s.to = s.from;
     }
   }
-  private end(e: AvaEvent, kind: Step["kind"], failed: boolean) {
-    const s = this.open.get(kind + e.content.callId), m = e.metadata;
+  private end(e: AvaEvent, kind: Step["kind"], failed: boolean, id = e.content.callId) {
+    const s = this.open.get(kind + id), m = e.metadata;
     if (!s) return;
     if (m.duration != null && kind !== "wait") s.from = Math.max(s.from, time(e) - m.duration);
     s.cents = m.costCents ?? 0;
     s.input = m.inputTokens ?? 0;
     s.output = m.outputTokens ?? e.content.bytes ?? 0;
     s.events.push(e);
+    if (kind === "note") s.detail += `: ${text(e.content.output).split("\n")[0]}`;
     if (kind === "model") s.detail = text(failed ? e.content.error || e.content.errorClass : e.content.responsePreview);
     this.close(s, time(e), failed);
   }
@@ -180,6 +183,7 @@ export function lineOf(e: AvaEvent): string {
     case "SubagentSpawn": return `${c.role}: ${c.task}`;
     case "SubagentComplete": return `${c.status}: ${c.summary ?? ""}`;
     case "Waiting": return `${c.state}: ${c.question ?? c.answer ?? ""}`;
+    case "Check": return c.state === "begun" ? c.command : `${c.outcome}: ${text(c.output).split("\n")[0]}`;
     case "Limit": return notes.Limit!(c).join(": ");
     default: return text(c);
   }

@@ -121,6 +121,18 @@ function Citations({ result }: { result: Result }) {
   );
 }
 
+// The command that proves the result, and what it said last.
+function CheckPart({ check: c }: { check: NonNullable<Result["check"]> }) {
+  return (
+    <section>
+      <h2>Check {c.passed ? <span class="tag green">passed</span> : <span class="tag red">did not pass</span>}</h2>
+      <p><code>{visible(c.command)}</code> <span class="soft">{c.how}{c.rounds > 1 ? `, ran ${c.rounds} times` : ""}</span></p>
+      {c.edited?.length ? <p class="tag yellow">It edited what the check runs: {c.edited.map(visible).join(", ")}</p> : null}
+      {c.tail ? <details open={!c.passed}><summary>Its last lines</summary><pre class="plain">{c.tail}</pre></details> : null}
+    </section>
+  );
+}
+
 function ResultPart({ run: r, result }: { run: Run; result: Result | null }) {
   if (live(r)) return <Empty title="It has no result yet"><p>{r.status === "waiting" ? "It waits for you." : r.progress || r.current_activity}</p></Empty>;
   if (!result) return <Empty title="No result can be read"><p>Its log is there.</p></Empty>;
@@ -133,6 +145,7 @@ function ResultPart({ run: r, result }: { run: Run; result: Result | null }) {
         {result.unverified ? <span class="tag yellow">not submitted: what it said, unverified</span> : null}
       </div>
       {result.summary && result.summary !== errorOf(result) ? <section class="long"><Copy of={result.summary} what="the summary" /><Markdown text={result.summary} /></section> : failed(r) ? <p class="soft">It handed in nothing.</p> : <p class="soft">No summary.</p>}
+      {result.check ? <CheckPart check={result.check} /> : null}
       {result.caveats?.length ? <section><h2>Caveats</h2><ul>{result.caveats.map((c, i) => <li key={i}>{c}</li>)}</ul></section> : null}
       <Citations result={result} />
       {result.patch ? <p>It proposes changes: <a href={address("run", r.subagent_id, {}, "changes")}>{result.patch.files} {result.patch.files === 1 ? "file" : "files"}, +{result.patch.added} −{result.patch.removed}</a></p> : null}

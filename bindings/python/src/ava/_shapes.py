@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Status = Literal["starting", "queued", "running", "waiting", "parked", "blocked", "success",
                  "timeout", "cost_exceeded", "tokens_exceeded", "iterations_exceeded", "cancelled",
-                 "error", "no_result", "not_started"]
+                 "error", "no_result", "not_started", "unproven"]
 ProposalState = Literal["pending", "confirmed", "rejected", "expired"]
 ItemKind = Literal["said", "proposed", "started", "doing", "asked", "answered", "result", "failed",
                    "expired", "noted"]
@@ -200,6 +200,8 @@ class SpawnOptions(Terms, total=False):
     rationale: str
     id: str  # of a run in a group, as `after`
     after: Sequence[str]
+    check: str
+    check_rounds: int
 
 
 class GroupOptions(Terms, total=False):

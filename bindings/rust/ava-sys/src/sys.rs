@@ -80,6 +80,8 @@ pub struct ava_spawn {
     pub id: *const c_char,
     pub after: *const *const c_char,
     pub nafter: usize,
+    pub check: *const c_char,
+    pub check_rounds: i64,
 }
 
 #[repr(C)]

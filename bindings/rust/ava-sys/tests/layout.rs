@@ -44,7 +44,7 @@ fn is_that_of_the_header() {
         ava_options { root env process_env model user_id no_start log log_user }
         ava_spawn { task role context model preset cwd session request_id confirm timeout_ms max_cost_microusd max_tokens
             max_iterations extended_thinking instructions tools ntools grants ngrants ask_before nask_before tags ntags output_schema
-            on_limit on_quota rationale id after nafter }
+            on_limit on_quota rationale id after nafter check check_rounds }
         ava_result { status run trace model stop_reason summary error output confidence partial unverified tokens
             cost_microusd duration_ms iterations citations json len }
     }
