@@ -271,6 +271,25 @@ static bool grants_within(const struct run_spec *all, const struct run_spec *som
 	return true;
 }
 
+/* The same instructions, and no skill that was not quoted. */
+static bool guide_within(const struct run_spec *quoted, const struct run_spec *changed)
+{
+	const json_t *all = json_object_get(quoted->guide, "skills"),
+		     *some = json_object_get(changed->guide, "skills"), *s;
+	const json_t *was = json_object_get(quoted->guide, "files"),
+		     *is = json_object_get(changed->guide, "files");
+	size_t i, k;
+
+	json_array_foreach(some, i, s)
+	{
+		for (k = 0; k < json_array_size(all) && !json_equal(json_array_get(all, k), s);)
+			k++;
+		if (k == json_array_size(all))
+			return false;
+	}
+	return was == is || json_equal(was, is);
+}
+
 /* Every difference lowers a limit or right, so a yes to the quote covers the changed spec. The
  * specs are compared, not the person's words. */
 bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed)
@@ -281,7 +300,7 @@ bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed
 	       strcmp(quoted->model->id, changed->model->id) == 0 &&
 	       strcmp(quoted->task, changed->task) == 0 &&
 	       strcmp(quoted->context, changed->context) == 0 &&
-	       strcmp(quoted->cwd, changed->cwd) == 0 && spec_guide_same(quoted, changed) &&
+	       strcmp(quoted->cwd, changed->cwd) == 0 && guide_within(quoted, changed) &&
 	       quoted->thinking == changed->thinking && b->cost_microusd <= a->cost_microusd &&
 	       b->time_ms <= a->time_ms && b->tokens <= a->tokens &&
 	       b->iterations <= a->iterations && (changed->rights & ~quoted->rights) == 0 &&
@@ -323,7 +342,8 @@ static void tell_guide(struct buf *out, const struct run_spec *quoted,
 
 	if (spec_guide_same(quoted, changed))
 		return;
-	for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+	/* Without read_skill, which is told as a tool, there are none. */
+	for (size_t k = 0; k < ARRAY_LEN(keys) - (changed->nskills == 0); k++) {
 		const json_t *was = json_object_get(quoted->guide, keys[k]),
 			     *is = json_object_get(changed->guide, keys[k]);
 		size_t n = MAX(json_array_size(was), json_array_size(is));

@@ -420,7 +420,7 @@ static void verb_skills(struct verb_call *v)
 
 	if (!verb_args(v, &args))
 		return;
-	rv = skills_list(args.cwd, &l);
+	rv = skills_list(args.cwd, skills_project_ups(args.cwd), &l);
 	if (rv != 0)
 		err_set(&err, rv, "out of memory");
 	send_skills(v, rv, &l, false, &err);
@@ -437,7 +437,7 @@ static void verb_skill(struct verb_call *v)
 
 	if (!verb_args(v, &args))
 		return;
-	rv = skills_list(args.cwd, &l);
+	rv = skills_list(args.cwd, skills_project_ups(args.cwd), &l);
 	s = rv == 0 ? skill_find(&l, v->id) : NULL;
 	if (rv != 0)
 		err_set(&err, rv, "out of memory");

@@ -22,7 +22,6 @@
 #include "base/near.h"
 #include "codec/json.h"
 #include "codec/redact.h"
-#include "exec/child.h"
 #include "exec/sandbox.h"
 #include "gateway/doors.h"
 #include "gateway/trial.h"
@@ -645,7 +644,7 @@ static void check_skills(struct doctor_state *d)
 	size_t used = 0;
 	struct skill_list l;
 
-	if (skills_list("", &l) != 0 || l.n == 0)
+	if (skills_list("", 0, &l) != 0 || l.n == 0)
 		return; /* a project's are looked at with its runs */
 	for (size_t i = 0; i < l.n; i++)
 		used += !l.items[i].why;

@@ -33,7 +33,7 @@
 #define PLACES_MAX 32   /* most folders that are remembered */
 #define DEPTH_MAX  4    /* most levels of folders inside folders */
 #define NAMES_MAX  4096 /* most names in all of them, with other files */
-#define PATH_MOST  ROLE_PATH_MOST
+#define PATH_MOST  4096
 /* A file that changed so shortly before it was read may change again within the same
  * time stamp. */
 #define SETTLED_MS 1000
@@ -231,7 +231,9 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-bool project_folder(const char *cwd, const char *name, char out[PATH_MOST])
+/* The nearest .claude/agents at `cwd` or above it, up to the root of the repository; the
+ * home folder is no project. */
+static bool project_folder(const char *cwd, char out[PATH_MOST])
 {
 	const char *home = getenv("HOME");
 	char at[PATH_MOST - 32], git[PATH_MOST];
@@ -244,7 +246,7 @@ bool project_folder(const char *cwd, const char *name, char out[PATH_MOST])
 
 		if (home && strcmp(at, home) == 0)
 			return false;
-		snprintf(out, PATH_MOST, "%s/%s", at, name);
+		snprintf(out, PATH_MOST, "%s/.claude/agents", at);
 		if (is_folder(out))
 			return true;
 		snprintf(git, sizeof(git), "%s/.git", at);
@@ -259,7 +261,7 @@ static bool place_path(enum role_source source, const char *cwd, char out[PATH_M
 	const char *home = getenv("HOME");
 
 	if (source == ROLE_PROJECT)
-		return project_folder(cwd, ".claude/agents", out);
+		return project_folder(cwd, out);
 	if (source == ROLE_USER)
 		return settings_config_path("agents", out, PATH_MOST, NULL) == 0;
 	return home && home[0] == '/' &&

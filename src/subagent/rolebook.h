@@ -53,11 +53,6 @@ int roles_trust(const char *hash);
 
 bool roles_trusted(const char *hash);
 
-/* The folder `name` (at most 32 bytes) of the project: the nearest at `cwd` or above it, up to the
- * root of the repository; the home folder is no project. */
-#define ROLE_PATH_MOST 4096
-bool project_folder(const char *cwd, const char *name, char out[ROLE_PATH_MOST]);
-
 /* Made of roles/ when the program is built (script/embed). */
 extern const struct embedded builtin_roles[];
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -28,6 +29,7 @@
 #define NAMES_MAX 4096 /* names of a folder that are looked at */
 #define KEPT_MAX  1024 /* skills that are remembered */
 #define PATH_MOST 4096
+#define UPS_MAX   16
 #define NOTES_MAX 4096
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -408,17 +410,62 @@ static int skill_place(struct skill_list *l, const char *place, enum role_source
 	return rv == 0 && over ? skill_rest(l, place, source) : rv;
 }
 
-int skills_list(const char *cwd, struct skill_list *out)
+/* Cuts the last part of the path off; false: it has no other. */
+static bool skill_parent(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || slash == path)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+unsigned skills_project_ups(const char *cwd)
+{
+	const char *home = getenv("HOME");
+	char at[PATH_MOST], git[PATH_MOST + 8];
+	unsigned n = 0;
+
+	snprintf(at, sizeof(at), "%s", cwd);
+	do {
+		snprintf(git, sizeof(git), "%s/.git", at);
+		if (home && strcmp(at, home) == 0)
+			return 0;
+		if (access(git, F_OK) == 0)
+			return n;
+	} while (++n < UPS_MAX && skill_parent(at));
+	return 0;
+}
+
+/* The nearest folder of this name; false: none. */
+static bool skill_project(const char *cwd, unsigned ups, const char *name, char out[PATH_MOST])
+{
+	char at[PATH_MOST - 32];
+	struct stat st;
+
+	if (cwd[0] != '/' || snprintf(at, sizeof(at), "%s", cwd) >= (int)sizeof(at))
+		return false;
+	do {
+		snprintf(out, PATH_MOST, "%s/%s", at, name);
+		if (stat(out, &st) == 0 && S_ISDIR(st.st_mode))
+			return true;
+	} while (ups-- > 0 && skill_parent(at));
+	return false;
+}
+
+int skills_list(const char *cwd, unsigned ups, struct skill_list *out)
 {
 	static const char *const of_project[] = {".claude/skills", ".agents/skills"};
 	const char *home = getenv("HOME");
+	bool project = !home || strcmp(cwd, home) != 0;
 	struct skill_list l = {0};
 	char path[PATH_MOST];
 	int rv = 0;
 
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(of_project); i++)
-		if (project_folder(cwd, of_project[i], path))
+	for (size_t i = 0; rv == 0 && project && i < ARRAY_LEN(of_project); i++)
+		if (skill_project(cwd, ups, of_project[i], path))
 			rv = skill_place(&l, path, ROLE_PROJECT);
 	if (rv == 0 && settings_config_path("skills", path, sizeof(path), NULL) == 0)
 		rv = skill_place(&l, path, ROLE_USER);

@@ -37,9 +37,12 @@ struct skill_list {
 	size_t n, cap;
 };
 
-/* All skills that can be seen from `cwd` ("": no project), in order of precedence: project, user,
- * claude. AVA_ENOMEM. */
-int skills_list(const char *cwd, struct skill_list *out);
+/* How many folders above `cwd` its repository begins, 15 at the most; 0 outside of one. The home
+ * folder is no project. */
+unsigned skills_project_ups(const char *cwd);
+/* All skills that can be seen from `cwd` ("": no project), in order of precedence: project (of the
+ * nearest folder, up to `ups` above), user, claude. AVA_ENOMEM. */
+int skills_list(const char *cwd, unsigned ups, struct skill_list *out);
 /* A skill, or the skills in a folder, read as a project's. AVA_ENOENT, AVA_ENOMEM. */
 int skills_look(const char *path, struct skill_list *out, struct ava_error *err);
 void skill_list_free(struct skill_list *l);

@@ -153,7 +153,7 @@ static void guide_add_file(struct guiding *g, const char *name, const char *path
  */
 static bool guide_file(struct guiding *g, const char *top, const char *path, const char *name)
 {
-	struct root root = {.fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC), .cwd = top};
+	struct root root = {.fd = -1, .cwd = top};
 	struct ava_error why = {0};
 	char full[PATH_MAX];
 	char *data = NULL;
@@ -162,9 +162,10 @@ static bool guide_file(struct guiding *g, const char *top, const char *path, con
 	int fd = -1;
 	bool used = false;
 
-	if (root.fd < 0 || fstatat(root.fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-	    json_array_size(g->files) >= FILES_OF_RUN)
-		goto out;
+	if ((size_t)snprintf(full, sizeof(full), "%s/%s", top, path) >= sizeof(full) ||
+	    lstat(full, &st) != 0 || json_array_size(g->files) >= FILES_OF_RUN)
+		return false;
+	root.fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fd = root_open_file(&root, path, &st, &why);
 	if (fd < 0)
 		guide_note(g, "%s is left out: %s", name, why.text);
@@ -185,10 +186,8 @@ static bool guide_file(struct guiding *g, const char *top, const char *path, con
 			guide_note(g, "%s is left out: it is no text in UTF-8", name);
 		used = used && data[strspn(data, " \t\r\n")] != '\0';
 	}
-	if (used && (size_t)snprintf(full, sizeof(full), "%s/%s", top, path) < sizeof(full))
+	if (used)
 		guide_add_file(g, name, full, data, (size_t)len);
-
-out:
 	free(data);
 	if (fd >= 0)
 		close(fd);
@@ -197,45 +196,16 @@ out:
 	return used;
 }
 
-/* How many folders up the repository begins: `at` becomes its root; 0 outside of one. The home
- * folder and what is above it are no project. */
-static unsigned guide_root(char at[PATH_MAX])
-{
-	const char *home = getenv("HOME");
-	char up[PATH_MAX], git[PATH_MAX + 8];
-	unsigned n = 0;
-	char *slash;
-
-	snprintf(up, sizeof(up), "%s", at);
-	for (; n < FILES_OF_RUN; n++) {
-		if (home && strcmp(up, home) == 0)
-			return 0;
-		snprintf(git, sizeof(git), "%s/.git", up);
-		if (access(git, F_OK) == 0) {
-			snprintf(at, PATH_MAX, "%s", up);
-			return n;
-		}
-		slash = strrchr(up, '/');
-		if (!slash || slash == up)
-			return 0;
-		*slash = '\0';
-	}
-	return 0;
-}
-
-static void guide_folder(struct guiding *g)
+static void guide_folder(struct guiding *g, unsigned ups)
 {
 	static const char *const names[] = {"AGENTS.md", "CLAUDE.md"};
-	char here[PATH_MAX], top[PATH_MAX], below[PATH_MAX], path[PATH_MAX + 16],
-		name[4 * FILES_OF_RUN + 16];
-	unsigned ups;
+	char top[PATH_MAX], below[PATH_MAX], path[PATH_MAX + 16], name[4 * FILES_OF_RUN + 16];
 	char *slash;
 
-	if (!realpath(g->r->cwd, here))
-		return; /* supervisor_spawn says so */
-	snprintf(top, sizeof(top), "%s", here);
-	ups = guide_root(top);
-	snprintf(below, sizeof(below), "%s", here + strlen(top));
+	snprintf(top, sizeof(top), "%s", g->r->cwd);
+	for (unsigned up = 0; up < ups && (slash = strrchr(top, '/')) != NULL; up++)
+		*slash = '\0';
+	snprintf(below, sizeof(below), "%s", g->r->cwd + strlen(top));
 	for (unsigned up = 0; up <= ups; up++) {
 		for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 			size_t n = 0;
@@ -295,13 +265,13 @@ static bool guide_add_skill(struct guiding *g, const struct skill *s, size_t roo
 	return true;
 }
 
-static void guide_skills(struct guiding *g, size_t room)
+static void guide_skills(struct guiding *g, unsigned ups, size_t room)
 {
 	const struct role *role = g->r->role;
 	size_t from = g->text.len, over = 0;
 	struct skill_list all;
 
-	if (skills_list(g->r->cwd, &all) != 0) {
+	if (skills_list(g->r->cwd, ups, &all) != 0) {
 		g->failed = true;
 		return;
 	}
@@ -388,6 +358,7 @@ static int guide_make(struct run_spec *r, const struct op_spawn *s, const struct
 {
 	bool skills =
 		tool_find(SPEC_GUIDE_TOOL) && guide_may_read(s) && r->agent.ntools < ROLE_MAX_TOOLS;
+	unsigned ups = skills_project_ups(r->cwd);
 	int64_t window = r->model->dialect->answer ? 0 : r->model->context;
 	size_t all = window > 0 ? (size_t)(window * WINDOW_BYTES / 8) : SIZE_MAX;
 	struct guiding g = {
@@ -402,10 +373,10 @@ static int guide_make(struct run_spec *r, const struct op_spawn *s, const struct
 	if (s->group && s->group->size > 1)
 		g.room = MIN(g.room, (size_t)GROUP_TEXT_MAX / (size_t)s->group->size);
 	buf_init(&g.text, 16 * (TEXT_MAX + SKILLS_TEXT));
-	guide_folder(&g);
+	guide_folder(&g, ups);
 	guide_own(&g);
 	if (skills)
-		guide_skills(&g, MIN((size_t)SKILLS_TEXT, all / 2));
+		guide_skills(&g, ups, MIN((size_t)SKILLS_TEXT, all / 2));
 	if (g.text.len > 0)
 		json_object_set_new(guide, "text", json_stringn(g.text.data, g.text.len));
 	g.failed |= buf_check(&g.text) != 0;

@@ -113,6 +113,10 @@ echo more >../.claude/skills/release/more.txt
 start
 contains 'a further file is another question' "• Left out: the project's skill release is not trusted" "$ERR"
 
+# Fewer are no new question.
+equal 'who leaves the skills out is not asked again' confirmed \
+	"$(post "proposals/$(quoted)/confirm" '{"answer":"yes, without read_skill"}' | jq -r .state)"
+
 # Off.
 start --no-instructions
 contains 'who wants none says so' '• Instructions: none, and no skills' "$ERR"

@@ -423,7 +423,7 @@ TEST(trust)
 	put_skill("home/.config/ava/skills/pdf", "name: PDF\ndescription: user\n");
 	put_skill("home/.claude/skills/pdf", "name: pdf\ndescription: claude\n");
 	put_skill("home/.claude/skills/bad", "name: bad\n");
-	assert_int_equal(skills_list(deep, &l), 0);
+	assert_int_equal(skills_list(deep, 2, &l), 0);
 	assert_int_equal(l.n, 4);
 	s = skill_find(&l, "Pdf");
 	assert_string_equal(s->summary, "user");
@@ -435,7 +435,7 @@ TEST(trust)
 	assert_non_null(strstr(notes(r), "the project's skill pdf is not trusted"));
 	spec_free(r);
 
-	assert_int_equal(skills_list(deep, &l), 0);
+	assert_int_equal(skills_list(deep, 2, &l), 0);
 	assert_int_equal(roles_trust(l.items[0].hash), 0);
 	skill_list_free(&l);
 	r = built_in(deep);
@@ -481,7 +481,7 @@ TEST(of_role)
 	spec_free(r);
 }
 
-/* Ten thousand skills cost neither time nor the window. */
+/* Thousands of skills cost neither time nor the window. */
 TEST(many)
 {
 	struct skill_list l = {0};
@@ -489,15 +489,15 @@ TEST(many)
 	struct run_spec *r;
 
 	put("home/.claude/skills/x", "");
-	for (int i = 0; i < 10000; i++) {
+	for (int i = 0; i < 4200; i++) {
 		snprintf(folder, sizeof(folder), "home/.claude/skills/s%05d", i);
 		mkdir(below(folder), 0700);
-		if (i % 10 == 0)
+		if (i % 8 == 0)
 			put_skill(folder,
 				  "description: One of very many, described at length so that "
 				  "they fill what there is of room.\n");
 	}
-	assert_int_equal(skills_list(work, &l), 0);
+	assert_int_equal(skills_list(work, 0, &l), 0);
 	assert_true(l.n <= SKILLS_MAX + 1);
 	assert_non_null(strstr(l.items[l.n - 1].why, "there is more than the 256 skills"));
 	skill_list_free(&l);

@@ -285,11 +285,6 @@ TEST(quote)
 	      "begins or config.yaml gives it more.",
 	      WORDS_BUDGET_GONE);
 	shows("\n• Asks you before: ", WORDS_QUOTE_ASKS);
-	shows("\n• Instructions: ", WORDS_QUOTE_INSTRUCTIONS);
-	shows("none, and no skills", WORDS_QUOTE_NO_INSTRUCTIONS);
-	shows("\n• Skills: ", WORDS_QUOTE_SKILLS);
-	shows("\n• Left out: ", WORDS_QUOTE_LEFT_OUT);
-	shows("with AGENTS.md as it is now", WORDS_WITH "AGENTS.md" WORDS_AS_IT_IS);
 	shows("\n• TOO SMALL A WINDOW: why", WORDS_QUOTE_SMALL("why"));
 	shows("\n• NO TOOLS REACH m: `ava doctor` says why", WORDS_QUOTE_NO_TOOLS("m"));
 	shows("\n• Limits: $1.00 and 5 min for all, each stops at 5 min; asks you before it ends "
@@ -383,4 +378,13 @@ TEST(limits)
 		shows(rows[i].text, "%s",
 		      words_amount(words_limit(rows[i].name)->kind, rows[i].n).text);
 	assert_null(words_limit("success"));
+}
+
+TEST(guide)
+{
+	shows("\n• Instructions: ", WORDS_QUOTE_INSTRUCTIONS);
+	shows("none, and no skills", WORDS_QUOTE_NO_INSTRUCTIONS);
+	shows("\n• Skills: ", WORDS_QUOTE_SKILLS);
+	shows("\n• Left out: ", WORDS_QUOTE_LEFT_OUT);
+	shows("with AGENTS.md as it is now", WORDS_WITH "AGENTS.md" WORDS_AS_IT_IS);
 }
