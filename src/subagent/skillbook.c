@@ -391,6 +391,7 @@ static int skill_place(struct skill_list *l, const char *place, enum role_source
 	while (d && !over && (e = readdir(d)) != NULL) {
 		over = n == NAMES_MAX;
 		if (!over && e->d_name[0] != '.' && e->d_type != DT_REG &&
+		    utf8_valid(e->d_name, strlen(e->d_name)) &&
 		    (names[n] = strdup(e->d_name)) != NULL)
 			n++;
 	}

@@ -163,7 +163,8 @@ static bool guide_file(struct guiding *g, const char *top, const char *path, con
 	bool used = false;
 
 	if ((size_t)snprintf(full, sizeof(full), "%s/%s", top, path) >= sizeof(full) ||
-	    lstat(full, &st) != 0 || json_array_size(g->files) >= FILES_OF_RUN)
+	    lstat(full, &st) != 0 || !utf8_valid(full, strlen(full)) ||
+	    json_array_size(g->files) >= FILES_OF_RUN)
 		return false;
 	root.fd = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	fd = root_open_file(&root, path, &st, &why);
@@ -228,7 +229,7 @@ static void guide_folder(struct guiding *g, unsigned ups)
 static void guide_own(struct guiding *g)
 {
 	const char *home = getenv("HOME"), *slash;
-	char path[PATH_MAX], folder[PATH_MAX];
+	char path[PATH_MAX], folder[PATH_MAX], name[PATH_MAX];
 	size_t n = home ? strlen(home) : 0;
 
 	if (settings_config_path("AGENTS.md", path, sizeof(path), NULL) == 0) {
@@ -236,8 +237,8 @@ static void guide_own(struct guiding *g)
 
 		slash = strrchr(path, '/');
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-		if (below ? guide_file(g, home, path + n + 1, "~/.config/ava/AGENTS.md")
-			  : guide_file(g, folder, slash + 1, "ava/AGENTS.md"))
+		snprintf(name, sizeof(name), "%s%s", below ? "~" : "", path + (below ? n : 0));
+		if (guide_file(g, below ? home : folder, below ? path + n + 1 : slash + 1, name))
 			return;
 	}
 	if (home && home[0] == '/')
@@ -378,7 +379,8 @@ static int guide_make(struct run_spec *r, const struct op_spawn *s, const struct
 	if (skills)
 		guide_skills(&g, ups, MIN((size_t)SKILLS_TEXT, all / 2));
 	if (g.text.len > 0)
-		json_object_set_new(guide, "text", json_stringn(g.text.data, g.text.len));
+		g.failed |= json_object_set_new(guide, "text",
+						json_stringn(g.text.data, g.text.len)) != 0;
 	g.failed |= buf_check(&g.text) != 0;
 	buf_fini(&g.text);
 	guide_put(guide, "files", g.files);

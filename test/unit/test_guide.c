@@ -423,6 +423,7 @@ TEST(trust)
 	put_skill("home/.config/ava/skills/pdf", "name: PDF\ndescription: user\n");
 	put_skill("home/.claude/skills/pdf", "name: pdf\ndescription: claude\n");
 	put_skill("home/.claude/skills/bad", "name: bad\n");
+	put_skill("home/.claude/skills/\xff", "name: odd\ndescription: no name for JSON\n");
 	assert_int_equal(skills_list(deep, 2, &l), 0);
 	assert_int_equal(l.n, 4);
 	s = skill_find(&l, "Pdf");
