@@ -53,7 +53,7 @@ for path in head["files"]:
     elif name[0] == "heads": name[1] == sha(data) or stop(f"{path} is not what its name says")
     else: stop(f"nothing here proves {path}")
     if name[1] == "subagents": results[name[2].split(".")[0]] = json.loads(data.splitlines()[-1])["content"].get("resultHash")
-    at += data.count(b"\n") + (not data.endswith(b"\n") and len(file.read(1))); line = read()
+    at += data.count(b"\n") + (data[-1:] not in (b"", b"\n") and len(file.read(1))); line = read()
 if not line[0].startswith(b'{"end":'): stop("here belongs the end")
 if (line[1].get("seals"), line[1].get("files")) != (len(seals), len(head["files"])): stop("the end counts otherwise")
 if file.read(1): stop("something follows the end", at + 1)

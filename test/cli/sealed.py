@@ -53,6 +53,9 @@ N = int(re.match(rb'{"seal":{"n":(\d+)', ALL[SEALS[0]])[1])
 
 for name, lines in ("a run", ONE), ("all since", ALL), ("another root", OTHER):
     check(f"intact: {name}", both(lines) == "", both(lines))
+EMPTY = b"heads/e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+empty = [ONE[0].replace(b"]}", b',"' + EMPTY + b'"]}')] + ONE[1:-1] + [b'{"file":"%s","size":0}\n' % EMPTY, ONE[-1].replace(b'"files":4', b'"files":5')]
+check("a file without a byte", both(empty) == "", both(empty))
 check("with its key", both(ONE, KEY) == "", both(ONE, KEY))
 wrong("another key is wanted", ONE, r"2:seal \d+ is of another key", OTHER_KEY)
 check("several seals", len(SEALS) >= 3, len(SEALS))
