@@ -134,7 +134,7 @@ export function Costs() {
   const rows = (s?.rows ?? []).map((r) => (key === "model" ? { ...r, failed: timed.get(r.name)?.failed ?? 0, ms: timed.get(r.name)?.ms } : r)), series = useMemo(() => stacked(rows, what === "cost" ? "cost_parts" : "token_parts", dimensions[by]!), [s, key, what]);
   const drawn = Array.from({ length: bars }, (_, i) => ({ name: step < HOUR ? clock(at(i)).slice(0, 5) : name(at(i)), to: (only?: [string, string]) => address("runs", "", { since: iso(at(i)), until: iso(at(i + 1)), ...(only && { [only[0]]: only[1] }) }) }));
   const budget = health.value?.today.budget_cents, line = budget && what === "cost" ? { name: `budget of ${money(budget)} a day`, value: (budget * step) / DAY } : undefined;
-  const link = (r: Paid) => (!r.name || r.name === OTHERS ? short(r.name) : <a href={address("runs", "", { [filter]: r.name, since: iso(from), status: "ended" })} title={r.name}>{short(r.name)}</a>);
+  const link = (r: Paid) => (!r.name || r.name === OTHERS || (by === "role" && r.name === "ava") ? short(r.name) : <a href={address("runs", "", { [filter]: r.name, since: iso(from), status: "ended" })} title={r.name}>{short(r.name)}</a>);
   return (
     <>
       <div class="row costs-head">
