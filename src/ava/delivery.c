@@ -40,7 +40,7 @@
 static const struct delivery_wish {
 	enum item_kind kind;
 	bool by_ava;            /* of Ava; else of a run, or of no matter whom */
-	bool alert;             /* of a budget */
+	bool alert;             /* of a budget; by Ava: of a standing order */
 	bool chats_only;        /* a terminal sees it in the stream of its conversation */
 	const char *one, *many; /* in a summary */
 } wishes[] = {
@@ -51,6 +51,7 @@ static const struct delivery_wish {
 	{ITEM_asked, false, false, false, "run asks you", "runs ask you"},
 	{ITEM_expired, false, false, false, "proposal expired", "proposals expired"},
 	{ITEM_noted, false, true, false, "budget alert", "budget alerts"},
+	{ITEM_noted, true, true, false, "notice of an order", "notices of orders"},
 	{ITEM_failed, true, false, true, "", ""},
 	{ITEM_noted, true, false, true, "", ""},
 	{ITEM_noted, false, false, true, "", ""},

@@ -187,6 +187,7 @@ static void order_difference(const json_t *was, const json_t *is, char out[ORDER
 		{"rights", "its rights"},
 		{"model", "its model"},
 		{"limits", "its limits"},
+		{"guide", "the instructions or skills that it is given"},
 	};
 	const char *key;
 	size_t n = 0;
@@ -468,6 +469,7 @@ void turn_over(struct order_turn *t)
 		return;
 	if (t->o->plan.count > 0 && n->fired >= t->o->plan.count)
 		turn_state(t, ORDER_DONE, NULL, NULL, "it has started as many runs as it may");
-	else if (order_next(&t->o->plan, n->last_ms) == ORDER_NEVER)
+	else if (!calendar_waits(t->o->plan.calendar) &&
+		 order_next(&t->o->plan, n->last_ms) == ORDER_NEVER)
 		turn_state(t, ORDER_DONE, NULL, NULL, "no further time is due");
 }

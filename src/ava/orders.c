@@ -36,6 +36,7 @@ struct orders {
 	struct os_timer *timer;
 	unsigned n;
 	bool stops;
+	struct buf unreadable; /* {"file","problem"} of each that does not fire, with commas */
 };
 
 /* Somebody who waits for a change of an order. */
@@ -326,6 +327,13 @@ struct standing *orders_find(struct core *c, const char *id, struct ava_error *e
 	return NULL;
 }
 
+const char *orders_unreadable(const struct core *c)
+{
+	const struct buf *b = &c->service.orders->unreadable;
+
+	return buf_check(b) == 0 && b->data ? b->data : "";
+}
+
 void orders_each(struct core *c, void (*each)(struct standing *o, void *user), void *user)
 {
 	LIST_EACH (&c->service.orders->all, node, tmp) {
@@ -555,6 +563,7 @@ int orders_open(struct core *c, struct ava_error *err)
 	all->core = c;
 	list_init(&all->all);
 	strmap_init(&all->by_id);
+	buf_init(&all->unreadable, 1u << 20);
 	all->timer = os_timer_new(c->loop, orders_tick, all);
 	c->service.orders = all;
 	c->on_proposal.order_yes = orders_confirm;
@@ -571,6 +580,7 @@ static void orders_found(const char *name, void *user)
 	struct standing *o = NULL;
 	char path[300], *json = NULL;
 	size_t len = 0, n = strlen(name);
+	struct jw w;
 	int rv;
 
 	if (n < 5 || n > 200 || strcmp(name + n - 5, ".json") != 0)
@@ -591,6 +601,12 @@ static void orders_found(const char *name, void *user)
 	}
 	if (rv != 0) {
 		core_log(c, "%s: this order does not fire: %s", path, err.text);
+		buf_adds(&all->unreadable, all->unreadable.len > 0 ? "," : "");
+		jw_init(&w, &all->unreadable);
+		jw_object(&w, NULL);
+		jw_str(&w, "file", path);
+		jw_str(&w, "problem", err.text);
+		jw_end(&w);
 		return;
 	}
 	o->core = c;
@@ -648,6 +664,7 @@ void orders_close(struct core *c)
 		order_free(o);
 	}
 	strmap_fini(&all->by_id);
+	buf_fini(&all->unreadable);
 	os_timer_free(all->timer);
 	free(all);
 	c->service.orders = NULL;

@@ -18,6 +18,9 @@ struct standing *orders_find(struct core *c, const char *id, struct ava_error *e
 /* The oldest first. */
 void orders_each(struct core *c, void (*each)(struct standing *o, void *user), void *user);
 
+/* The files that are no order here, as JSON objects {"file","problem"} with commas between them. */
+const char *orders_unreadable(const struct core *c);
+
 /* ACTIVE, PAUSED or REMOVED, by a person. An order that asks is quoted anew by ACTIVE. AVA_EEXIST:
  * its time is over; AVA_EBUSY: it is being written, ask again. */
 void orders_set(struct core *c, const char *id, enum order_state to, const char *by,

@@ -109,6 +109,7 @@ static void one_order(struct standing *o, void *user)
 
 static void verb_orders(struct verb_call *v)
 {
+	const char *unreadable = orders_unreadable(v->core);
 	struct verb_answer a;
 
 	if (!verb_begin_args(&a, v, NULL))
@@ -116,6 +117,12 @@ static void verb_orders(struct verb_call *v)
 	jw_object(&a.w, NULL);
 	jw_array(&a.w, "orders");
 	orders_each(v->core, one_order, &a.w);
+	jw_end(&a.w);
+	if (*unreadable) {
+		jw_array(&a.w, "unreadable");
+		jw_raw(&a.w, NULL, unreadable, strlen(unreadable));
+		jw_end(&a.w);
+	}
 	verb_send(&a, 200);
 }
 

@@ -8,6 +8,7 @@
  * to others, lingering, a socket of a daemon that was killed, hooks that call a program which is
  * gone) are fixes: --fix shows them, asks, and does them here, each as that command would. Before
  * what others could write is closed a person must look at it: --yes is none for that. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -274,30 +275,109 @@ static void doctor_check_socket(struct root_doctor *d)
 		   UNIX_SOCK_NAME);
 }
 
-/* A service of the user's that ends with the last login. */
-static void doctor_check_linger(struct root_doctor *d)
+/* Does systemd start ava for this user? */
+static bool doctor_enabled(void)
 {
 	static const char *const wants[] = {"systemd/user/default.target.wants/ava.service",
 					    "systemd/user/sockets.target.wants/ava.socket"};
-	const struct passwd *me = getpwuid(geteuid());
-	char folder[ROOT_PATH_MAX], path[ROOT_PATH_MAX + 64], command[COMMAND_MAX];
+	char folder[ROOT_PATH_MAX], path[ROOT_PATH_MAX + 64];
 	bool enabled = false;
 	struct stat st;
 
 	if (settings_config_path("", folder, sizeof(folder), NULL) != 0)
-		return;
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(wants); i++) { /* beside "ava/" */
 		snprintf(path, sizeof(path), "%.*s%s", (int)strlen(folder) - 4, folder, wants[i]);
 		enabled = enabled || lstat(path, &st) == 0;
 	}
+	return enabled;
+}
+
+/* A service of the user's that ends with the last login. */
+static void doctor_check_linger(struct root_doctor *d)
+{
+	const struct passwd *me = getpwuid(geteuid());
+	char path[ROOT_PATH_MAX], command[COMMAND_MAX];
+	struct stat st;
+
 	if (me != NULL)
 		snprintf(path, sizeof(path), "%s/%s", "/var/lib/systemd/linger", me->pw_name);
-	if (!enabled || me == NULL || stat(path, &st) == 0)
+	if (me == NULL || !doctor_enabled() || stat(path, &st) == 0)
 		return;
 	snprintf(command, sizeof(command), "loginctl enable-linger %s", me->pw_name);
 	doctor_add_fix(d, doctor_linger, me->pw_name, 0, command);
 	root_check(d, "linger", true,
 		   "the service ends when you log out, and its runs wait until you are back");
+}
+
+/* How many standing orders the root has, without a daemon. */
+static size_t doctor_count_orders(const struct root_doctor *d)
+{
+	char path[ROOT_PATH_MAX + 16];
+	struct dirent *e;
+	size_t n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/orders", d->root);
+	dir = opendir(path);
+	while (dir != NULL && (e = readdir(dir)) != NULL)
+		n += strncmp(e->d_name, "O-", 2) == 0;
+	if (dir != NULL)
+		closedir(dir);
+	return n;
+}
+
+/* An order that does not fire, and why; true: it does. */
+static bool doctor_look_at_order(struct root_doctor *d, const json_t *order)
+{
+	const char *id = json_str(order, "order_id"), *state = json_str(order, "state");
+	const char *why = json_str(order, "why");
+	bool paused = strcmp(state, "paused") == 0, asks = strcmp(state, "asks") == 0;
+
+	if (paused || asks)
+		snprintf(d->mend, sizeof(d->mend), "ava schedule unpause %s", id);
+	if (paused)
+		root_check(d, "order", NOTED, "%s is paused", id);
+	else if (asks)
+		root_check(d, "order", false, "%s starts nothing, since you are asked anew: %s", id,
+			   why);
+	else if (strcmp(state, "active") == 0 && *why)
+		root_check(d, "order", NOTED, "%s, the last time: %s", id, why);
+	return strcmp(state, "active") == 0;
+}
+
+/* Standing orders: whether the daemon is there when they are due, and which do not fire. */
+static void doctor_check_orders(struct root_doctor *d)
+{
+	size_t n = doctor_count_orders(d), active = 0, i;
+	struct ava_error err;
+	json_t *reply = NULL;
+	const json_t *one;
+
+	if (n == 0)
+		return;
+	if (d->health == NULL) {
+		snprintf(d->mend, sizeof(d->mend), "ava serve");
+		root_check(d, "orders", false,
+			   "%zu standing order%s and no daemon: nothing fires (ava serve)", n,
+			   n == 1 ? "" : "s");
+		return;
+	}
+	if (api_request(NULL, &reply, &err, "/orders") != 0)
+		return;
+	json_array_foreach(json_object_get(reply, "orders"), i, one) active +=
+		doctor_look_at_order(d, one);
+	json_array_foreach(json_object_get(reply, "unreadable"), i, one)
+		root_check(d, "order", false, "%s does not fire: %s", json_str(one, "file"),
+			   json_str(one, "problem"));
+	if (active > 0)
+		root_check(d, "orders", doctor_enabled() ? true : NOTED,
+			   doctor_enabled()
+				   ? "%zu standing order%s; systemd starts ava with the machine"
+				   : "%zu standing order%s; after a restart of the machine nothing "
+				     "fires before somebody uses ava (systemctl --user enable ava)",
+			   active, active == 1 ? "" : "s");
+	json_decref(reply);
 }
 
 static void doctor_check_hooks(struct root_doctor *d)
@@ -603,6 +683,7 @@ static void doctor_check_all(struct root_doctor *d)
 		doctor_check_socket(d);
 	}
 	doctor_check_linger(d);
+	doctor_check_orders(d);
 	doctor_check_hooks(d);
 }
 

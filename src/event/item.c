@@ -432,7 +432,8 @@ static bool item_order(struct item_draft *d)
 
 	d->it->kind = ITEM_noted;
 	d->text = item_str(d, "message");
-	d->it->alert = skipped || strcmp(change, "asks") == 0 || strcmp(change, "done") == 0;
+	d->it->by_ava = d->it->alert =
+		skipped || strcmp(change, "asks") == 0 || strcmp(change, "done") == 0;
 	item_tell(d, "order", "orderId");
 	item_tell(d, "change", "change");
 	item_tell(d, "by", "by");

@@ -144,7 +144,7 @@ int order_read(const json_t *o, struct order_plan *out, struct ava_error *err)
 	if (order_unknown(o, err) != 0 || order_members(o, &p, err) != 0)
 		return AVA_EINVAL;
 	rv = calendar_parse(p.when, json_str(o, "zone"), p.from_ms, &p.calendar, err);
-	if (rv == 0 && order_next(&p, p.from_ms) == ORDER_NEVER) {
+	if (rv == 0 && !calendar_waits(p.calendar) && order_next(&p, p.from_ms) == ORDER_NEVER) {
 		rv = err_set(err, AVA_EINVAL, "no run would be due before the order ends (until)");
 		order_fini(&p);
 	}

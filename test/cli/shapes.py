@@ -48,7 +48,7 @@ had = set()
 LACKING = {"Agent.ghost", "Citation.url", "Health.matrix", "Health.model_lacks", "MessagePage.unreadable", "MessagePage.unreadable_first", "Patch.left_out.path", "Patch.left_out.why",
            "Result.artifacts.more", "Result.artifacts.path", "Result.copy_kept", "Result.estimated", "Result.needs", "Run.estimated", "Run.machine", "Run.place", "RunList.others",
            "Cluster.folders.name", "Cluster.folders.path", "Cluster.folders.problem", "Cluster.folders.tree", "Ask.machine", "Messenger.machine", "AskList.others", "AskList.shared",
-           "Order.ask", "Order.machine", "Session.trouble", "Stats.top.cost_cents", "Stats.top.id", "Stats.top.model", "Stats.top.role", "Stats.top.started_at", "Stats.top.status",
+           "Order.ask", "Order.machine", "OrderList.unreadable", "OrderList.unreadable.file", "OrderList.unreadable.problem", "Session.trouble", "Stats.top.cost_cents", "Stats.top.id", "Stats.top.model", "Stats.top.role", "Stats.top.started_at", "Stats.top.status",
            "Stats.top.task", "Verified.findings.kind", "Verified.findings.line", "Verified.findings.path", "Verified.findings.what"}
 
 

@@ -59,11 +59,19 @@ check 'an order keeps the daemon up' sh -c 'test -S "$AVA_DATA_ROOT/ava.sock"'
 run "$AVA" schedule pause "$id"
 exits 'it is paused' 0
 check 'and shown so' test "$(state "$id")" = paused
+run "$AVA" doctor
+contains 'the doctor says so' "$id is paused" "$OUT"
 run "$AVA" schedule run "$id"
 exits 'a paused one can be run' 0
 contains 'and names its run' 'started S-' "$OUT"
 run "$AVA" schedule unpause "$id"
 check 'it goes on' test "$(state "$id")" = active
+run "$AVA" doctor
+contains 'the doctor says what a restart of the machine means' 'after a restart of the machine nothing fires' "$OUT"
+stop_daemon
+run "$AVA" doctor
+contains 'and that nothing fires without a daemon' '1 standing order and no daemon' "$OUT"
+start_daemon
 run "$AVA" schedule rm "$id"
 exits 'it is removed' 0
 run "$AVA" schedule show "$id"

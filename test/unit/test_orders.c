@@ -539,4 +539,54 @@ TEST_OF(many, struct world *w)
 		assert_int_equal(o[i]->now.fired, i % 4 == 0);
 }
 
+/* ---- a year of a hundred orders */
+
+static const struct {
+	const char *when, *zone;
+	int64_t fires; /* in 2027, and in the first half hour of 2028 */
+} year[] = {
+	{"@monthly", "UTC", 12},
+	{"@yearly", "UTC", 1},
+	{"*-01,04,07,10-01 08:00", "UTC", 4},
+	{"30 2 28 3 *", "Europe/Berlin", 1},  /* a time that does not exist */
+	{"30 2 31 10 *", "Europe/Berlin", 1}, /* one that exists twice */
+	{"0 8 31 * *", "America/New_York", 7},
+	{"0 8 29 2 *", "UTC", 0},
+	{"*-*~1 18:00", "UTC", 12},
+	{"every 30d", "UTC", 12},
+	{"at 2027-06-15 12:00", "Asia/Tokyo", 1},
+};
+#define YEARLY 10 /* orders of each row */
+
+TEST_OF(a_year, struct world *w)
+{
+	const int64_t begin = clock_parse_iso("2027-01-01T00:30:00.000Z", CLOCK_ISO_LEN);
+	const int64_t end = clock_parse_iso("2028-01-01T00:30:00.000Z", CLOCK_ISO_LEN);
+	struct standing *o[ARRAY_LEN(year) * YEARLY];
+	char plan[200];
+	int64_t due;
+
+	clock_moves(w, begin - clock_wall_ms() - 60001);
+	for (size_t i = 0; i < ARRAY_LEN(o); i++) {
+		snprintf(plan, sizeof(plan), "{'when':'%s','zone':'%s','missed':'skip'}",
+			 year[i / YEARLY].when, year[i / YEARLY].zone);
+		o[i] = order_add(w, plan);
+	}
+	for (;;) {
+		due = ORDER_NEVER;
+		for (size_t i = 0; i < ARRAY_LEN(o); i++)
+			due = MIN(due, o[i]->due_ms);
+		if (due > end)
+			break;
+		clock_moves(w, due + 1000 - clock_wall_ms() - 60001);
+		for (size_t i = 0; i < ARRAY_LEN(o); i++)
+			order_rests(w, o[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(o); i++)
+		if (o[i]->now.fired != year[i / YEARLY].fires)
+			fail_msg("%s, %s: %lld", year[i / YEARLY].when, year[i / YEARLY].zone,
+				 (long long)o[i]->now.fired);
+	assert_int_equal(order_told(w, "OrderChanged", "change", "missed"), 0);
+}
+
 UNIT_GROUP(.before = set_up, .after = tear_down_orders);
