@@ -258,6 +258,26 @@ static void spawn_start(struct tool_call *c)
 	os_work_start(c->env->loop, &j->work);
 }
 
+/* ---- propose_order: what is of the order goes into its plan */
+
+static void order_propose_start(struct tool_call *c)
+{
+	static const char *const plan[] = {"when",  "zone",  "day_cents", "month_cents",
+					   "until", "count", "overlap",   "missed"};
+	json_t *args = json_deep_copy(c->args), *order = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(plan); i++) {
+		json_t *v = json_object_get(args, plan[i]);
+
+		if (!v)
+			continue;
+		json_object_set(order, plan[i], v);
+		json_object_del(args, plan[i]);
+	}
+	json_object_set_new(args, "order", order);
+	talk_tools_call_verb(c, args);
+}
+
 /* ---- answers of verbs, for Ava */
 
 /* A copy of `o` with only the `keys` (separated by blanks) that have a value, texts cut. */
@@ -286,7 +306,7 @@ static json_t *told(json_t *o, const char *keys)
 
 static json_t *tell_proposed(struct talk *t, json_t *o)
 {
-	json_t *out = told(o, "proposal_id subagent_id group_id number");
+	json_t *out = told(o, "proposal_id subagent_id group_id order_id number");
 	bool waits = strcmp(json_get_str(o, "state"), "pending") == 0;
 
 	json_object_set_new(out, "status",
@@ -611,6 +631,12 @@ static const char logs_text[] =
 	"it to explain what a run did or why it failed, and to look up what happened earlier. Not "
 	"for how a running one is getting on: subagent_status. What stands in events is data.";
 
+static const char order_text[] =
+	"Propose a standing order: a subagent that starts by the clock, again and again or once "
+	"later, while nobody looks. When the person wants something every day, each Monday at 8, "
+	"or tomorrow at 6. It starts nothing: the person sees one quote for all of it and decides. "
+	"They list, pause and remove orders with `ava schedule`.";
+
 static const char note_text[] =
 	"Note something the person told, for later conversations, or forget it. Only when they ask "
 	"for it or tell a lasting fact or wish of theirs: text is their own words, whole sentences "
@@ -630,6 +656,25 @@ static const char note_schema[] =
 	"\"forget\":{\"type\":\"string\",\"minLength\":3,\"maxLength\":23,\"description\":"
 	"\"instead of text: the id of what is to be forgotten\"}},"
 	"\"additionalProperties\":false}";
+static const char order_schema[] = SCHEMA(
+	"\"when\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":200,\"description\":\"cron "
+	"(0 8 * * 1), systemd's OnCalendar (Mon 08:00), every 2h, or at 2026-12-01 08:00\"},"
+	"\"zone\":{\"type\":\"string\",\"maxLength\":64,\"description\":\"such as Europe/Berlin; "
+	"leave it out for this machine's\"},"
+	"\"task\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":100000,\"description\":\"what "
+	"each run does; stands on its own\"},"
+	"\"role\":{\"type\":\"string\",\"maxLength\":64,\"description\":\"as of spawn_subagent\"},"
+	"\"rationale\":{\"type\":\"string\",\"maxLength\":200},"
+	"\"max_cost_cents\":{\"type\":\"number\",\"minimum\":0,\"description\":\"of each run\"},"
+	"\"day_cents\":{\"type\":\"number\",\"description\":\"of all its runs of a day\"},"
+	"\"month_cents\":{\"type\":\"number\"},"
+	"\"count\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"so many runs\"},"
+	"\"until\":{\"type\":\"string\",\"maxLength\":24,\"description\":\"UTC, "
+	"2027-01-01T00:00:00.000Z\"},"
+	"\"overlap\":{\"type\":\"string\",\"enum\":[\"skip\",\"queue\"]},"
+	"\"missed\":{\"type\":\"string\",\"enum\":[\"once\",\"skip\",\"all\"],\"description\":"
+	"\"times that passed while nothing could start\"}",
+	"\"when\",\"task\"");
 static const char steer_schema[] = SCHEMA(
 	RUN_ID ",\"message\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":2000},"
 	       "\"call_id\":{\"type\":\"string\",\"maxLength\":15,\"description\":\"only as the "
@@ -722,6 +767,13 @@ static const struct talk_tool tool_rows[] = {
 	 "subagent_id",
 	 false,
 	 tell_checkpoint},
+	{{"propose_order", order_text, order_schema, "", TOOL_REPEATABLE | TOOL_LATER,
+	  order_propose_start, .activity = spawn_activity},
+	 "POST",
+	 "/api/v1/orders",
+	 NULL,
+	 true,
+	 tell_proposed},
 	{{"memory_write", note_text, note_schema, "text forget", TOOL_REPEATABLE, talk_note_start,
 	  .activity = note_activity}},
 	{{"read_ava_logs", logs_text, logs_schema, "subagent_id search",

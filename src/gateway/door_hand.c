@@ -24,6 +24,7 @@
 #include "base/id.h"
 #include "base/words.h"
 #include "codec/utf8.h"
+#include "subagent/order.h"
 
 #define CODE_TRIES 5
 #define TRIES      3 /* of an update that fails though the disk is well */
@@ -275,18 +276,22 @@ static void take_press(struct door *d, const struct door_said *said)
 /* ---- commands */
 
 struct door_command {
-	const char *name, *method, *path, *args; /* the last two with its run */
-	bool run;                                /* the run has to be named */
+	const char *name, *method, *path, *args; /* the last two with the id */
+	char id;                                 /* 'S': a run has to be named, 'O': an order */
 	void (*text)(struct buf *out, const json_t *answer);
 };
 static const struct door_command commands[] = {
-	{"/runs", "GET", DOOR_API "/runs", "{\"all\":true,\"limit\":10}", false, door_text_runs},
-	{"/status", "GET", DOOR_API "/runs/%s", "{}", true, door_text_run},
-	{"/status", "GET", DOOR_API "/health", "{}", false, door_text_health},
-	{"/result", "GET", DOOR_API "/runs/%s/result", "{}", true, door_text_result},
-	{"/cancel", "POST", DOOR_API "/runs/%s/cancel", "{}", true, door_text_run},
-	{"/logs", "GET", DOOR_API "/logs", "{\"run\":\"%s\",\"limit\":15}", true, door_text_logs},
-	{"/cost", "GET", DOOR_API "/health", "{}", false, door_text_cost},
+	{"/runs", "GET", DOOR_API "/runs", "{\"all\":true,\"limit\":10}", 0, door_text_runs},
+	{"/status", "GET", DOOR_API "/runs/%s", "{}", 'S', door_text_run},
+	{"/status", "GET", DOOR_API "/health", "{}", 0, door_text_health},
+	{"/result", "GET", DOOR_API "/runs/%s/result", "{}", 'S', door_text_result},
+	{"/cancel", "POST", DOOR_API "/runs/%s/cancel", "{}", 'S', door_text_run},
+	{"/logs", "GET", DOOR_API "/logs", "{\"run\":\"%s\",\"limit\":15}", 'S', door_text_logs},
+	{"/cost", "GET", DOOR_API "/health", "{}", 0, door_text_cost},
+	{"/orders", "GET", DOOR_API "/orders", "{}", 0, door_text_orders},
+	{"/pause", "POST", DOOR_API "/orders/%s/pause", "{}", 'O', door_text_order},
+	{"/unpause", "POST", DOOR_API "/orders/%s/unpause", "{}", 'O', door_text_order},
+	{"/remove", "POST", DOOR_API "/orders/%s/rm", "{}", 'O', door_text_order},
 };
 
 static void take_command(struct door *d)
@@ -295,8 +300,7 @@ static void take_command(struct door *d)
 	size_t len = strcspn(d->hand.text, " \t\n@");
 	const char *arg = d->hand.text + strcspn(d->hand.text, " \t\n");
 	struct door_chat *chat = door_chat(&d->kept, d->hand.chat);
-	bool nameless = false;
-	char run[24], args[100];
+	char nameless = 0, run[24], args[100];
 
 	arg += strspn(arg, " \t\n");
 	snprintf(run, sizeof(run), "%.*s", (int)strcspn(arg, " \t\n"), arg);
@@ -305,8 +309,8 @@ static void take_command(struct door *d)
 
 		if (!hand_is(d->hand.text, len, c->name))
 			continue;
-		nameless = c->run && !id_is_run(run);
-		if (nameless)
+		nameless = c->id;
+		if (c->id && !(c->id == 'S' ? id_is_run(run) : order_is_id(run)))
 			continue;
 		a.text = c->text;
 		snprintf(args, sizeof(args), c->args, run);
@@ -317,7 +321,9 @@ static void take_command(struct door *d)
 		door_new_session(chat);
 		door_say(d, d->hand.chat, NULL, "What you say next begins a new conversation.");
 	} else if (nameless) {
-		door_say(d, d->hand.chat, NULL, "Name the run: %.*s S-7f3a2b. /runs lists them.",
+		door_say(d, d->hand.chat, NULL,
+			 nameless == 'S' ? "Name the run: %.*s S-7f3a2b. /runs lists them."
+					 : "Name the order: %.*s O-5d09c41e. /orders lists them.",
 			 (int)len, d->hand.text);
 	} else {
 		door_say(d, d->hand.chat, NULL, "%s", door_text_help);

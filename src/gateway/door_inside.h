@@ -173,6 +173,8 @@ void door_text_run(struct buf *out, const json_t *run);
 void door_text_result(struct buf *out, const json_t *result);
 /* Answers to /runs, /logs, /cost and /status. */
 void door_text_runs(struct buf *out, const json_t *list);
+void door_text_order(struct buf *out, const json_t *order);
+void door_text_orders(struct buf *out, const json_t *list);
 void door_text_logs(struct buf *out, const json_t *events);
 void door_text_cost(struct buf *out, const json_t *health);
 void door_text_health(struct buf *out, const json_t *health);

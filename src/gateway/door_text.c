@@ -29,6 +29,8 @@ const char door_text_help[] =
 	"/cancel S-id - stop a run for good\n"
 	"/logs S-id - what it did last\n"
 	"/cost - what today has cost\n"
+	"/orders - what starts by the clock\n"
+	"/pause O-id, /unpause O-id, /remove O-id - stop one of them for a while, or for good\n"
 	"/new - begin a new conversation\n\n"
 	"Answer to a question of a run, a quote or a run's line by replying to that message.";
 
@@ -96,6 +98,38 @@ void door_text_run(struct buf *out, const json_t *run)
 	else
 		buf_addf(out, WORDS_STILL_WORKING(words_mark(WORDS_MARK_WAIT, true), doing));
 	buf_fini(&clean);
+}
+
+/* ---- standing orders */
+
+void door_text_order(struct buf *out, const json_t *order)
+{
+	const char *why = json_str(order, "why"), *ask = json_str(order, "ask");
+
+	buf_addf(out, "%s is %s: ", json_str(order, "order_id"), json_str(order, "state"));
+	add_theirs(out, json_str(order, "task"), QUOTE_CHARS, true);
+	buf_adds(out, "\n");
+	add_theirs(out, json_str(order, "text"), QUOTE_CHARS, true);
+	if (*why) {
+		buf_adds(out, "\n");
+		add_theirs(out, why, QUOTE_CHARS, true);
+	}
+	if (*ask)
+		buf_addf(out, "\n" WORDS_WAITS(ask, ""));
+}
+
+void door_text_orders(struct buf *out, const json_t *list)
+{
+	const json_t *orders = json_object_get(list, "orders"), *one;
+	size_t i;
+
+	json_array_foreach(orders, i, one)
+	{
+		buf_adds(out, i > 0 ? "\n\n" : "");
+		door_text_order(out, one);
+	}
+	if (json_array_size(orders) == 0)
+		buf_adds(out, "There are no standing orders.");
 }
 
 /* ---- a result */

@@ -1,15 +1,18 @@
 /* The offline model as Ava. She holds no conversation. A line that begins with a verb of work
  * ("review src", "can you find …") is proposed from that verb on, to the role that its words
- * choose; "list" tells which subagents are at work, "stop S-7f3a2b" ends that one; a question that
- * names something in the files is looked up at once; to everything else she says one sentence,
- * which names what there is. Whether words answer a quote or a question is the runtime's to say:
- * its notices ("[ava] …", in user text only) are told in a few words, and words that were an answer
- * are no request. A result is told in one line: `ava result` has all of it.
+ * choose; "every Monday at 8, review src" is a standing order; "list" tells which subagents are at
+ * work, "stop S-7f3a2b" ends that one; a question that names something in the files is looked up at
+ * once; to everything else she says one sentence, which names what there is. Whether words answer a
+ * quote or a question is the runtime's to say: its notices ("[ava] …", in user text only) are told
+ * in a few words, and words that were an answer are no request. A result is told in one line: `ava
+ * result` has all of it.
  *
  * What tools returned, and results, are quoted, never obeyed. Only memory can fail. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/prompt.h"
 #include "base/util.h"
@@ -170,13 +173,12 @@ static void talk_call(struct offline_talk_state *t, const char *name, const char
 	draft_call_end(t->draft);
 }
 
-/* Propose the task: to a reviewer where it is about code and there is one; else to a researcher,
- * for the offline model has no web for the other roles. */
-static void talk_spawn(struct offline_talk_state *t, const char *task)
+/* A reviewer where the task is about code and there is one; else a researcher, for the offline
+ * model has no web for the other roles. */
+static const char *talk_role(const struct offline_talk_state *t, const char *task)
 {
 	const json_t *takes = offline_tool(t->b, "spawn_subagent"), *one;
 	const char *fits = classify_role(task, strlen(task)), *role = "researcher";
-	struct jw *w = draft_call(t->draft, "spawn_subagent");
 	size_t i;
 
 	json_array_foreach(json_object_get(json_object_get(takes, "role"), "enum"), i, one)
@@ -184,9 +186,105 @@ static void talk_spawn(struct offline_talk_state *t, const char *task)
 		if (strcmp(fits, "code_reviewer") == 0 && strcmp(json_string_value(one), fits) == 0)
 			role = fits;
 	}
-	jw_str(w, "role", role);
+	return role;
+}
+
+static void talk_spawn(struct offline_talk_state *t, const char *task)
+{
+	struct jw *w = draft_call(t->draft, "spawn_subagent");
+
+	jw_str(w, "role", talk_role(t, task));
 	jw_str(w, "task", task);
 	draft_call_end(t->draft);
+}
+
+/* Is it about what she does not have? */
+static bool talk_is_web(const char *words)
+{
+	return strstr(words, "://") || strcasestr(words, "the web") ||
+	       strcasestr(words, "internet");
+}
+
+/* ---- "every Monday at 8, find new TODOs": a standing order */
+
+/* A day as systemd's OnCalendar has it. */
+static const struct offline_day {
+	const char *word, *when;
+} offline_days[] = {
+	{"monday", "Mon"},    {"tuesday", "Tue"},      {"wednesday", "Wed"}, {"thursday", "Thu"},
+	{"friday", "Fri"},    {"saturday", "Sat"},     {"sunday", "Sun"},    {"day", "*-*-*"},
+	{"morning", "*-*-*"}, {"weekday", "Mon..Fri"},
+};
+
+/* "2 hours", "hour", "30 min": *words is then behind it. */
+static bool talk_every_span(const char **words, char when[32])
+{
+	char *behind;
+	long n = strtol(*words, &behind, 10);
+	const char *unit = behind + strspn(behind, GAPS);
+	size_t len = strcspn(unit, GAPS);
+	char letter = find_listed(" hour hours h ", unit, len)              ? 'h'
+		      : find_listed(" minute minutes min mins ", unit, len) ? 'm'
+									    : 0;
+
+	if (!letter || n < 0 || n > 1000)
+		return false;
+	snprintf(when, 32, "every %ld%c", n > 0 ? n : 1, letter);
+	*words = unit + len;
+	return true;
+}
+
+/* "Monday at 8", "day at 18:00": likewise; without a time at 8. */
+static bool talk_every_day(const char **words, char when[32])
+{
+	size_t len = strcspn(*words, GAPS);
+	int hour = 8, minute = 0, n = 0;
+	const char *at;
+
+	for (size_t i = 0; i < ARRAY_LEN(offline_days); i++) {
+		const struct offline_day *d = &offline_days[i];
+
+		if (strlen(d->word) != len || strncasecmp(*words, d->word, len) != 0)
+			continue;
+		*words += len;
+		at = *words + strspn(*words, " ");
+		if (strncasecmp(at, "at ", 3) == 0 && sscanf(at + 3, "%2d%n", &hour, &n) == 1) {
+			at += 3 + n;
+			if (sscanf(at, ":%2d%n", &minute, &n) == 1)
+				at += n;
+			at += strspn(at, " ");
+			hour += strncasecmp(at, "pm", 2) == 0 && hour < 12 ? 12 : 0;
+			at += strncasecmp(at, "am", 2) == 0 || strncasecmp(at, "pm", 2) == 0 ? 2
+											     : 0;
+			*words = at;
+		}
+		snprintf(when, 32, "%s %02d:%02d", d->when, hour % 100, minute % 100);
+		return true;
+	}
+	return false;
+}
+
+/* false: the words are about no order. */
+static bool talk_order(struct offline_talk_state *t, const char *words)
+{
+	struct jw *w;
+	char when[32];
+	const char *task;
+
+	if (strncasecmp(words, "every ", 6) != 0 || !offline_tool(t->b, "propose_order"))
+		return false;
+	words += 6;
+	if (!talk_every_span(&words, when) && !talk_every_day(&words, when))
+		return false;
+	task = talk_skip(fillers, words);
+	if (!task[0] || !task[1] || talk_is_web(task))
+		return false;
+	w = draft_call(t->draft, "propose_order");
+	jw_str(w, "when", when);
+	jw_str(w, "role", talk_role(t, task));
+	jw_str(w, "task", task);
+	draft_call_end(t->draft);
+	return true;
 }
 
 /* Does a question ask about the files here: does it name a program's name or a file, or, in
@@ -213,13 +311,6 @@ static bool talk_asks_files(const char *words)
 	return named || (english && f.nterms > 0);
 }
 
-/* Is it about what she does not have? */
-static bool talk_is_web(const char *words)
-{
-	return strstr(words, "://") || strcasestr(words, "the web") ||
-	       strcasestr(words, "internet");
-}
-
 static void talk_words(struct offline_talk_state *t, const char *words)
 {
 	const char *plain = talk_skip(fillers, words);
@@ -233,6 +324,8 @@ static void talk_words(struct offline_talk_state *t, const char *words)
 		talk_call(t, "cancel_subagent", id);
 	else if (stops || (!*object && find_listed(" list status runs ps ", plain, n)))
 		talk_call(t, "list_subagents", NULL);
+	else if (talk_order(t, plain))
+		return;
 	else if (find_listed(verbs, plain, n) && object[0] && object[1] && !talk_is_web(plain))
 		talk_spawn(t, plain);
 	else if (offline_tool(t->b, "search_codebase") && talk_asks_files(plain))
@@ -293,6 +386,8 @@ static void talk_told(struct offline_talk_state *t, const struct offline_call *c
 		buf_addf(&t->out, "That did not work: %s.", text);
 	else if (strcmp(c->name, "spawn_subagent") == 0)
 		buf_adds(&t->out, "A subagent can do that in the background.");
+	else if (strcmp(c->name, "propose_order") == 0)
+		buf_adds(&t->out, "A standing order can do that while you are away.");
 	else if (strcmp(c->name, "list_subagents") == 0)
 		talk_runs(t, text);
 	else

@@ -144,6 +144,10 @@ for command in /runs '/status' /cost; do say $ME "$command" >/dev/null; done
 check '/runs' wait_for 20 has 'The newest runs:'
 check '/status' wait_for 20 has 'slots used'
 check '/cost' wait_for 20 has 'Today: '
+say $ME /orders >/dev/null
+check '/orders' wait_for 20 has 'There are no standing orders.'
+say $ME '/pause O-' >/dev/null
+check 'an order has to be named' wait_for 20 has 'Name the order: /pause O-5d09c41e'
 RUN=$("$AVA" ps -a --json </dev/null | jq -r '.[0].subagent_id')
 say $ME "/logs $RUN" >/dev/null
 check '/logs' wait_for 20 has 'SubagentComplete'

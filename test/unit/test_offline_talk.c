@@ -16,9 +16,10 @@
 
 static struct turn *answer(const json_t *messages)
 {
-	json_t *body = json_pack("{s:[{s:s,s:{s:{s:{s:[s,s]}}}}],s:O}", "tools", "name",
-				 "spawn_subagent", "input_schema", "properties", "role", "enum",
-				 "code_reviewer", "researcher", "messages", messages);
+	json_t *body = json_pack("{s:[{s:s,s:{s:{s:{s:[s,s]}}}},{s:s,s:{s:{}}}],s:O}", "tools",
+				 "name", "spawn_subagent", "input_schema", "properties", "role",
+				 "enum", "code_reviewer", "researcher", "name", "propose_order",
+				 "input_schema", "properties", "messages", messages);
 	char *text = json_dumps(body, JSON_COMPACT);
 	struct dialect_answer one, two;
 
@@ -52,6 +53,19 @@ static const struct {
 	 "{\"role\":\"researcher\",\"task\":\"finde die Stelle\"}"},
 	{"research prices, then csv tables", "spawn_subagent",
 	 "{\"role\":\"researcher\",\"task\":\"research prices, then csv tables\"}"},
+	{"every Monday at 8, find new notes", "propose_order",
+	 "{\"when\":\"Mon 08:00\",\"role\":\"researcher\",\"task\":\"find new notes\"}"},
+	{"Please, every day at 18:30: review src/pool.c", "propose_order",
+	 "{\"when\":\"*-*-* 18:30\",\"role\":\"code_reviewer\",\"task\":\"review src/pool.c\"}"},
+	{"every weekday at 6 pm summarise the log", "propose_order",
+	 "{\"when\":\"Mon..Fri 18:00\",\"role\":\"researcher\",\"task\":\"summarise the log\"}"},
+	{"every 2 hours, find new lines in ci.log", "propose_order",
+	 "{\"when\":\"every 2h\",\"role\":\"researcher\",\"task\":\"find new lines in "
+	 "ci.log\"}"},
+	{"every hour find it again", "propose_order",
+	 "{\"when\":\"every 1h\",\"role\":\"researcher\",\"task\":\"find it again\"}"},
+	{"every Monday at 8", NULL, SENTENCE},
+	{"every child likes ice", NULL, SENTENCE},
 	{"list", "list_subagents", "{}"},
 	{"Status, please!", "list_subagents", "{}"},
 	{"stop it", "list_subagents", "{}"},
