@@ -171,6 +171,7 @@ struct core_service {
 	int (*login)(const struct core_hello *hello, struct buf *json, void *web,
 		     struct ava_error *err);
 	int (*mcp)(bool renew, struct buf *json, void *web, struct ava_error *err);
+	int (*triggers)(void *web, struct ava_error *err); /* opens the port for them */
 	void *web;
 	/* The doors of messengers, by the table in base/doors.h: answers `reply` when the change
 	 * is on disk, and writes its state into an open object. NULL: no such door. */
@@ -189,6 +190,8 @@ struct core_service {
 	unsigned log_jobs;     /* queries of the logs under way */
 };
 struct core_service *core_service(struct core *c);
+/* Is there a trigger (ava/triggers.c)? So that the loopback port is open for it. */
+bool triggers_any(const struct core *c);
 /* Counts a request by the door of that channel, for /health. */
 void core_door_asked(struct core *c, const char *channel);
 

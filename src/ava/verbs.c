@@ -645,7 +645,7 @@ static const struct verb *const rooms[] = {
 	verbs_about_asks,   verbs_about_sessions, verbs_about_delivery, verbs_about_claude,
 	verbs_about_roles,  verbs_about_memories, verbs_about_changes,  verbs_about_us,
 	verbs_about_stats,  verbs_about_models,   verbs_about_lists,    verbs_about_messages,
-	verbs_about_orders, verbs_about_others,   verbs_about_far};
+	verbs_about_orders, verbs_about_others,   verbs_about_far,      verbs_about_triggers};
 
 const struct verb *verbs_row(size_t i)
 {

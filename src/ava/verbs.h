@@ -112,6 +112,9 @@ struct verb {
 	bool begins;            /* starts work: refused while it could not be kept on disk */
 	bool bytes; /* the answer is a file: its bytes, not JSON, named by the argument "path" */
 	enum verb_where where;
+	/* A POST of others: its arguments are fields of the head by their names, "token" of the
+	 * query, and the body as it is, as "body". */
+	bool raw;
 };
 
 /* Arguments of the streams. */
@@ -208,7 +211,8 @@ extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_re
 	verbs_about_proposals[], verbs_about_asks[], verbs_about_sessions[], verbs_about_delivery[],
 	verbs_about_claude[], verbs_about_roles[], verbs_about_memories[], verbs_about_changes[],
 	verbs_about_models[], verbs_about_stats[], verbs_about_lists[], verbs_about_us[],
-	verbs_about_messages[], verbs_about_orders[], verbs_about_others[], verbs_about_far[];
+	verbs_about_messages[], verbs_about_orders[], verbs_about_others[], verbs_about_far[],
+	verbs_about_triggers[];
 
 /* Shared by rooms: answers with a run, or to `user`, a struct verb_reply, with a proposal. */
 struct proposal;

@@ -176,11 +176,6 @@ int64_t calendar_next(const struct calendar *c, int64_t after_ms)
 	return next == NO_TIME ? CALENDAR_NEVER : next * 1000;
 }
 
-bool calendar_once(const struct calendar *c)
-{
-	return c->kind == CALENDAR_AT;
-}
-
 bool calendar_waits(const struct calendar *c)
 {
 	return c->kind == CALENDAR_TRIGGER;

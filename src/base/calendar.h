@@ -32,7 +32,6 @@ void calendar_free(struct calendar *c); /* may be NULL */
 /* The first due time after `after_ms`, never it itself; CALENDAR_NEVER. At most some milliseconds
  * of work, for a date that does not come. */
 int64_t calendar_next(const struct calendar *c, int64_t after_ms);
-bool calendar_once(const struct calendar *c); /* "at" */
 /* "@trigger": it has no times, and is not over for that. */
 bool calendar_waits(const struct calendar *c);
 const char *calendar_zone(const struct calendar *c);

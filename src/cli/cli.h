@@ -57,6 +57,7 @@ struct command {
 	X(steer)                                                                                   \
 	X(resume)                                                                                  \
 	X(schedule)                                                                                \
+	X(trigger)                                                                                 \
 	X(proposals)                                                                               \
 	X(asks)                                                                                    \
 	X(answer)                                                                                  \

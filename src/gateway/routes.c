@@ -180,21 +180,48 @@ static int take_argument(const char *name, const char *value, void *user)
 	return args_query(q->args, name, value, q->into, q->err);
 }
 
+static int add_raw(json_t *into, const char *name, const char *value, size_t len,
+		   struct ava_error *err)
+{
+	json_t *text = memchr(value, '\0', len) ? NULL : json_stringn(value, len);
+
+	return text && json_object_set_new(into, name, text) == 0
+		       ? 0
+		       : err_set(err, AVA_EINVAL, "%s must be UTF-8 without a NUL", name);
+}
+
+static int read_raw(struct http_request *req, const struct verb *verb, json_t *into,
+		    struct ava_error *err)
+{
+	int rv = add_raw(into, "body", req->body, req->body_len, err);
+
+	for (const struct arg *a = verb->args; rv == 0 && a->name; a++) {
+		const char *value = http_header(req, a->name);
+
+		if (value && !json_object_get(into, a->name))
+			rv = add_raw(into, a->name, value, strlen(value), err);
+	}
+	return rv;
+}
+
 /* *args: a new reference, or NULL when nothing was said. */
 static int read_request(struct http_request *req, const struct verb *verb, json_t **args,
 			struct ava_error *err)
 {
 	bool post = strcmp(verb->method, "POST") == 0;
-	struct routes_query q = {post ? NULL : verb->args, json_object(), err};
+	static const struct arg raw[] = {{"token", ARG_SAID}, {NULL}};
+	struct routes_query q = {verb->raw ? raw : post ? NULL : verb->args, json_object(), err};
 	json_t *said = NULL;
 	int rv = q.into ? http_query_each(req, take_argument, &q)
 			: err_set(err, AVA_ENOMEM, "out of memory");
 
 	if (rv == 0 && !post && req->body_len > 0)
 		rv = err_set(err, AVA_EINVAL, "a %s request takes no body", req->method);
-	if (rv == 0 && !post)
+	if (rv == 0 && verb->raw)
+		rv = read_raw(req, verb, q.into, err);
+	if (rv == 0 && (!post || verb->raw))
 		said = json_incref(q.into);
-	if (rv == 0 && post && req->body_len > 0) {
+	else if (rv == 0 && req->body_len > 0) {
 		said = json_parse(req->body, req->body_len, err);
 		rv = said ? 0 : err_wrap(err, AVA_EINVAL, "the body is not valid JSON");
 	}

@@ -292,6 +292,16 @@ static void give_mcp(struct web *w, struct http_request *req)
 		mcp_serve(w->routes->mcp, req, w->routes->owners[1].login, true);
 }
 
+/* A delivery to a trigger: it comes from anywhere, by whatever name a tunnel is known, and brings
+ * what allows it itself (ava/triggers.c). No other path is served to such a name. */
+static bool web_is_delivery(const struct http_request *req)
+{
+	static const char path[] = "/api/v1/triggers/";
+
+	return strcmp(req->method, "POST") == 0 && strncmp(req->path, path, strlen(path)) == 0 &&
+	       req->path[strlen(path)] != '\0' && !strchr(req->path + strlen(path), '/');
+}
+
 static void web_handle(struct http_request *req, void *user)
 {
 	struct web *w = user;
@@ -299,9 +309,13 @@ static void web_handle(struct http_request *req, void *user)
 	     login = strcmp(req->path, "/api/v1/login") == 0;
 	const struct caller caller = {
 		.user = w->routes->owners[1].login, .channel = "web", .trust = CALLER_OWNER};
+	const struct caller trigger = {
+		.user = w->routes->owners[1].login, .channel = "trigger", .trust = CALLER_OWNER};
 	const struct web_key *session = NULL;
 
-	if (!is_host(w, http_header(req, "Host"))) {
+	if (web_is_delivery(req)) {
+		routes_serve(w->routes, req, &trigger, 0);
+	} else if (!is_host(w, http_header(req, "Host"))) {
 		web_refuse(req, 421, "this server is known by another name");
 	} else if (!changes && strcmp(req->path, "/metrics") == 0 &&
 		   metrics_allows(w->routes->metrics, http_header(req, "Authorization"))) {
@@ -436,7 +450,8 @@ static int listen_there(struct web *w, struct ava_error *err)
 		.connections_max = CONNECTIONS_MAX, .idle_ms = IDLE_MS, .body_max = BODY_MAX};
 	int64_t set = w->routes->core->settings.web_port;
 	uint16_t port = (uint16_t)(set ? set : w->port);
-	bool known = w->port && (w->mcp || web_keys_tabs(&w->keys) > 0);
+	bool known =
+		w->port && (w->mcp || web_keys_tabs(&w->keys) > 0 || triggers_any(w->routes->core));
 	int fd = listen_held(w, &port), why;
 
 	w->again = fd < 0 && !set && known;
@@ -484,7 +499,7 @@ static void web_leave_cb(struct os_task *t)
 /* Away from a port that others may have had, to one that no browser knows. */
 static void web_move(struct web *w)
 {
-	if (!w->http || !w->again || w->mcp || w->left)
+	if (!w->http || !w->again || w->mcp || w->left || triggers_any(w->routes->core))
 		return;
 	web_say(w, "port %u was that of an earlier start: who signs in now is given another one",
 		w->port);
@@ -537,6 +552,15 @@ static int web_mcp(bool renew, struct buf *json, void *user, struct ava_error *e
 	return rv != 0 ? rv : buf_addf(json, "\",\"url\":\"http://127.0.0.1:%u/mcp\"}", w->port);
 }
 
+/* A trigger was made: its address is known elsewhere, so it is kept. */
+static int web_triggers(void *user, struct ava_error *err)
+{
+	struct web *w = user;
+	int rv = web_listen(w, err);
+
+	return rv == 0 ? web_save(w, err) : rv;
+}
+
 const char *web_lacks(void)
 {
 	return web_assets_made ? ""
@@ -564,9 +588,11 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 	service->dashboard = web_dashboard;
 	service->login = web_login;
 	service->mcp = web_mcp;
+	service->triggers = web_triggers;
 	service->web = w;
 	/* Without the page everything else works. Prometheus knows a port that is set. */
-	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || service_socket(AF_INET) >= 0 ||
+	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || triggers_any(routes->core) ||
+	     service_socket(AF_INET) >= 0 ||
 	     (routes->core->settings.web_port && metrics_has_token(routes->metrics))) &&
 	    web_listen(w, &why) != 0)
 		web_say(w, "the page is not served: %s", why.text);
@@ -606,6 +632,7 @@ void web_free(struct web *w)
 	service->dashboard = NULL;
 	service->login = NULL;
 	service->mcp = NULL;
+	service->triggers = NULL;
 	os_defer_cancel(w->routes->core->loop, &w->leave);
 	http_server_stop(w->left);
 	http_server_stop(w->http);

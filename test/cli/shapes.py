@@ -101,7 +101,7 @@ def post(path, body=None, id=""):
 
 
 RUNS, GROUPS, ASKS, SESSIONS, MEMORIES = (f"/api/v1/{name}" for name in ("runs", "groups", "asks", "sessions", "memories"))
-LISTS = [RUNS + "?all=1", ASKS, SESSIONS, MEMORIES, "/api/v1/orders", "/api/v1/proposals", "/api/v1/models", "/api/v1/roles", "/api/v1/skills", "/api/v1/items?limit=1000", "/api/v1/logs?limit=1000",
+LISTS = [RUNS + "?all=1", ASKS, SESSIONS, MEMORIES, "/api/v1/orders", "/api/v1/triggers", "/api/v1/proposals", "/api/v1/models", "/api/v1/roles", "/api/v1/skills", "/api/v1/items?limit=1000", "/api/v1/logs?limit=1000",
          "/api/v1/claude/sessions"]
 FIGURES = ["/api/v1/health", "/api/v1/verify", "/api/v1/stats", "/api/v1/cluster"]
 
@@ -220,6 +220,11 @@ def orders():
     run = post("/api/v1/orders/{id}/run", {}, id)["subagent_id"]
     result(run)
     check("an order", get("/api/v1/orders/{id}", id)["fired"] == 1 and get(RUNS + "/{id}", run)["order"] == id)
+    t = post("/api/v1/triggers", {"name": "up", "order_id": id, "signed": "plain"})
+    check("a trigger of it, with a secret", t["secret"] and get("/api/v1/triggers")["triggers"][0]["order_id"] == id)
+    bare = post("/api/v1/triggers", {"name": "bare", "order_id": id})["token"]
+    result(post("/api/v1/triggers/{id}?token=" + bare, {}, "bare")["subagent_id"])
+    check("and its end", post("/api/v1/triggers/{id}/rm", {}, "bare")["name"] == "bare")
     check("is paused, and goes on", [post(f"/api/v1/orders/{{id}}/{verb}", {}, id)["state"] for verb in ("pause", "unpause")] == ["paused", "active"])
 
 
