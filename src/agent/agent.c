@@ -37,6 +37,7 @@
 #include "agent/reply.h"
 #include "agent/tool.h"
 #include "base/error.h"
+#include "base/words.h"
 
 #define PAUSES_MAX 5 /* pauses in a row that a run goes on from */
 
@@ -365,6 +366,19 @@ static bool must_be_saved(const struct turn *t)
 	return false;
 }
 
+/* Answer calls of a replayed reply that a stop of the runtime cut off; they may have happened. */
+static void answer_interrupted(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++) {
+		struct turn_call *c = &a->turn->calls[i];
+
+		if (!c->answered && !ask_needed(a, c) && !(c->tool->flags & TOOL_REPEATABLE))
+			answer_call(a, c, false, "interrupted",
+				    "interrupted: the runtime stopped before there was a result; "
+				    "it may have happened");
+	}
+}
+
 static enum agent_step reply_with_calls(struct agent *a)
 {
 	struct turn_call *submit;
@@ -430,7 +444,7 @@ static enum agent_step finish_said(struct agent *a)
 	if (rv != 0)
 		return finish_internal(a, rv);
 	if (result && a->spec->check != NULL)
-		end.error = a->at.checks > 0 ? "its check did not pass" : "its check was not run";
+		end.error = a->at.checks > 0 ? "its check did not pass" : WORDS_CHECK_NOT_RUN;
 	if (result)
 		return finish_as(a, end.error != NULL ? AVA_UNPROVEN : AVA_SUCCESS, &end,
 				 "final_text");
@@ -698,11 +712,9 @@ static bool only_asks(const struct agent *a)
 /* The check has its outcome, and the run ends by it. */
 static enum agent_step check_end(struct agent *a, struct turn_call *c, bool passed)
 {
-	struct agent_end end = {0};
-	int rv;
+	struct agent_end end = {.error = passed ? NULL : output_check_error(a)};
+	int rv = output_said(a, &a->turn->mem, c != NULL || a->turn->forced, &end);
 
-	end.error = passed ? NULL : output_check_error(a);
-	rv = output_said(a, &a->turn->mem, c != NULL || a->turn->forced, &end);
 	if (rv != 0)
 		return finish_internal(a, rv);
 	if (c != NULL)

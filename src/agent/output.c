@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/ask.h"
 #include "agent/limit.h"
 #include "agent/prompt.h"
 #include "agent/reply.h"
@@ -22,6 +21,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/near.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "codec/schema.h"
 #include "codec/utf8.h"
@@ -89,18 +89,6 @@ void answer_unknown(struct agent *a, struct turn_call *c)
 		text = arena_copy(&a->turn->mem, b.data, b.len);
 	buf_fini(&b);
 	answer_call(a, c, false, "unknown_tool", text != NULL ? text : "there is no such tool");
-}
-
-void answer_interrupted(struct agent *a)
-{
-	for (unsigned i = 0; i < a->turn->ncalls; i++) {
-		struct turn_call *c = &a->turn->calls[i];
-
-		if (!c->answered && !ask_needed(a, c) && !(c->tool->flags & TOOL_REPEATABLE))
-			answer_call(a, c, false, "interrupted",
-				    "interrupted: the runtime stopped before there was a result; "
-				    "it may have happened");
-	}
 }
 
 void start_none(struct agent *a)
@@ -542,8 +530,7 @@ int output_check_back(struct agent *a, struct turn_call *c)
 const char *output_check_error(struct agent *a)
 {
 	return arena_fmt(&a->turn->mem,
-			 a->check == CHECK_UNABLE ? "its check could not be run: %.*s"
-						  : "its check did not pass: %.*s",
+			 a->check == CHECK_UNABLE ? WORDS_CHECK_UNABLE : WORDS_CHECK_FAILED,
 			 (int)strcspn(a->misfit, "\n"), a->misfit);
 }
 

@@ -66,8 +66,6 @@ void answer_call(struct agent *a, struct turn_call *c, bool success, const char 
  * need both halves. */
 void answer_open(struct agent *a, const char *error_class, const char *why);
 void answer_unknown(struct agent *a, struct turn_call *c);
-/* Answer calls of a replayed reply that a stop of the runtime cut off; they may have happened. */
-void answer_interrupted(struct agent *a);
 /* The reply itself ends the run: no life of the runtime has started one of its open calls. */
 void start_none(struct agent *a);
 

@@ -136,6 +136,7 @@ static const struct {
 	{EVENT_Limit, SEVERITY_INFO, "ava.limit", "ava.limit.kind", "warned", NULL, NULL},
 	{EVENT_Checkpoint, SEVERITY_INFO, "ava.checkpoint", "ava.checkpoint.name", "name", NULL,
 	 NULL},
+	{EVENT_Check, SEVERITY_INFO, "ava.check", "ava.check.outcome", "outcome", NULL, NULL},
 	{EVENT_Activity, SEVERITY_INFO, "ava.activity", "ava.text", "text", NULL, NULL},
 	{EVENT_Steering, SEVERITY_INFO, "ava.steering", NULL, NULL, NULL, NULL},
 	{EVENT_ContextEdit, SEVERITY_INFO, "ava.context_edit", NULL, NULL, NULL, NULL},

@@ -132,7 +132,8 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 						   r->call.first_model, r->spec->model->id));
 	if (r->call.doubt)
 		json_array_append_new(list, json_string(r->call.doubt));
-	proof_caveats(r, end->status == AVA_SUCCESS || end->status == AVA_UNPROVEN, changed, list);
+	proof_caveats(r->spec->agent.check, r->proof,
+		      end->status == AVA_SUCCESS || end->status == AVA_UNPROVEN, changed, list);
 	if (no_patch)
 		json_array_append_new(
 			list, json_sprintf("its changes could not be made into a patch (%s): they "
@@ -204,11 +205,11 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 	else
 		jw_raw(&w, "artifacts", "[]", 2);
 	copying_result(r, r->end.job->changes, &w);
+	proof_result(&w, r->spec->agent.check, r->proof, end->status == AVA_SUCCESS, changed);
+	json_decref(changed);
 	blocked_write(r, &w);
 	if (r->spec->group.name[0])
 		jw_str(&w, "name", r->spec->group.name);
-	proof_result(&w, r, end->status == AVA_SUCCESS, changed);
-	json_decref(changed);
 	jw_end(&w);
 	buf_addc(out, '\n');
 	return buf_check(out);

@@ -14,14 +14,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "agent/tool.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
-#include "subagent/run.h"
 
 #define COMMAND_MAX 1000 /* bytes; all of it is shown in the quote */
 #define TAIL_MAX    1500 /* bytes of the last lines in result.json */
@@ -29,18 +27,16 @@
 
 /* ---- the outcome */
 
-bool proof_keep(struct run *r, const struct proof *p)
+struct proof *proof_copy(const struct proof *p)
 {
 	size_t len = strlen(p->text) + 1;
 	struct proof *own = malloc(sizeof(*own) + len);
 
 	if (!own)
-		return false;
+		return NULL;
 	*own = *p;
 	own->text = memcpy(own + 1, p->text, len);
-	free(r->proof);
-	r->proof = own;
-	return true;
+	return own;
 }
 
 static const char *const proof_words[] = {
@@ -183,7 +179,7 @@ static const char *proof_tail(const struct proof *p)
 }
 
 /* The paths of `changed` that the check runs; a new reference. */
-static json_t *proof_edited(const struct run *r, const json_t *changed)
+static json_t *proof_edited(const char *command, const json_t *changed)
 {
 	json_t *list = json_array(), *path;
 	size_t i;
@@ -191,23 +187,23 @@ static json_t *proof_edited(const struct run *r, const json_t *changed)
 	json_array_foreach(changed, i, path)
 	{
 		if (json_array_size(list) < EDITED_MAX &&
-		    proof_runs(r->spec->agent.check, json_string_value(path)))
+		    proof_runs(command, json_string_value(path)))
 			json_array_append(list, path);
 	}
 	return list;
 }
 
-void proof_result(struct jw *w, const struct run *r, bool success, const json_t *changed)
+void proof_result(struct jw *w, const char *command, const struct proof *p, bool success,
+		  const json_t *changed)
 {
-	const struct proof *p = r->proof;
 	const char *how = p ? p->text : "not run";
 	json_t *edited, *path;
 	size_t i;
 
-	if (!r->spec->agent.check)
+	if (!command)
 		return;
 	jw_object(w, "check");
-	jw_str(w, "command", r->spec->agent.check);
+	jw_str(w, "command", command);
 	if (!p || p->exit < 0)
 		jw_null(w, "exit");
 	else
@@ -217,7 +213,7 @@ void proof_result(struct jw *w, const struct run *r, bool success, const json_t 
 	jw_strn(w, "how", how, strcspn(how, "\n"));
 	jw_str(w, "tail", p ? proof_tail(p) : "");
 	if (changed) {
-		edited = proof_edited(r, changed);
+		edited = proof_edited(command, changed);
 		jw_array(w, "edited");
 		json_array_foreach(edited, i, path) jw_str(w, NULL, json_string_value(path));
 		jw_end(w);
@@ -227,15 +223,15 @@ void proof_result(struct jw *w, const struct run *r, bool success, const json_t 
 	jw_end(w);
 }
 
-void proof_caveats(const struct run *r, bool success, const json_t *changed, json_t *caveats)
+void proof_caveats(const char *command, const struct proof *p, bool success, const json_t *changed,
+		   json_t *caveats)
 {
-	const struct proof *p = r->proof;
 	json_t *edited, *path;
 	size_t i;
 
-	if (!r->spec->agent.check)
+	if (!command)
 		return;
-	edited = proof_edited(r, changed);
+	edited = proof_edited(command, changed);
 	if (!success)
 		json_array_append_new(
 			caveats, p ? json_sprintf(p->how == CHECK_PASSED   ? WORDS_CHECK_PASSED_THEN
@@ -248,30 +244,10 @@ void proof_caveats(const struct run *r, bool success, const json_t *changed, jso
 	json_decref(edited);
 }
 
-/* ---- the request, the config and the quote */
+/* ---- the request and the quote */
 
-static bool proof_has_commands(const struct run_spec *r)
+int proof_command(const char *command, struct ava_error *err)
 {
-	for (unsigned i = 0; i < r->agent.ntools; i++)
-		if (strcmp(r->tools[i]->name, "run_bash") == 0)
-			return true;
-	return false;
-}
-
-int proof_take(struct run_spec *r, const char *command, int64_t rounds)
-{
-	r->agent.check = arena_copy(&r->mem, command, strlen(command));
-	r->agent.check_rounds = (int32_t)rounds;
-	return r->agent.check ? 0 : AVA_ENOMEM;
-}
-
-int proof_build(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
-{
-	const char *command = s->check && *s->check ? s->check : r->role->check;
-	int64_t rounds = s->check_rounds == AVA_DEFAULT ? PROOF_ROUNDS : s->check_rounds;
-
-	if (!command)
-		return 0;
 	if (strlen(command) > COMMAND_MAX || command[strspn(command, " ")] == '\0')
 		return err_set(err, AVA_EINVAL,
 			       "the check must be a shell command of 1 to %d bytes", COMMAND_MAX);
@@ -280,39 +256,18 @@ int proof_build(struct run_spec *r, const struct op_spawn *s, struct ava_error *
 			return err_set(err, AVA_EINVAL,
 				       "the check must be one line: put more into a script of the "
 				       "project and name that");
-	if (rounds < 0 || rounds > PROOF_ROUNDS_MAX)
-		return err_set(err, AVA_EINVAL, "check_rounds must be 0 to %d", PROOF_ROUNDS_MAX);
-	if (!r->cwd[0])
-		return err_set(err, AVA_EINVAL,
-			       "a check runs in the working folder, and this run has none: give it "
-			       "one (cwd), or leave the check out");
-	if (!proof_has_commands(r))
-		return err_set(err, AVA_EINVAL,
-			       "a check is a command, and role %s may run none here: use one with "
-			       "run_bash (code_reviewer), or leave the check out",
-			       r->role->name);
-	return proof_take(r, command, rounds) == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	return 0;
 }
 
-void proof_write(struct jw *w, const struct run_spec *r)
+void proof_named(struct buf *out, const char *command, const char *cwd)
 {
-	if (!r->agent.check)
-		return;
-	jw_object(w, "check");
-	jw_str(w, "command", r->agent.check);
-	jw_int(w, "rounds", r->agent.check_rounds);
-	jw_end(w);
-}
-
-void proof_named(struct buf *out, const struct run_spec *r)
-{
-	const char *at = r->agent.check;
+	const char *at = command;
 	char path[PATH_MAX];
 	unsigned n = 0;
 	struct stat st;
 
 	for (size_t len; (len = proof_word(&at)) > 0; at += len) {
-		int size = snprintf(path, sizeof(path), "%s/%.*s", r->cwd, (int)len, at);
+		int size = snprintf(path, sizeof(path), "%s/%.*s", cwd, (int)len, at);
 
 		if (*at == '/' || (size_t)size >= sizeof(path) || lstat(path, &st) != 0)
 			continue;

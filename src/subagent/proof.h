@@ -6,16 +6,12 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/machine.h"
 
 struct buf;
 struct jw;
-struct op_spawn;
-struct run;
-struct run_spec;
 struct ava_error;
 
 #define PROOF_ROUNDS     2 /* failed checks that go back to the model, unless a request says else */
@@ -26,36 +22,32 @@ struct proof {
 	enum agent_check how; /* CHECK_PASSED, CHECK_FAILED, CHECK_UNABLE */
 	int exit;             /* -1: it was ended by a signal or its time, or never ran */
 	int64_t ms;
-	int32_t round;    /* from 1 */
-	const char *text; /* borrowed, or in the same memory; how it ended, in the first line, then
-			     the last of its output */
+	int32_t round; /* from 1 */
+	const char
+		*text; /* how it ended, in the first line, then the last of its output; borrowed */
 };
 
-/* Keep a copy as r->proof. false: no memory. */
-bool proof_keep(struct run *r, const struct proof *p);
+struct proof *proof_copy(const struct proof *p); /* free() it; NULL: no memory */
 /* Write members of an outcome into an open object, and read them back from the content of an event
  * Check (`text` is borrowed from it). false: the check only begins. */
 void proof_write_outcome(struct jw *w, const struct proof *p, const char *text);
 bool proof_read(const json_t *content, struct proof *p);
 
-/* Write "check" of result.json, and add its caveats to the list: it did not pass, or the run
- * changed what it runs. `changed`: the paths that the run changed, a JSON list; NULL: "edited" is
- * left out. */
-void proof_result(struct jw *w, const struct run *r, bool success, const json_t *changed);
-void proof_caveats(const struct run *r, bool success, const json_t *changed, json_t *caveats);
+/* Write "check" of a result, and add its caveats to the list: it did not pass, or the run changed
+ * what it runs; nothing where `command` is NULL. `p`: the newest outcome; NULL: there is none.
+ * `changed`: the paths that the run changed, a JSON list; NULL: "edited" is left out. */
+void proof_result(struct jw *w, const char *command, const struct proof *p, bool success,
+		  const json_t *changed);
+void proof_caveats(const char *command, const struct proof *p, bool success, const json_t *changed,
+		   json_t *caveats);
 
 /* Does the command run this file, by its path in the project: is it named, or one that a named
  * runner reads? */
 bool proof_runs(const char *command, const char *path);
-
-/* From a request to a spec whose tools and grants are known: AVA_EINVAL, AVA_ENOMEM. */
-int proof_build(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
-/* As it was confirmed. AVA_ENOMEM. */
-int proof_take(struct run_spec *r, const char *command, int64_t rounds);
-/* Write "check", for a config and a quote; nothing when there is none. */
-void proof_write(struct jw *w, const struct run_spec *r);
-/* The files of its folder that the command names, in the words of a quote; nothing when it names
+/* AVA_EINVAL: no command that a check can be. */
+int proof_command(const char *command, struct ava_error *err);
+/* The files of the folder that the command names, in the words of a quote; nothing when it names
  * none. */
-void proof_named(struct buf *out, const struct run_spec *r);
+void proof_named(struct buf *out, const char *command, const char *cwd);
 
 #endif

@@ -17,7 +17,6 @@
 #include "codec/json.h"
 #include "exec/repository.h"
 #include "subagent/order.h"
-#include "subagent/proof.h"
 #include "subagent/rights.h"
 #include "subagent/spec.h"
 
@@ -281,7 +280,7 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 		if (specs[0]->group.name[0])
 			jw_str(w, "id", specs[0]->group.name);
 		spec_after_write(w, &specs[0]->group.after);
-		proof_write(w, specs[0]);
+		spec_write_check(w, specs[0]);
 	}
 	jw_str(w, "rationale",
 	       !group ? specs[0]->rationale[0] ? specs[0]->rationale : role->summary

@@ -365,7 +365,7 @@ static void check_text(struct buf *out, struct run_spec *const *specs, unsigned 
 		else
 			buf_adds(out, WORDS_QUOTE_CHECK_ONCE);
 		if (copy)
-			proof_named(out, r);
+			proof_named(out, r->agent.check, r->cwd);
 	}
 }
 

@@ -693,7 +693,7 @@ static void complete_told(struct rec *c, const struct run *r, const struct recor
 		jw_int(&c->w, "citations", e->citations);
 		jw_int(&c->w, "notFound", e->not_found);
 	}
-	proof_result(&c->w, r, e->status == AVA_SUCCESS, NULL);
+	proof_result(&c->w, r->spec->agent.check, r->proof, e->status == AVA_SUCCESS, NULL);
 }
 
 void record_complete(struct draft *d, struct run *r, const struct record_end *e)

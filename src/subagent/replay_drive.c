@@ -275,7 +275,7 @@ static bool feed_check(struct replay *p)
 		replay_no_memory(p);
 	if (is && d != NULL) {
 		record_check(d, &p->run, &proof);
-		(void)proof_keep(&p->run, &proof);
+		run_proof(&p->run, &proof);
 		replay_flush(p, NULL);
 		agent_on_checked(&p->run.agent, proof.how, proof.text);
 	}

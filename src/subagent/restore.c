@@ -351,7 +351,7 @@ static int restore_take_event(struct tail *c, const struct event_view *v, bool b
 	else if (v->kind == EVENT_Checkpoint)
 		rv = run_checkpoint_restore(c->run, content);
 	else if (v->kind == EVENT_Check)
-		rv = proof_read(content, &proof) && !proof_keep(c->run, &proof) ? AVA_ENOMEM : 0;
+		rv = proof_read(content, &proof) && !run_proof(c->run, &proof) ? AVA_ENOMEM : 0;
 	else if (v->kind == EVENT_SubagentSpawn) /* a chain's next run has the same proposal */
 		snprintf(c->run->proposal, sizeof(c->run->proposal), "%s",
 			 json_str(content, "proposalId"));

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/position.h"
@@ -16,6 +17,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/utf8.h"
+#include "subagent/proof.h"
 
 /* ---- turn of the loop, activity, working folder, end in memory */
 
@@ -26,6 +28,17 @@ void run_wake(struct run *r)
 
 /* The activity is one line of whole, visible characters: a model writes parts of it, and every
  * door shows it. */
+bool run_proof(struct run *r, const struct proof *p)
+{
+	struct proof *own = proof_copy(p);
+
+	if (!own)
+		return false;
+	free(r->proof);
+	r->proof = own;
+	return true;
+}
+
 void run_activity(struct run *r, const char *text)
 {
 	struct buf line;

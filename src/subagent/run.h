@@ -229,7 +229,7 @@ int run_messages_read(const struct run *r, size_t *from, char **file, size_t *le
 #define RUN_AT_ONCE_MAX (64u << 10)
 ssize_t run_messages_cached(const struct run *r, char text[RUN_AT_ONCE_MAX]);
 #define RUN_WORK  "runs/%s/work"  /* working folder of commands; made when first used */
-#define RUN_CHECK "runs/%s/check" /* that of its check, which no tool of the run sees */
+#define RUN_CHECK "runs/%s/check" /* working folder of its check, which no tool of the run sees */
 /* Folder of outputs that were cut. */
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
 #define RUN_ARTIFACT_PATH (LOGBOOK_PATH + 32) /* with room for "/", a call's id, "." and a type */
@@ -363,6 +363,7 @@ uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d);
 /* Let the machine go on in this loop turn. */
 void run_wake(struct run *r);
 void run_activity(struct run *r, const char *text);
+bool run_proof(struct run *r, const struct proof *p); /* keeps a copy; false: no memory */
 /* A tool call is over: an end that waits for the last one goes on. */
 void run_tool_done(struct run *r);
 /* Free the run once nothing points to it any more. */

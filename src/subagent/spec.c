@@ -17,7 +17,6 @@
 #include "codec/redact.h"
 #include "codec/schema.h"
 #include "provider/model.h"
-#include "subagent/proof.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
 #include "tool/mcp.h"
@@ -380,6 +379,23 @@ static void write_guide(struct jw *w, const struct run_spec *r)
 	buf_fini(&b);
 }
 
+int spec_take_check(struct run_spec *r, const char *command, int64_t rounds, struct ava_error *err)
+{
+	r->agent.check = arena_copy(&r->mem, command, strlen(command));
+	r->agent.check_rounds = (int32_t)rounds;
+	return r->agent.check ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+void spec_write_check(struct jw *w, const struct run_spec *r)
+{
+	if (!r->agent.check)
+		return;
+	jw_object(w, "check");
+	jw_str(w, "command", r->agent.check);
+	jw_int(w, "rounds", r->agent.check_rounds);
+	jw_end(w);
+}
+
 /* The keys of the config, in canonical order, into an open object. */
 void spec_write_config(struct jw *w, const struct run_spec *r)
 {
@@ -455,7 +471,7 @@ void spec_write_config(struct jw *w, const struct run_spec *r)
 	}
 	if (r->agent.ask_limit)
 		jw_str(w, "onLimit", "ask");
-	proof_write(w, r);
+	spec_write_check(w, r);
 	if (r->on_quota != QUOTA_PARK)
 		jw_str(w, "onQuota", settings_quota_words[r->on_quota]);
 	if (r->resumed_from[0])
@@ -710,7 +726,7 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	if (rv == 0)
 		rv = spec_take_schema(r, s->output_schema, err);
 	if (rv == 0 && s->check)
-		rv = proof_take(r, s->check, s->check_rounds);
+		rv = spec_take_check(r, s->check, s->check_rounds, err);
 	if (rv != 0)
 		return rv;
 	r->agent.limits = (struct agent_limits){AVA_DEFAULT, AVA_DEFAULT, AVA_DEFAULT, 0};

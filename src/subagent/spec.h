@@ -228,6 +228,9 @@ bool spec_asks_all_three(struct run_spec *const *specs, unsigned n);
 bool spec_asks_no_less(const struct run_spec *quoted, const struct run_spec *changed);
 /* "askBefore", when there is any; "costCents", null below 0. */
 void spec_ask_write(struct jw *w, const struct run_spec *r);
+/* The check, for a config and a quote; nothing where there is none. */
+void spec_write_check(struct jw *w, const struct run_spec *r);
+int spec_take_check(struct run_spec *r, const char *command, int64_t rounds, struct ava_error *err);
 void spec_write_cost(struct jw *w, int64_t microusd);
 void spec_write_limits(struct jw *w, const char *key, const struct agent_limits *l);
 /* Limits that `o` lacks stay. */

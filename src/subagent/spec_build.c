@@ -542,6 +542,32 @@ static int spec_build_take_order(struct run_spec *r, const struct op_spawn *s,
 	return rv;
 }
 
+/* The check of the request, else of its role. */
+static int spec_build_take_check(struct run_spec *r, const struct op_spawn *s,
+				 struct ava_error *err)
+{
+	const char *command = s->check && *s->check ? s->check : r->role->check;
+	int64_t rounds = s->check_rounds == AVA_DEFAULT ? PROOF_ROUNDS : s->check_rounds;
+	const struct tool *bash = tool_find("run_bash");
+
+	if (!command)
+		return 0;
+	if (proof_command(command, err) != 0)
+		return AVA_EINVAL;
+	if (rounds < 0 || rounds > PROOF_ROUNDS_MAX)
+		return err_set(err, AVA_EINVAL, "check_rounds must be 0 to %d", PROOF_ROUNDS_MAX);
+	if (!r->cwd[0])
+		return err_set(err, AVA_EINVAL,
+			       "a check runs in the working folder, and this run has none: give it "
+			       "one (cwd), or leave the check out");
+	if (!bash || !spec_has_tool(r->tools, r->agent.ntools, bash))
+		return err_set(err, AVA_EINVAL,
+			       "a check is a command, and role %s may run none here: use one with "
+			       "run_bash (code_reviewer), or leave the check out",
+			       r->role->name);
+	return spec_take_check(r, command, rounds, err);
+}
+
 /* ---- building */
 
 /* The schema of the request, else of its role. */
@@ -649,7 +675,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	if (rv == 0)
 		rv = spec_take_asks(r, s, err);
 	if (rv == 0)
-		rv = proof_build(r, s, err);
+		rv = spec_build_take_check(r, s, err);
 	if (rv == 0) {
 		spec_take_facts(r);
 		spec_brief_decide(r);

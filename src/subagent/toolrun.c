@@ -203,7 +203,7 @@ static void check_answer(struct world_call *c)
 	p.text = text.data ? text.data : "";
 	if (d)
 		record_check(d, r, &p);
-	(void)proof_keep(r, &p); /* without memory the result has no check */
+	run_proof(r, &p); /* without memory the result has no check */
 	agent_on_checked(&r->agent, p.how, p.text);
 	buf_fini(&text);
 	run_wake(r);
@@ -431,7 +431,7 @@ int toolrun_start(struct agent *a, unsigned index)
 	return 0;
 }
 
-/* It is durable that the check begins. Nothing waits where the run was stopped meanwhile. */
+/* The begin of the check is durable. No call waits where the run was stopped meanwhile. */
 static void check_saved(int rv, void *user)
 {
 	struct run *r = user;

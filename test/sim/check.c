@@ -682,7 +682,7 @@ static const char *check_end(struct judge *j)
 	RULE(v[4] == (want.bits & SIM_END_EXHAUSTED ? sim_word(want.reason) : 0));
 	RULE((status != AVA_SUCCESS && status != AVA_NO_RESULT && status != AVA_UNPROVEN) ||
 	     v[2] == kept_of(j));
-	/* What was handed in before its check passed is kept, whatever ends the run. */
+	/* A result that was handed in and did not pass is kept, whatever ends the run. */
 	RULE(status == AVA_SUCCESS || j->checks == 0 || j->check_how != 0 || j->fault != NULL ||
 	     v[2] == j->said || j->reply->v[0] == SIM_SAYS_THOUGHT ||
 	     j->reply->v[0] == SIM_SAYS_TEXT);

@@ -218,6 +218,8 @@ static const struct shape rest[] = {
 	{"thinking, perhaps", "extended_thinking: maybe", "^4 it must be true or false"},
 	{"a quota", "on_quota: ask", "on_quota ask"},
 	{"another quota", "on_quota: sometimes", "^4 it must be park, ask or fail"},
+	{"a check", "check: make test && ./lint.sh", "check make test && ./lint.sh"},
+	{"a check of nothing", "check: ''", "^4 check is"},
 	{"much effort", "effort: high", "thinking 1"},
 	{"most effort", "effort: max", "thinking 1"},
 	{"little effort", "effort: low", "thinking 0"},
@@ -374,6 +376,8 @@ static void told_rest(const struct role *r, const char *want, char out[4096])
 	}
 	if (strncmp(want, "instructions", 12) == 0)
 		snprintf(out, 4096, "instructions %d", !r->no_instructions);
+	if (strncmp(want, "check ", 6) == 0)
+		snprintf(out, 4096, "check %s", r->check ? r->check : "");
 	if (strncmp(want, "on_quota", 8) == 0)
 		snprintf(out, 4096, "on_quota %s", r->on_quota ? r->on_quota : "");
 	if (strncmp(want, "schema", 6) == 0)

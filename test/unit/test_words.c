@@ -197,6 +197,16 @@ TEST(result)
 	      WORDS_UNPROVEN("its check did not pass: exit 1"));
 	shows("Check did not pass: `make test`, exit 1, 0.3 s",
 	      WORDS_CHECK(false, "make test", "exit 1, 0.3 s"));
+	shows("its check did not pass: exit 1", WORDS_CHECK_FAILED, 6, "exit 1, 2 s");
+	shows("its check could not be run: exit 1", WORDS_CHECK_UNABLE, 6, "exit 1, 2 s");
+	shows("its check passed (exit 0), but the run went on after that", WORDS_CHECK_PASSED_THEN,
+	      6, "exit 0, 2 s");
+	shows("its check was not run", WORDS_CHECK_NOT_RUN);
+	shows("it edited check.sh, which the check runs", WORDS_CHECK_EDITED, "check.sh");
+	shows("\n• Check: ", WORDS_QUOTE_CHECK);
+	shows("; else it ends as unproven", WORDS_QUOTE_CHECK_ONCE);
+	shows("; it may change what that runs (a), which its result tells",
+	      WORDS_QUOTE_CHECK_RUNS "a" WORDS_QUOTE_CHECK_MAY);
 	shows("\n• Check of run 2: ", WORDS_QUOTE_CHECK_OF(2u));
 	shows("; a success only when that ends with exit 0, in the sandbox on its copy",
 	      WORDS_QUOTE_CHECK_HOW(true));
