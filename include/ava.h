@@ -73,6 +73,7 @@ struct ava_error {
 	X(AVA_WAITING, "waiting")                                                                  \
 	X(AVA_PARKED, "parked")                                                                    \
 	X(AVA_BLOCKED, "blocked")                                                                  \
+	X(AVA_PAUSED, "paused")                                                                    \
 	X(AVA_SUCCESS, "success")                                                                  \
 	X(AVA_TIMEOUT, "timeout")                                                                  \
 	X(AVA_COST_EXCEEDED, "cost_exceeded")                                                      \

@@ -4,6 +4,7 @@
  *                 ▲  └────────(rides)────►┘    │
  *                 └───────────────────────────┘
  *   every state ──► SAVING (its end) ──► DONE
+ *   CALLING, before a call ──► QUEUED, when paused
  *
  * A step looks at the arrivals and does the next thing, or waits. Arrivals are only
  * stored (agent_on_*); so nothing re-enters, and cancel, the deadline and the end are
@@ -57,7 +58,8 @@ static const struct {
 } states[AGENT_NSTATES] = {
 	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(WAITING) | TO(SAVING),
 			  step_queued},
-	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS) | TO(WAITING), step_calling},
+	[AGENT_CALLING] = {"calling", TO(SAVING) | TO(TOOLS) | TO(WAITING) | TO(QUEUED),
+			   step_calling},
 	[AGENT_SAVING] = {"saving", TO(TOOLS) | TO(DONE), step_saving},
 	[AGENT_TOOLS] = {"tools", TO(CALLING) | TO(WAITING) | TO(SAVING), step_tools},
 	[AGENT_WAITING] = {"waiting", TO(QUEUED) | TO(SAVING), step_waiting},
@@ -217,10 +219,23 @@ static enum agent_step finish_as(struct agent *a, enum ava_status status, struct
 
 /* ---- QUEUED, CALLING */
 
+/* Without a slot the run's clock stands still. */
+static void leave_slot(struct agent *a)
+{
+	agent_clock_stop(a);
+	if (a->slot_wanted)
+		a->io->slot_drop(a);
+	a->have_slot = a->slot_wanted = false;
+}
+
 static enum agent_step step_queued(struct agent *a)
 {
 	if (!a->slot_wanted && a->over > 0) /* a wait goes on after a restart */
 		return agent_move(a, AGENT_WAITING);
+	if (a->paused && !a->asks_again) {
+		leave_slot(a);
+		return STEP_WAIT;
+	}
 	if (a->saves > 0) /* a person's message is not on disk yet */
 		return STEP_WAIT;
 	if (!a->slot_wanted) {
@@ -235,12 +250,9 @@ static enum agent_step step_queued(struct agent *a)
 	return agent_move(a, a->turn != NULL && !a->reply_ready ? AGENT_TOOLS : AGENT_CALLING);
 }
 
-/* Until a person has answered, the run has no slot and its clock stands still. */
 static enum agent_step wait_for_person(struct agent *a)
 {
-	agent_clock_stop(a);
-	a->io->slot_drop(a);
-	a->have_slot = a->slot_wanted = false;
+	leave_slot(a);
 	return agent_move(a, AGENT_WAITING);
 }
 
@@ -602,8 +614,14 @@ static enum agent_step step_calling(struct agent *a)
 {
 	int rv;
 
+	if (!a->asked && a->over >= AGENT_PARKED)
+		return wait_for_person(a);
+	if (!a->asked && !a->compacting && a->io->rest(a)) {
+		leave_slot(a);
+		return agent_move(a, AGENT_QUEUED); /* whence it goes on */
+	}
 	if (!a->asked)
-		return a->over >= AGENT_PARKED ? wait_for_person(a) : agent_make_room(a);
+		return agent_make_room(a);
 	if (!a->reply_ready)
 		return STEP_WAIT;
 	a->asked = a->reply_ready = false;

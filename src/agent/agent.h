@@ -43,6 +43,10 @@ void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is a
 void agent_on_checked(struct agent *a, enum agent_check how, const char *text);
 /* A person's message is durable: the next save_results passes it on. */
 void agent_on_steer(struct agent *a);
+/* `a->paused` is the world's to set, before an agent_run: the run then stands in the queue from the
+ * end of its turn on, without a slot and a clock, and goes on from there when it is cleared. What
+ * it waits for meanwhile, a person or a quota, it goes on waiting for; with `a->asks_again` it
+ * comes to that wait once more, after a restart. */
 void agent_cancel(struct agent *a); /* final: nothing of the run starts after it */
 /* From DONE, or before a first turn, begin a turn of the same conversation, with the spec's limits
  * for itself: totals begin anew (add them up before if their sum is needed), iteration numbers go

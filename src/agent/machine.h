@@ -180,6 +180,9 @@ struct agent_io {
 	/* The question is answered: make it durable before its consequences. -> agent_on_saved.
 	 * A question that the end leaves open is closed by save_end. */
 	void (*ask_end)(struct agent *a, unsigned call, enum agent_asked how);
+	/* Shall the run stand still before its next call (a->paused)? Then true, and what the turn
+	 * wrote is on its way to the disk. */
+	bool (*rest)(struct agent *a);
 	/* Write the end, all in one commit: open ToolResults and InferEnd, results line, Exhausted,
 	 * Error, result.json, SubagentComplete, catalog row. Never fails: the world keeps trying.
 	 * -> agent_on_saved. */
@@ -252,6 +255,8 @@ struct agent {
 	uint8_t saves;           /* number of agent_on_saved awaited */
 	uint16_t asking, steers; /* call asked about, + 1, 0: none; messages not passed on */
 	bool slot_wanted, have_slot;
+	/* Set by the world (agent/agent.h); and that a question of before is asked first. */
+	bool paused, asks_again;
 	bool asked;       /* a model call is under way or its reply waits */
 	bool compacting;  /* room is being made */
 	bool reply_saved; /* `turn` was written by save_reply, or is in the record */
@@ -267,7 +272,7 @@ struct agent {
 	/* why the output in a text does not fit, or what the check said; in the turn's arena */
 	const char *misfit;
 	/* the sentence for reply_code, and the error's class */
-	char reply_error[224], reply_class[24];
+	char reply_error[216], reply_class[24];
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
 

@@ -18,9 +18,11 @@
 #include "ava/others.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "cluster/read.h"
 #include "codec/json.h"
+#include "journal/query.h"
 #include "provider/model.h"
 #include "subagent/person.h"
 #include "subagent/resume.h"
@@ -546,7 +548,130 @@ static void verb_checkpoint(struct verb_call *v)
 		naming_answer(n, MIN(rv, 0), rv == 1, &err);
 }
 
+/* ---- pause, unpause: answered when it is on disk, with the run */
+
+struct pausing {
+	char run[24];
+	struct core *core;
+	struct verb_reply *reply;
+};
+
+static void pausing_looked(int rv, const struct op_status *s, const struct ava_error *err,
+			   void *user)
+{
+	struct pausing *p = user;
+
+	if (rv == 0)
+		verb_send_status(s, p->reply, 200);
+	else
+		verb_fail(p->reply, rv, err);
+	free(p);
+}
+
+static void pausing_on_disk(int rv, void *user)
+{
+	struct pausing *p = user;
+	struct ava_error err = {0};
+
+	if (rv == 0) {
+		ops_look(p->core, p->run, pausing_looked, p);
+		return;
+	}
+	err_set(&err, rv, "the runtime stops before that was kept for run %s", p->run);
+	verb_fail(p->reply, rv, &err);
+	free(p);
+}
+
+/* "2h" is from now on, "08:00" the next one. */
+static int pause_time(const char *text, int64_t *out, struct ava_error *err)
+{
+	int64_t now_ms = clock_wall_ms();
+	char ahead[64];
+
+	snprintf(ahead, sizeof(ahead), "+%s", text);
+	if (strlen(text) + 1 < sizeof(ahead) && query_time(ahead, now_ms, out, NULL) == 0)
+		return 0;
+	if (query_time(text, now_ms, out, NULL) != 0)
+		return err_set(err, AVA_EINVAL,
+			       "\"%.60s\" is no time: write 2h, 18:40, tomorrow, 2026-11-21 or "
+			       "\"2026-11-21 08:00\"",
+			       text);
+	if (*out <= now_ms && strlen(text) > 2 && text[2] == ':')
+		(void)query_time(text, now_ms + INT64_C(86400000), out, NULL);
+	return 0;
+}
+
+static int pausing_begin(struct pausing *p, bool on, const char *until, const struct caller *caller,
+			 struct ava_error *err)
+{
+	struct run *r = supervisor_find(&p->core->sup, p->run);
+	const char *by = caller->user ? caller->user : "ava";
+	int64_t until_ms = PAUSE_NO_END;
+	int rv = r ? 0 : core_known(p->core, p->run, err);
+
+	if (rv != 0)
+		return rv;
+	if (!r || r->agent.ending)
+		return err_set(err, AVA_EEXIST, "run %s has ended: there is nothing to %s", p->run,
+			       on ? "pause" : "unpause");
+	if (!r->durable || r->end.abandoned)
+		return err_set(err, AVA_EBUSY, "run %s cannot be told anything now: ask again",
+			       p->run);
+	if (until && *until)
+		rv = pause_time(until, &until_ms, err);
+	if (rv != 0)
+		return rv;
+	return on ? run_pause(r, until_ms, by, caller->channel, pausing_on_disk, p, err)
+		  : run_unpause(r, by, caller->channel, pausing_on_disk, p, err);
+}
+
+struct pause_args {
+	const char *until;
+};
+static const struct arg pause_args[] = {
+	{"until", ARG_SAID, offsetof(struct pause_args, until), .most = BY_MAX},
+	{NULL},
+};
+
+static void pausing_call(struct verb_call *v, bool on)
+{
+	struct pause_args args = {0};
+	struct ava_error err = {0};
+	struct pausing *p;
+	int rv;
+
+	if (!verb_args(v, on ? (void *)&args : NULL))
+		return;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		verb_fail(v->reply, AVA_ENOMEM, NULL);
+		return;
+	}
+	snprintf(p->run, sizeof(p->run), "%s", v->id);
+	p->core = v->core;
+	p->reply = v->reply;
+	rv = pausing_begin(p, on, args.until, v->caller, &err);
+	if (rv < 0)
+		verb_fail(p->reply, rv, &err);
+	if (rv < 0)
+		free(p);
+	else if (rv == 1)
+		ops_look(p->core, p->run, pausing_looked, p);
+}
+
+static void verb_pause(struct verb_call *v)
+{
+	pausing_call(v, true);
+}
+
+static void verb_unpause(struct verb_call *v)
+{
+	pausing_call(v, false);
+}
+
 const struct verb verbs_about_words[] = {
+	{"POST", "/api/v1/runs/{id}/pause", verb_pause, pause_args, false, .where = VERB_AT_RUN},
+	{"POST", "/api/v1/runs/{id}/unpause", verb_unpause, NULL, false, .where = VERB_AT_RUN},
 	{"POST", "/api/v1/runs/{id}/steer", verb_steer, steer_args, true, .where = VERB_AT_RUN},
 	{"POST", "/api/v1/runs/{id}/checkpoint", verb_checkpoint, checkpoint_args, true,
 	 .where = VERB_AT_RUN},

@@ -79,6 +79,10 @@ void verb_write_status(struct jw *w, const char *key, const struct op_status *s)
 	} else {
 		jw_null(w, "last_tool_call");
 	}
+	if (s->paused_until_ms > 0)
+		jw_bool(w, "pause", true);
+	if (s->paused_until_ms > 0 && s->paused_until_ms < PAUSE_NO_END)
+		verb_time(w, "paused_until", s->paused_until_ms);
 	if (s->asks)
 		verbs_runs_write_question(w, s->asks);
 	jw_object(w, "limits");

@@ -19,6 +19,7 @@ static const struct {
 	{"waiting", "waits for you"},
 	{"parked", "parked"},
 	{"blocked", "waits for others"},
+	{"paused", "paused"},
 	{"success", "complete"},
 	{"cancelled", "cancelled"},
 	{"error", "failed"},

@@ -116,6 +116,9 @@ bool words_imitates(const char *line);
 #define WORDS_ASKS_NO_MORE(who)         "%s has ended and asks no more", who
 #define WORDS_ASKED_IN_VAIN(who)        "%s asked, and nobody answered in time", who
 
+/* `words`: NULL: its pause is over. */
+#define WORDS_PAUSE(who, words) "%s %s%s", who, words ? "is " : "goes on", words ? words : ""
+
 #define WORDS_NONE_AT_WORK     "No subagent is at work in this conversation."
 #define WORDS_NONE_HAS_RUN     "No subagent has run in this conversation."
 #define WORDS_FOLLOW(run)      "Follow it: ava events %s -f; wait for it: ava wait %s", run, run

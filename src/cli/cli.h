@@ -53,6 +53,8 @@ struct command {
 	X(result)                                                                                  \
 	X(apply)                                                                                   \
 	X(cancel)                                                                                  \
+	X(pause)                                                                                   \
+	X(unpause)                                                                                 \
 	X(move)                                                                                    \
 	X(steer)                                                                                   \
 	X(resume)                                                                                  \

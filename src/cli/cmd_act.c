@@ -550,20 +550,21 @@ static int act_steer(const char *run, const char *text)
 	struct ava_error err = {0};
 	json_t *reply = NULL, *status = NULL;
 	int rv = api_steer(run, o.call, text, &reply, &err), code;
-	bool queued, parked, blocked, late;
+	bool queued, parked, blocked, paused, late;
 
 	if (rv != 0)
 		return cli_fail(&err);
 	w.steer_id = json_str(reply, "steer_id");
 	queued = strcmp(json_str(reply, "outcome"), "queued") == 0;
-	/* Parked until tonight, or behind others, it reads nothing before. */
+	/* Parked or paused until tonight, or behind others, it reads nothing before. */
 	if (queued)
 		(void)api_request(NULL, &status, NULL, "/runs/%s", run);
 	parked = strcmp(json_str(status, "status"), "parked") == 0;
 	blocked = strcmp(json_str(status, "status"), "blocked") == 0;
+	paused = json_get_bool(status, "pause", false);
 	json_decref(status);
 	f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
-	if (queued && !o.no_wait && !parked && !blocked) /* the event with the message's outcome */
+	if (queued && !o.no_wait && !parked && !blocked && !paused) /* the event with the message's outcome */
 		rv = api_follow(&f, &err);
 	late = f.until_ms > 0 && clock_mono_ms() >= f.until_ms;
 	if (rv < 0)
@@ -574,6 +575,8 @@ static int act_steer(const char *run, const char *text)
 	else
 		code = act_tell(run, reply,
 				w.outcome[0] != '\0' ? w.outcome : json_str(reply, "outcome"));
+	if (paused && !o.json)
+		printf("It is paused: it reads that when it goes on (ava unpause %s).\n", run);
 	if (parked && !o.json)
 		puts("It is parked until then; what it takes at once is wait, now, go on with "
 		     "MODEL, or stop.");

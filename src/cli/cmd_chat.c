@@ -290,6 +290,34 @@ static void chat_do_cancel(struct chat *c, const char *rest)
 		chat_cancel(c, rest);
 }
 
+/* The run says itself, by its Items, when it stands still and when it goes on. */
+static void chat_pause(struct chat *c, const char *rest, const char *verb)
+{
+	struct ava_error err = {0};
+	size_t n = strcspn(rest, " ");
+	json_t *status = NULL;
+	char id[32], path[64];
+
+	snprintf(id, sizeof(id), "%.*s", (int)MIN(n, sizeof(id) - 1), rest);
+	rest += n + strspn(rest + n, " ");
+	if (!wants_run(id))
+		return;
+	snprintf(path, sizeof(path), "/runs/%s/%s", id, verb);
+	if (api_post(&status, &err, path, *rest ? "until" : NULL, rest, NULL) != 0)
+		chat_wrong(&err);
+	json_decref(status);
+}
+
+static void do_pause(struct chat *c, const char *rest)
+{
+	chat_pause(c, rest, "pause");
+}
+
+static void do_unpause(struct chat *c, const char *rest)
+{
+	chat_pause(c, rest, "unpause");
+}
+
 static void do_steer(struct chat *c, const char *rest)
 {
 	struct ava_error err = {0};
@@ -349,6 +377,8 @@ static const struct {
 	{"/status", "[S-id]", "what is going on", do_status},
 	{"/runs", "", "the subagents of this conversation", do_runs},
 	{"/cancel", "S-id|all", "stop subagents for good", chat_do_cancel},
+	{"/pause", "S-id [TIME]", "let one stand still, until a time", do_pause},
+	{"/unpause", "S-id", "let it go on", do_unpause},
 	{"/steer", "S-id TEXT", "tell one at work what to mind, or answer it", do_steer},
 	{"/logs", "[S-id]", "the newest events of one, or of the newest", do_logs},
 	{"/model", "[MODEL]", "which models there are, or go on with another one", do_model},

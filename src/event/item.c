@@ -229,6 +229,21 @@ static bool item_call(struct item_draft *d)
 	return item_is_ava(d);
 }
 
+static bool item_pause(struct item_draft *d)
+{
+	const char *state = item_str(d, "state"), *words = item_str(d, "question");
+	bool on = strcmp(state, "asked") == 0 || strcmp(state, "paused") == 0;
+	char who[100];
+
+	d->it->kind = ITEM_noted;
+	jw_str(d->detail, "pause", state);
+	item_tell(d, "until", "parkedUntil");
+	item_tell(d, "by", "by");
+	item_tell(d, "origin", "origin");
+	snprintf(d->title, sizeof(d->title), WORDS_PAUSE(item_who(d, who), on ? words : NULL));
+	return strcmp(state, "stopped") != 0;
+}
+
 /* A question of a run, and its end. A parked run whose person was told of the quota before is only
  * at rest. */
 static bool item_waiting(struct item_draft *d)
@@ -244,6 +259,8 @@ static bool item_waiting(struct item_draft *d)
 	size_t i = 0;
 	char who[100];
 
+	if (strcmp(item_str(d, "kind"), "pause") == 0)
+		return item_pause(d);
 	while (i < ARRAY_LEN(states) && strcmp(states[i].state, state) != 0)
 		i++;
 	if (i == ARRAY_LEN(states))

@@ -286,6 +286,8 @@ static const struct door_command commands[] = {
 	{"/status", "GET", DOOR_API "/health", "{}", 0, door_text_health},
 	{"/result", "GET", DOOR_API "/runs/%s/result", "{}", 'S', door_text_result},
 	{"/cancel", "POST", DOOR_API "/runs/%s/cancel", "{}", 'S', door_text_run},
+	{"/pause", "POST", DOOR_API "/runs/%s/pause", "{}", 'S', door_text_run},
+	{"/unpause", "POST", DOOR_API "/runs/%s/unpause", "{}", 'S', door_text_run},
 	{"/logs", "GET", DOOR_API "/logs", "{\"run\":\"%s\",\"limit\":15}", 'S', door_text_logs},
 	{"/cost", "GET", DOOR_API "/health", "{}", 0, door_text_cost},
 	{"/orders", "GET", DOOR_API "/orders", "{}", 0, door_text_orders},

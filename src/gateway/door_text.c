@@ -27,6 +27,8 @@ const char door_text_help[] =
 	"/status S-id - how a run is; without an id, how ava is\n"
 	"/result S-id - all that a run found\n"
 	"/cancel S-id - stop a run for good\n"
+	"/pause S-id - let it stand still from the end of its turn on; /unpause S-id lets it go "
+	"on\n"
 	"/logs S-id - what it did last\n"
 	"/cost - what today has cost\n"
 	"/orders - what starts by the clock\n"

@@ -71,6 +71,7 @@ void ending_close(struct run *r, struct draft *d, const char *stop_reason)
 	struct turn *t = r->agent.turn;
 	struct buf line;
 
+	pause_close(r, d);
 	person_close(r, d);
 	for (unsigned i = 0; t && r->rec.turn_open && i < t->ncalls; i++) {
 		if (!t->calls[i].recorded)

@@ -494,6 +494,7 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 		record_state(d, r, r->park.quiet && p->question.quota ? "parked" : "asked", NULL);
 	}
 	p->open = true;
+	a->asks_again = false;
 	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
 	commit_flush(r, JOURNAL_NOW, NULL); /* people see the question once it is on disk */
 	if (r->sup->on_ask)
@@ -693,6 +694,11 @@ int person_restore_question(struct run *r, const json_t *content, int64_t asked_
 		p->before.until_ms = MIN(until_ms, now_ms + MAX(until_ms - asked_ms, 0));
 	}
 	return 0;
+}
+
+bool person_was_asked(const struct run *r)
+{
+	return r->person && r->person->before.call_id[0];
 }
 
 void person_forget_question(struct run *r)

@@ -62,6 +62,7 @@ int person_steer(struct run *r, const struct person_words *w, person_fn done, vo
  */
 int person_restore_question(struct run *r, const json_t *content, int64_t asked_ms);
 void person_forget_question(struct run *r);
+bool person_was_asked(const struct run *r); /* and it was not forgotten */
 /* A message from its Steering event. */
 int person_restore_said(struct run *r, const char *id, const json_t *content);
 void person_forget_said(struct run *r, const char *id);

@@ -487,6 +487,29 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 	end_at(&c, true);
 }
 
+void record_pause(struct draft *d, struct run *r, const char *state, const char *by,
+		  const char *origin)
+{
+	char until[CLOCK_ISO_LEN + 1], words[64];
+	struct rec c;
+
+	record_begin(&c, d, r, EVENT_Waiting);
+	jw_str(&c.w, "subagentId", r->id.text);
+	jw_str(&c.w, "role", r->spec->role->name);
+	jw_str(&c.w, "callId", "pause");
+	jw_str(&c.w, "state", state);
+	jw_str(&c.w, "kind", "pause");
+	if (r->pause.until_ms < PAUSE_NO_END) {
+		clock_iso(r->pause.until_ms, until);
+		jw_str(&c.w, "parkedUntil", until);
+	}
+	pause_words(r, words, sizeof(words));
+	jw_str(&c.w, "question", words);
+	if (by)
+		write_by(&c.w, by, origin ? origin : "");
+	end_at(&c, true);
+}
+
 static void record_write_calls(struct jw *w, const char *key, const struct call_ref *calls,
 			       size_t n)
 {

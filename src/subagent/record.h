@@ -74,6 +74,9 @@ struct record_waiting {
 };
 /* Waiting (day and run). */
 void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w);
+/* Waiting of kind pause (day and run); `by` NULL: nobody. */
+void record_pause(struct draft *d, struct run *r, const char *state, const char *by,
+		  const char *origin);
 /* ContextEdit: results removed from the conversation. */
 void record_context_edit(struct draft *d, struct run *r, const struct agent_compact *want,
 			 const struct context_edit *e);

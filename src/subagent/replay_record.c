@@ -111,11 +111,13 @@ static bool matters(int kind, const json_t *content)
 	case EVENT_ToolResult:
 	case EVENT_Exhausted:
 	case EVENT_Error:
-	case EVENT_Waiting:
 	case EVENT_ContextEdit:
 	case EVENT_Check:
 	case EVENT_SubagentComplete:
 		return true;
+	case EVENT_Waiting: /* a pause is asked for at any time, and begins at the end of a turn */
+		return strcmp(json_str(content, "kind"), "pause") != 0 ||
+		       strcmp(json_str(content, "state"), "paused") == 0;
 	case EVENT_Limit:
 		return json_object_get(content, "warned") != NULL ||
 		       json_object_get(content, "shared") != NULL;
@@ -181,6 +183,11 @@ bool record_asks(const struct record *r)
 	const char *state = json_str(r->content, "state");
 
 	return strcmp(state, "asked") == 0 || strcmp(state, "parked") == 0 || record_waits(r);
+}
+
+bool record_rests(const struct record *r)
+{
+	return strcmp(json_str(r->content, "state"), "paused") == 0;
 }
 
 bool record_waits(const struct record *r)

@@ -390,6 +390,28 @@ static void replay_shared(struct agent *a, struct agent_shared *out)
 	record_shared(d, &p->run, out);
 }
 
+/* Did the run stand still here? It goes on when the machine asks for a slot. */
+static bool replay_rest(struct agent *a)
+{
+	struct replay *p = replay_of(a);
+	const struct trace_event *e = record_peek(&p->rec);
+	size_t i = p->rec.next;
+	struct draft *d;
+
+	/* Results that the machine wrote itself stand before it. */
+	while (e && (e->kind == EVENT_ToolResult || e->kind == EVENT_Limit))
+		e = record_behind(&p->rec, &i);
+	if (!e || e->kind != EVENT_Waiting || !record_rests(&p->rec))
+		return false;
+	d = commit_draft(&p->run);
+	if (!d)
+		return false;
+	record_pause(d, &p->run, "paused", NULL, "");
+	p->run.rec.position_due = false;
+	replay_flush(p, NULL);
+	return true;
+}
+
 const struct agent_io replay_io = {
 	.now = replay_now,
 	.wake_at = replay_wake_at,
@@ -407,5 +429,6 @@ const struct agent_io replay_io = {
 	.compact = replay_compact,
 	.ask = replay_ask,
 	.ask_end = replay_ask_end,
+	.rest = replay_rest,
 	.shared = replay_shared,
 };

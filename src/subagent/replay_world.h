@@ -76,6 +76,7 @@ bool record_find(struct record *r, enum event_kind kind);
  * record_waits: is it the word to wait? */
 bool record_asks(const struct record *r);
 bool record_waits(const struct record *r);
+bool record_rests(const struct record *r); /* does it say that a pause begins? */
 /* Replies that the run's end counted; -1: the run has not ended. */
 int64_t record_end_iterations(const struct record *r);
 /* The record ends before the run: stop comparing, for the reason `why`. */

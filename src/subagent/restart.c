@@ -341,7 +341,8 @@ static int restart_go_on(struct run *r, const struct messages *m, int readable,
 		supervisor_start(r);
 	}
 	person_restored(r);
-	return 0;
+	r->agent.asks_again = r->pause.until_ms > 0 && person_was_asked(r);
+	return pause_stand(r);
 }
 
 int restart_run(struct supervisor *sup, const struct catalog_row *row,

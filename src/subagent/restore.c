@@ -281,6 +281,10 @@ static int take_waiting(struct tail *c, const struct event_view *v, json_t *cont
 	const char *state = json_str(content, "state");
 	struct tail_call *k;
 
+	if (strcmp(json_str(content, "kind"), "pause") == 0) {
+		pause_restore(c->run, content, v->wall_ms);
+		return 0;
+	}
 	if (strcmp(json_str(content, "kind"), "quota") == 0)
 		park_restore(c->run, content, v->wall_ms);
 	if (strcmp(state, "waits") == 0)

@@ -138,6 +138,22 @@ void run_artifact_path(const struct run *r, const char *call, const char *type,
 
 /* ---- status and use of limits */
 
+bool pause_rests(const struct run *r)
+{
+	return r->agent.paused && (r->pause.resting || r->agent.state == AGENT_QUEUED ||
+				   r->agent.state == AGENT_WAITING);
+}
+
+void pause_words(const struct run *r, char *out, size_t size)
+{
+	char until[CLOCK_SOON] = "";
+
+	if (r->pause.until_ms < PAUSE_NO_END)
+		clock_local_soon(r->pause.until_ms, clock_wall_ms(), until);
+	snprintf(out, size, "%s%s%s", pause_rests(r) ? "paused" : "pausing at the end of its turn",
+		 until[0] ? " until " : "", until);
+}
+
 bool park_waits(const struct run *r)
 {
 	return r->agent.state == AGENT_WAITING && r->park.until_ms > 0 &&
@@ -150,6 +166,8 @@ enum ava_status run_status(const struct run *r)
 		return r->agent.status;
 	if (!r->durable)
 		return AVA_STARTING;
+	if (pause_rests(r))
+		return AVA_PAUSED;
 	if (r->agent.state == AGENT_WAITING)
 		return park_waits(r) ? AVA_PARKED : AVA_WAITING;
 	if (r->agent.state != AGENT_QUEUED)

@@ -177,11 +177,24 @@ struct run_park {
 	char *model;    /* model that a person chose to go on with; owned; or NULL */
 };
 
+/* A pause that a person asked for (pause.c); agent.paused is its flag. */
+#define PAUSE_NO_END INT64_MAX
+struct run_pause {
+	int64_t until_ms; /* wall; 0: none; PAUSE_NO_END: until it is unpaused */
+	int64_t most_ms;  /* from the record: how long it was to be */
+	int64_t end_ms;   /* monotonic: it is over then at the latest */
+	char shown[48];   /* pause_words, as a status borrows it */
+	bool resting;     /* the turn has ended, or another process began it */
+	struct os_timer *timer;
+	struct list saying; /* struct pause_said */
+};
+
 struct run {
 	struct agent agent; /* the machine */
 	struct run_record rec;
 	struct run_call call;
 	struct run_park park;
+	struct run_pause pause;
 	struct run_tools tools;
 	struct run_end end;
 	struct supervisor *sup;
@@ -460,6 +473,25 @@ void park_ended(struct run *r, enum agent_asked how);
 /* Restores from Waiting events, in order; park_stand when all of them are read. */
 void park_restore(struct run *r, const json_t *content, int64_t wall_ms);
 void park_stand(struct run *r);
+
+/* pause.c: a run stands still because a person said so. `done` is called once, when that is on
+ * disk; AVA_ECANCELED: the runtime stops before. */
+typedef void (*pause_fn)(int rv, void *user);
+/* `until_ms`: wall, or PAUSE_NO_END. 1: it is so already, `done` is not called. AVA_EEXIST: it is
+ * paused until another time, or is not paused; AVA_EINVAL: that time is over; AVA_ENOMEM. */
+int run_pause(struct run *r, int64_t until_ms, const char *by, const char *origin, pause_fn done,
+	      void *user, struct ava_error *err);
+int run_unpause(struct run *r, const char *by, const char *origin, pause_fn done, void *user,
+		struct ava_error *err);
+bool pause_rests(const struct run *r); /* paused, and nothing of it is at work */
+void pause_words(const struct run *r, char *out, size_t size); /* "paused until 18:40" */
+bool pause_rest(struct agent *a);
+/* Restores from Waiting events of kind pause, in order; pause_stand when the machine is restored.
+ * AVA_ENOMEM. */
+void pause_restore(struct run *r, const json_t *content, int64_t wall_ms);
+int pause_stand(struct run *r);
+void pause_close(struct run *r, struct draft *d); /* the run ends */
+void pause_free(struct run *r);
 
 /* infer.c: model calls */
 /* The hashes of the request that `call` sends: of its head and lines, and with its parameters.

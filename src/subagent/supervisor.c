@@ -189,6 +189,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 	list_init(&r->tools.at_work);
 	list_init(&r->tools.held);
 	list_init(&r->end.waits);
+	list_init(&r->pause.saying);
 	os_task_init(&r->wake, supervisor_wake);
 	outbox_init(&r->rec.outbox, sup->book);
 	money_begin(r, spec);
@@ -213,6 +214,7 @@ void run_fini(struct run *r)
 	group_leave(r);
 	agent_fini(&r->agent);
 	person_free(r);
+	pause_free(r);
 	run_checkpoints_free(r);
 	free(r->proof);
 	if (r->end.free)
@@ -486,6 +488,7 @@ void supervisor_status(struct run *r, struct op_status *out)
 		.after = s->group.after,
 		.tags = s->tags,
 		.activity = r->activity,
+		.paused_until_ms = r->pause.until_ms,
 		.last_tool = r->tools.last,
 		.status = run_status(r),
 		.spawned_ms = r->spawned_wall_ms,
@@ -504,6 +507,9 @@ void supervisor_status(struct run *r, struct op_status *out)
 		.rights = (int)s->rights,
 		.asks = person_question(r),
 	};
-	if (out->status == AVA_RUNNING)
+	if (r->pause.until_ms > 0) {
+		pause_words(r, r->pause.shown, sizeof(r->pause.shown));
+		out->activity = r->pause.shown;
+	} else if (out->status == AVA_RUNNING)
 		doing_progress(r, out->progress, sizeof(out->progress));
 }

@@ -30,8 +30,10 @@ struct op_status {
 	bool estimated;              /* tokens and cost are estimates, in part or whole */
 	bool repeated;               /* of a spawn: this request_id was answered before */
 	const char *machine;         /* another one that has it (cluster/read.h); NULL: this one */
-	const char *place;  /* in a cluster, of one that goes on: where it may; else NULL */
-	bool left;          /* that one is silent, or the run is held: see there */
+	const char *place; /* in a cluster, of one that goes on: where it may; else NULL */
+	bool left;         /* that one is silent, or the run is held: see there */
+	/* Wall; a pause was asked for until then (run.h, PAUSE_NO_END); 0: none. */
+	int64_t paused_until_ms;
 	char progress[256]; /* doing_progress, while the run is at work; else "" */
 };
 

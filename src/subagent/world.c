@@ -166,6 +166,7 @@ const struct agent_io world_io = {
 	.save_results = world_save_results,
 	.ask = person_ask,
 	.ask_end = person_ask_end,
+	.rest = pause_rest,
 	.save_end = ending_start,
 	.done = world_done,
 	.shared = money_shared,

@@ -41,8 +41,9 @@ struct log { /* of one run */
 	unsigned ncalls, nanswered, nattempts;
 	char attempts[CALLS_MAX][16]; /* callIds of InferStart */
 	int delivered[LIVES_STEERS];
-	bool stopped;           /* while it asked somebody */
-	unsigned char head[32]; /* SHA-256 chained over its lines so far */
+	bool stopped;                 /* while it asked somebody */
+	bool pausing, paused, rested; /* a pause is asked for; no call may begin; it said so */
+	unsigned char head[32];       /* SHA-256 chained over its lines so far */
 };
 
 struct judging {
@@ -111,6 +112,9 @@ static bool check_days(struct judging *g)
 	const char *day = "";
 	int64_t sum = 0, other = 0, cap = g->l->day_cents * 10000;
 
+	/* While all are paused a day may begin and be gone without a call that tells it. */
+	if (g->l->seed >= LIVES_PAUSES && g->l->days_back > 0)
+		return true;
 	qsort(g->spent, g->nspent, sizeof(g->spent[0]), by_lsn);
 	for (unsigned i = 0; i < g->nspent; i++) {
 		const struct spent *p = &g->spent[i];
@@ -377,6 +381,22 @@ static void see_order(const struct log *s, const char *type, int64_t lsn, const 
 	judging->orders[s->number].status = status_of(json_get_str(c, "status"));
 }
 
+/* A pause is asked for, begins at the end of a turn, and is over, in that order. */
+static bool see_pause(struct log *s, const char *state)
+{
+	bool asked = strcmp(state, "asked") == 0;
+	bool rests = strcmp(state, "paused") == 0;
+
+	if (asked == s->pausing ||
+	    (rests && (s->rested || s->infer[0] != '\0' || s->nanswered != s->ncalls)))
+		return lives_wrong(s->l, "%s: a pause is %s where it cannot be", s->id, state);
+	s->pausing = asked || rests;
+	s->seen->paused += rests;
+	s->paused = s->rested = rests;
+	s->stopped = strcmp(state, "stopped") == 0;
+	return true;
+}
+
 static bool see_event(struct log *s, const json_t *e)
 {
 	const char *type = json_get_str(e, "eventType");
@@ -402,6 +422,8 @@ static bool see_event(struct log *s, const json_t *e)
 	}
 	if (!see_clock(s, c))
 		return false;
+	if (strcmp(type, "InferStart") == 0 && s->paused)
+		return lives_wrong(s->l, "%s: it is paused, and calls its model", s->id);
 	if (strcmp(type, "InferStart") == 0)
 		return see_infer_start(s, e, c);
 	if (strcmp(type, "InferEnd") == 0)
@@ -410,6 +432,12 @@ static bool see_event(struct log *s, const json_t *e)
 		return see_tool_call(s, c);
 	if (strcmp(type, "ToolResult") == 0)
 		return see_tool_result(s, c);
+	if (strcmp(type, "Waiting") == 0 && strcmp(json_get_str(c, "kind"), "pause") == 0)
+		return see_pause(s, json_get_str(c, "state"));
+	if (strcmp(type, "Custom") == 0) { /* another process: what it takes up stands still */
+		s->seen->paused += s->pausing && !s->paused;
+		s->paused = s->pausing;
+	}
 	s->seen->edits += strcmp(type, "ContextEdit") == 0;
 	s->seen->parked += strcmp(type, "Waiting") == 0 && json_get_str(c, "parkedUntil") != NULL &&
 			   strcmp(json_get_str(c, "state"), "expired") == 0;

@@ -393,7 +393,7 @@ static void on_cancelled(int rv, const struct op_status *s, const struct ava_err
 
 struct look {
 	char id[32], call[16];
-	bool approval, asks, quota;
+	bool approval, asks, quota, pausing;
 	enum ava_status status;
 };
 
@@ -403,6 +403,7 @@ static void on_look(const struct op_status *s, void *user)
 
 	k->status = s->status;
 	k->asks = s->asks != NULL;
+	k->pausing = s->paused_until_ms > 0;
 	if ((s->ended_ms != 0) != (s->status >= AVA_SUCCESS))
 		lives_wrong(now, "%s: ended at %lld, but its status is %d", s->id,
 			    (long long)s->ended_ms, (int)s->status);
@@ -462,6 +463,29 @@ static void say_again(struct lives *l)
 			say(&l->steers[i]);
 }
 
+static void on_paused(int rv, void *user)
+{
+	if (!sim.dead)
+		lives_note("%s: its pause is %s", ((struct lives_run *)user)->id,
+			   rv == 0 ? "kept" : "lost");
+}
+
+/* In some worlds people pause runs, and some of those they let go on before the time. */
+static void pause_some(struct lives_run *r, bool pausing)
+{
+	struct run *run = supervisor_find(&core->sup, r->id);
+	int64_t until = sim.now + sim.wall + sim_span(1, sim_maybe(500) ? 20000 : 7200000);
+	struct ava_error err = {0};
+
+	if (run == NULL || !run->durable || run->agent.ending || run->end.abandoned)
+		return;
+	if (pausing && sim_maybe(200))
+		(void)run_unpause(run, "ben", "sim", on_paused, r, &err);
+	else if (!pausing && sim_maybe(100) &&
+		 run_pause(run, until, "ben", "sim", on_paused, r, &err) == 0)
+		lives_note("%s: a pause", r->id);
+}
+
 static void look(struct lives *l)
 {
 	struct ava_error err;
@@ -486,6 +510,8 @@ static void look(struct lives *l)
 			lives_note("%s: a cancel", r->id);
 			ops_cancel(core, r->id, NULL, NULL, on_cancelled, r);
 		}
+		if (l->seed >= LIVES_PAUSES && !sim.dead)
+			pause_some(r, k.pausing);
 	}
 }
 

@@ -26,6 +26,9 @@ enum lives_kind {
 	LIVES_KINDS,
 };
 
+/* From that seed on people pause runs. */
+#define LIVES_PAUSES UINT64_C(50000)
+
 struct lives_run {
 	enum lives_kind kind;
 	bool grouped, approval; /* its tool waits for a person's yes */
@@ -82,6 +85,7 @@ bool lives_wrong(struct lives *l, const char *fmt, ...) __attribute__((format(pr
 struct lives_seen {                                            /* counted by the judge */
 	long cut, interrupted, replies, events, edits, parked; /* whose time came */
 	long status[16];
+	long paused;       /* pauses that began at the end of a turn, or over a restart */
 	unsigned replayed; /* runs that were executed again, to their end */
 };
 /* Reads the logs as people would; l->broken says what is wrong with them. */

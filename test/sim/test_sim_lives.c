@@ -112,6 +112,19 @@ TEST(lives)
 	assert_true(sums.seen.parked > 0 && sums.seen.replayed > n);
 }
 
+/* Pauses at any place, over kills at any place. */
+TEST(pauses)
+{
+	uint64_t n = getenv("AVA_SOAK") ? WORLDS_SOAK / 4 : WORLDS / 4;
+
+	memset(&sums, 0, sizeof(sums));
+	for (uint64_t seed = LIVES_PAUSES; seed < LIVES_PAUSES + n; seed++)
+		play(seed);
+	print_message("figure lives_paused %ld\n", sums.seen.paused);
+	assert_true(sums.seen.paused > (long)n / 2 && sums.kills > (long)n);
+	assert_true(sums.seen.replayed > n / 2);
+}
+
 static char dir[300];
 
 static int set_up(void **state)

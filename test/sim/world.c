@@ -551,6 +551,11 @@ static void io_done(struct agent *a)
 	r->done = true;
 }
 
+static bool io_rest(struct agent *a)
+{
+	return false;
+}
+
 static const struct agent_io sim_io = {
 	.now = io_now,
 	.wake_at = io_wake_at,
@@ -563,6 +568,7 @@ static const struct agent_io sim_io = {
 	.tool_start = io_tool_start,
 	.check = io_check,
 	.tools_stop = io_tools_stop,
+	.rest = io_rest,
 	.save_results = io_save_results,
 	.ask = io_ask,
 	.ask_end = io_ask_end,

@@ -53,7 +53,7 @@ struct rig {
 	int64_t now, wake;
 	int wants, drops, infers, infer_stops, reply_saves, starts, tools_stops, result_saves, ends,
 		dones;
-	int asks, ask_ends, checks;
+	int asks, ask_ends, checks, rests;
 	unsigned asked_call;
 	bool approval;
 	enum agent_asked asked;
@@ -270,6 +270,12 @@ static inline void io_done(struct agent *a)
 	rig_of(a)->dones++;
 }
 
+static inline bool io_rest(struct agent *a)
+{
+	rig_of(a)->rests += a->paused;
+	return a->paused;
+}
+
 static const struct agent_io io = {
 	.now = io_now,
 	.wake_at = io_wake_at,
@@ -282,6 +288,7 @@ static const struct agent_io io = {
 	.tool_start = io_tool_start,
 	.check = io_check,
 	.tools_stop = io_tools_stop,
+	.rest = io_rest,
 	.save_results = io_save_results,
 	.ask = io_ask,
 	.ask_end = io_ask_end,

@@ -526,6 +526,11 @@ static inline void ctx_done(struct agent *a)
 	ctx_of(a)->over = true;
 }
 
+static inline bool ctx_rest(struct agent *a)
+{
+	return false;
+}
+
 static const struct agent_io ctx_io = {
 	.now = ctx_now,
 	.wake_at = ctx_wake_at,
@@ -537,6 +542,7 @@ static const struct agent_io ctx_io = {
 	.save_reply = ctx_save_reply,
 	.tool_start = ctx_tool_start,
 	.tools_stop = ctx_tools_stop,
+	.rest = ctx_rest,
 	.save_results = ctx_save_results,
 	.save_end = ctx_save_end,
 	.done = ctx_done,

@@ -19,7 +19,7 @@ export const now = signal(Date.now()); // ticks once a second; read in leaves al
 setInterval(() => (now.value = Date.now()), 1000);
 
 const FIRST = 100; // runs asked for at the start: more than a screen has room for
-const LIVE: ReadonlySet<string> = new Set(["starting", "queued", "running", "waiting", "parked", "blocked"]);
+const LIVE: ReadonlySet<string> = new Set(["starting", "queued", "running", "waiting", "parked", "blocked", "paused"]);
 
 export const live = (r: Run) => LIVE.has(r.status);
 export const failed = (r: Run) => !live(r) && r.status !== "success" && r.status !== "cancelled";

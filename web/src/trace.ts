@@ -77,8 +77,8 @@ export class Trace {
     else if (type === "ToolCall") this.begin(e, "tool", c.callId, c.name, argsWords(c.args), `call/${c.callId.replace(/.*\./, "")}`);
     else if (type === "ToolResult") this.end(e, "tool", c.success === false);
     else if (type === "Steering") this.said(e);
-    else if (type === "Waiting" && (c.state === "asked" || c.state === "parked")) this.begin(e, "wait", c.callId, c.kind === "quota" ? "Parked" : "Waits for you", c.question ?? c.limit ?? "");
-    else if (type === "Waiting" && c.state === "waits") this.open.get(`wait${c.callId}`)?.events.push(e); // another word about one that waits already
+    else if (type === "Waiting" && (c.state === "asked" || c.state === "parked")) this.begin(e, "wait", c.callId, c.kind === "quota" ? "Parked" : c.kind === "pause" ? "Paused" : "Waits for you", c.question ?? c.limit ?? "");
+    else if (type === "Waiting" && (c.state === "waits" || c.state === "paused")) this.open.get(`wait${c.callId}`)?.events.push(e); // another word about one that waits already
     else if (type === "Waiting") this.end(e, "wait", false);
     else if (type === "Check" && c.state === "begun") this.begin(e, "note", "check", "Check", c.command);
     else if (type === "Check") this.end(e, "note", c.outcome !== "passed", "check");

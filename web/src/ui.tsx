@@ -7,7 +7,7 @@ import { Icon, type IconName } from "./icons";
 import { live, now, stream } from "./store";
 import { ago, date, duration, elapsed, exactly, statusWords } from "./words";
 
-const looks: Partial<Record<Status, IconName>> = { starting: "queued", queued: "queued", running: "running", waiting: "waiting", parked: "parked", blocked: "queued", success: "done", cancelled: "cancelled", not_started: "cancelled" };
+const looks: Partial<Record<Status, IconName>> = { starting: "queued", queued: "queued", running: "running", waiting: "waiting", parked: "parked", blocked: "queued", paused: "parked", success: "done", cancelled: "cancelled", not_started: "cancelled" };
 export const lookOf = (status: Status): IconName => looks[status] ?? "failed"; // the name is its class too, for colour
 export const StatusTag = ({ status, word = true }: { status: Status; word?: boolean }) => (
   <span class={`status ${lookOf(status)}`} title={statusWords[status]}>

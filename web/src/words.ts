@@ -4,7 +4,7 @@ import { h } from "preact";
 import type { Rights, RoleSource, Run, Status } from "./api";
 
 export const statusWords: Record<Status, string> = {
-  starting: "starting", queued: "queued", running: "running", waiting: "waits for you", parked: "parked", blocked: "waits for others", success: "complete", cancelled: "cancelled",
+  starting: "starting", queued: "queued", running: "running", waiting: "waits for you", parked: "parked", blocked: "waits for others", paused: "paused", success: "complete", cancelled: "cancelled",
   error: "failed", no_result: "no result", not_started: "not started", unproven: "unproven", timeout: "time limit", cost_exceeded: "cost limit", tokens_exceeded: "token limit", iterations_exceeded: "reply limit",
 };
 const capital = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);

@@ -13,7 +13,7 @@ import { AskCard } from "./ask";
 const columns: [name: string, has: (r: Run) => boolean][] = [
   ["Queued", (r) => r.status === "queued" || r.status === "starting"],
   ["Running", (r) => r.status === "running"],
-  ["Waiting", (r) => r.status === "waiting" || r.status === "parked" || r.status === "blocked"],
+  ["Waiting", (r) => r.status === "waiting" || r.status === "parked" || r.status === "blocked" || r.status === "paused"],
   ["Done", (r) => r.status === "success" || r.status === "cancelled"],
   ["Failed", failed],
 ];

@@ -247,7 +247,7 @@ interface View {
   query: Query;
 }
 const views: View[] = [
-  { name: "All", query: {} }, { name: "Running", query: { status: "live" } }, { name: "Waiting", query: { status: "waiting,parked" } },
+  { name: "All", query: {} }, { name: "Running", query: { status: "live" } }, { name: "Waiting", query: { status: "waiting,parked,paused" } },
   { name: "Failed today", query: { status: "failed", since: "today" } }, { name: "Over $1", query: { min_cents: "100" } },
 ];
 const OWN = 20; // views of one's own

@@ -16,8 +16,8 @@ from ava._errors import InvalidError, ffi, lib, text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Status = Literal["starting", "queued", "running", "waiting", "parked", "blocked", "success",
-                 "timeout", "cost_exceeded", "tokens_exceeded", "iterations_exceeded", "cancelled",
+Status = Literal["starting", "queued", "running", "waiting", "parked", "blocked",
+                 "paused", "success", "timeout", "cost_exceeded", "tokens_exceeded", "iterations_exceeded", "cancelled",
                  "error", "no_result", "not_started", "unproven"]
 ProposalState = Literal["pending", "confirmed", "rejected", "expired"]
 ItemKind = Literal["said", "proposed", "started", "doing", "asked", "answered", "result", "failed",
