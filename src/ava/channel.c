@@ -28,6 +28,8 @@ const struct channel_row channel_table[DELIVERY_NCHANNELS] = {
 	{"terminal", true, DELIVERY_SESSION_MAX, "too many wait for this conversation"},
 	{"notify", false, DELIVERY_NOTIFY_MAX, "too many wait for the command"},
 	{"otel", false, DELIVERY_OTEL_MAX, "too many wait for the collector"},
+	{"desktop", false, DELIVERY_NOTIFY_MAX, "too many wait for the desktop"},
+	{"url", false, DELIVERY_NOTIFY_MAX, "too many wait for notify.url"},
 #define X(door, ...) {#door, true, DELIVERY_SESSION_MAX, "too many wait for this conversation"},
 	DOORS(X)
 #undef X

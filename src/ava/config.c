@@ -309,6 +309,16 @@ static int set_url(char out[CONFIG_OTEL_BYTES], const char *name, const char *ur
 	return url[0] != '\0' ? provider_url_check(name, url, out, err) : 0;
 }
 
+static int set_format(struct config *c, const char *word, struct ava_error *err)
+{
+	if (word && strcmp(word, "json") != 0 && strcmp(word, "ntfy") != 0 &&
+	    strcmp(word, "slack") != 0)
+		return err_set(err, AVA_EINVAL,
+			       "notify.format is \"%.40s\"; it must be json, ntfy or slack", word);
+	snprintf(c->notify_format, sizeof(c->notify_format), "%s", word ? word : "");
+	return 0;
+}
+
 static void config_take_url(struct config_reading *r, const struct yaml_node *v, const char *name,
 			    char out[CONFIG_OTEL_BYTES])
 {
@@ -353,7 +363,7 @@ static void config_take_text(struct config_reading *r, const struct yaml_node *v
 /* ---- settings: section.key */
 
 static const char *const own_keys[] = {
-	"ava.model",       "notify.exec",    "otel.endpoint", "web.searxng",    "web.allow_private",
+	"ava.model", "notify.exec", "notify.url", "notify.format", "otel.endpoint", "web.searxng", "web.allow_private",
 	"cluster.folders", "budget.folders", "budget.tags",   "metrics.listen", "metrics.token",
 #define X(name, title, secret, key, ...) key,
 	DOORS(X)
@@ -429,6 +439,12 @@ static void take_settings(struct config_reading *r, const struct yaml_node *sect
 			take_model_name(r, v, models_set_ava);
 		} else if (strcmp(name, "notify.exec") == 0) {
 			take_notify(r, v);
+		} else if (strcmp(name, "notify.url") == 0) {
+			config_take_url(r, v, name, r->config->notify_url);
+		} else if (strcmp(name, "notify.format") == 0) {
+			at_line(r, v,
+				set_format(r->config, config_text_of(r, v, CONFIG_OTEL_BYTES),
+					   r->err));
 		} else if (strcmp(name, "otel.endpoint") == 0) {
 			config_take_url(r, v, name, r->config->otel);
 		} else if (take_door(r, v, section->key, name)) {
@@ -841,6 +857,10 @@ static int take_environment(struct config *c, struct ava_error *err)
 		if (rv != 0)
 			return err_wrap(err, rv, "AVA_NOTIFY_EXEC");
 	}
+	if (rv == 0 && (notify = env_get("AVA_NOTIFY_URL")) != NULL)
+		rv = set_url(c->notify_url, "AVA_NOTIFY_URL", notify, err);
+	if (rv == 0 && (notify = env_get("AVA_NOTIFY_FORMAT")) != NULL)
+		rv = set_format(c, notify, err);
 	if (rv == 0 && otel)
 		rv = set_url(c->otel, "AVA_OTEL_ENDPOINT", otel, err);
 	for (size_t i = 0; i < DOORS_N && rv == 0; i++) {
@@ -881,6 +901,7 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	memset(c->web_inside, 0, sizeof(c->web_inside));
 	memset(c->folders, 0, sizeof(c->folders));
 	memset(c->doors, 0, sizeof(c->doors));
+	c->notify_url[0] = c->notify_format[0] = '\0';
 	c->otel[0] = c->searxng[0] = c->metrics_listen[0] = c->metrics_token[0] = '\0';
 	rv = text ? config_read_text(c, name, text, len, err) : 0;
 	if (rv == 0)

@@ -24,10 +24,11 @@ struct yaml_node;
 struct config {
 	char path[4096]; /* of the file; "" without a home */
 	bool exists;
-	struct settings settings;         /* defaults, file, environment */
-	char notify[CONFIG_NOTIFY_BYTES]; /* notify.exec; "": none */
-	char otel[CONFIG_OTEL_BYTES];     /* otel.endpoint; "": none */
-	char searxng[CONFIG_OTEL_BYTES];  /* web.searxng; "": none */
+	struct settings settings;                             /* defaults, file, environment */
+	char notify[CONFIG_NOTIFY_BYTES];                     /* notify.exec; "": none */
+	char notify_url[CONFIG_OTEL_BYTES], notify_format[8]; /* "": none; "": json */
+	char otel[CONFIG_OTEL_BYTES];                         /* otel.endpoint; "": none */
+	char searxng[CONFIG_OTEL_BYTES];                      /* web.searxng; "": none */
 	/* metrics.listen, metrics.token (gateway/metrics.h reads them); "": none */
 	char metrics_listen[CONFIG_OTEL_BYTES], metrics_token[CONFIG_OTEL_BYTES];
 	char doors[DOORS_N]

@@ -27,6 +27,8 @@ struct core_options {
 	void *log_user;
 	/* Words of notify.exec, each with its NUL, then an empty one; NULL or "": none; *copied* */
 	const char *notify;
+	/* notify.url, its form, and the secret that signs; NULL or "": none; *copied* */
+	const char *notify_url, *notify_format, *notify_secret;
 	/* URL and headers of a collector; NULL or "": traces are not pushed; *copied* */
 	const char *otel, *otel_headers;
 	/* The database of a cluster (cluster/cluster.h), and the listener to its loss, called with

@@ -244,12 +244,41 @@ static void put_open(struct jw *w, struct delivery *d, unsigned k)
 	buf_addc(w->out, '"');
 }
 
+/* The attempts of a channel stand under its name behind a point; those of the command under none.
+ */
+static const char *attempts_key(unsigned k)
+{
+	return 1u << k == DELIVERY_DESKTOP ? "attempts.desktop"
+	       : 1u << k == DELIVERY_URL   ? "attempts.url"
+					   : "attempts";
+}
+
+static void put_attempts(struct jw *w, struct delivery *d, unsigned k)
+{
+	bool open = 1u << k == DELIVERY_NOTIFY; /* the others only when there are any */
+	char lsn[24];
+
+	if (open)
+		jw_object(w, attempts_key(k));
+	LIST_EACH (&d->queues[k], n, tmp) {
+		const struct notice *it = notice_in(n, k);
+
+		if (it->tries[k].attempts == 0 || it->closing & 1u << k)
+			continue;
+		if (!open)
+			jw_object(w, attempts_key(k));
+		open = true;
+		snprintf(lsn, sizeof(lsn), "%llu", (unsigned long long)it->item.lsn);
+		jw_int(w, lsn, it->tries[k].attempts);
+	}
+	if (open)
+		jw_end(w);
+}
+
 static void put_state(struct delivery *d, struct draft *dr)
 {
-	const unsigned command = delivery_bit(DELIVERY_NOTIFY);
 	uint64_t upto = MAX(MIN(d->seen, logbook_shown(&d->core->book)), d->settled);
 	struct buf *b = draft_part(dr, DRAFT_PUT, STATE);
-	char lsn[24];
 	struct jw w;
 
 	if (!b) /* without memory the commit fails */
@@ -266,15 +295,9 @@ static void put_state(struct delivery *d, struct draft *dr)
 	jw_raw(&w, "late", "\"", 1);
 	ops_events_late(d->core, d->cursor, upto, put_late, b);
 	buf_addc(b, '"');
-	jw_object(&w, "attempts");
-	LIST_EACH (&d->queues[command], n, tmp) {
-		const struct notice *it = notice_in(n, command);
-
-		snprintf(lsn, sizeof(lsn), "%llu", (unsigned long long)it->item.lsn);
-		if (it->tries[command].attempts > 0 && !(it->closing & DELIVERY_NOTIFY))
-			jw_int(&w, lsn, it->tries[command].attempts);
-	}
-	jw_end(&w);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if (DELIVERY_OWN & 1u << k)
+			put_attempts(&w, d, k);
 	jw_end(&w);
 	buf_addc(b, '\n');
 }
@@ -369,7 +392,7 @@ static unsigned wanted_by(const struct delivery *d, const struct notice *it, uns
 
 	if (delivery_wish_of(&it->item)->chats_only)
 		return chats;
-	set &= d->called & (DELIVERY_NOTIFY | (ended ? DELIVERY_OTEL : 0));
+	set &= d->called & (DELIVERY_OWN | (ended ? DELIVERY_OTEL : 0));
 	return (known ? DELIVERY_TERMINAL : 0) | chats | set;
 }
 
@@ -726,7 +749,7 @@ struct delivery_reading {
 	struct delivery *d;
 	uint64_t lsn; /* all notices up to this lsn are settled, but those of `spans` */
 	int64_t from_ms;
-	json_t *attempts;
+	const json_t *state;
 	unsigned set; /* channels that were called */
 	struct delivery_span {
 		uint64_t from, to;
@@ -785,7 +808,6 @@ static unsigned open_at(const struct delivery_reading *r, uint64_t lsn)
 
 static void take_logged(struct delivery_reading *r, const struct ava_log_event *e)
 {
-	const unsigned command = delivery_bit(DELIVERY_NOTIFY);
 	struct delivery *d = r->d;
 	struct notice *it = NULL;
 	unsigned open = open_at(r, e->lsn);
@@ -807,7 +829,10 @@ static void take_logged(struct delivery_reading *r, const struct ava_log_event *
 		return;
 	}
 	snprintf(lsn, sizeof(lsn), "%llu", (unsigned long long)e->lsn);
-	it->tries[command].attempts = (unsigned)json_get_int(r->attempts, lsn, 0);
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if (DELIVERY_OWN & 1u << k)
+			it->tries[k].attempts = (unsigned)json_get_int(
+				json_object_get(r->state, attempts_key(k)), lsn, 0);
 	delivery_insert(d, it);
 	keep_bounds(d, it, false);
 }
@@ -855,7 +880,7 @@ static bool read_state(struct delivery_reading *r, json_t *state)
 		r->set |= text ? 1u << k : 0;
 		good = !text || read_spans(r, k, text);
 	}
-	r->attempts = json_object_get(state, "attempts");
+	r->state = state;
 	r->lsn = good ? (uint64_t)lsn : 0;
 	return good;
 }

@@ -14,6 +14,7 @@
 #include "event/item.h"
 #include "os/loop.h"
 
+struct channel;
 struct core;
 struct draft;
 struct jw;
@@ -37,6 +38,18 @@ int delivery_open(struct core *c, struct ava_error *err);
 int delivery_begin(struct core *c, struct ava_error *err);
 /* Words of the command, each with its NUL, then an empty one; NULL or "": none. */
 int notify_open(struct core *c, const char *command, struct ava_error *err);
+/* The command notify-send, if the desktop can be told (notify_desktop_why) and shall be. */
+int notify_desktop_open(struct core *c, struct ava_error *err);
+/* Why no desktop can be told: a sentence; NULL: it can, and `path` is notify-send's. */
+const char *notify_desktop_why(char path[512]);
+/* notify_url.c: POST of each notice to `url` (NULL or "": none), in the form `format`: "json"
+ * (NULL,
+ * ""), "ntfy", "slack"; signed with `secret`, if there is one. */
+int notify_url_open(struct core *c, const char *url, const char *format, const char *secret,
+		    struct ava_error *err);
+/* A call of such a channel failed: ch->reason says why. Later (in `after_ms` at the earliest), or
+ * given up after the last attempt, or at once where `gone`. */
+void notify_failed(struct channel *ch, const char *name, int64_t after_ms, bool gone);
 /* No notice waits for a channel that is called. */
 bool delivery_idle(const struct core *c);
 /* Calls no channel any more and ends the calls at work; while the journal is open. */
@@ -66,7 +79,11 @@ void delivery_shown(struct core *c, unsigned door, uint64_t lsn, bool written);
 #define DELIVERY_TERMINAL 1u
 #define DELIVERY_NOTIFY   2u
 #define DELIVERY_OTEL     4u
-#define DELIVERY_DOOR     8u /* shifted by its place in the table of doors */
+#define DELIVERY_DESKTOP  8u
+#define DELIVERY_URL      16u
+#define DELIVERY_DOOR     32u /* shifted by its place in the table of doors */
+/* Channels for whoever owns the daemon: they get all notices, and count attempts on disk. */
+#define DELIVERY_OWN (DELIVERY_NOTIFY | DELIVERY_DESKTOP | DELIVERY_URL)
 
 #define DELIVERY_SESSION_MAX 200 /* open notices of one conversation */
 #define DELIVERY_NOTIFY_MAX  1000

@@ -111,6 +111,9 @@ int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 	o->settings = &h->config.settings;
 	o->redact = h->redact;
 	o->notify = h->config.notify;
+	o->notify_url = h->config.notify_url;
+	o->notify_format = h->config.notify_format;
+	o->notify_secret = keys_get("AVA_NOTIFY_SECRET");
 	o->cluster_folders = h->config.folders;
 	if (o->otel)
 		o->otel_headers = keys_get(OTEL_HEADERS_NAME);

@@ -64,6 +64,10 @@ static int part_open_delivery(struct core *c, const struct core_options *o, stru
 	if (rv == 0)
 		rv = notify_open(c, o->notify, err);
 	if (rv == 0)
+		rv = notify_desktop_open(c, err);
+	if (rv == 0)
+		rv = notify_url_open(c, o->notify_url, o->notify_format, o->notify_secret, err);
+	if (rv == 0)
 		rv = otel_open(c, o->otel, o->otel_headers, err);
 	return rv == 0 ? delivery_begin(c, err) : rv;
 }

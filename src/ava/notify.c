@@ -1,22 +1,29 @@
-/* The channel of notify.exec: one command for each notice, told which attempt it is.
+/* The channels of notify.exec and notify.desktop: one command for each notice. That of a person
+ * gets the notice on its standard input, and is told which attempt it is; notify-send gets title
+ * and words as arguments.
  *
  * What can fail: the command, in every way (it is called again later, then the notice is given
  * up). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ava/delivery.h"
 #include "ava/state.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "base/util.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 #include "exec/child.h"
 
 #define WORDS_MAX    32
 #define OUTPUT_MAX   65536
 #define OUTPUT_KEPT  300
 #define RETRY_MAX_MS 600000
+#define TITLE_CHARS  120
+#define BODY_CHARS   300
 
 /* The whole environment of the command: no keys. */
 static const char *const passed[] = {
@@ -38,6 +45,7 @@ static const char *const passed[] = {
 struct notify {
 	struct channel ch;
 	char *words; /* argv points into it */
+	bool desktop;
 	const char *argv[WORDS_MAX + 1];
 	char *env[ARRAY_LEN(passed) + 1]; /* owned */
 	struct exec_child *child;
@@ -45,22 +53,29 @@ struct notify {
 
 /* ---- the outcome of a call */
 
-static void notify_failed(struct notify *n)
+void notify_failed(struct channel *ch, const char *name, int64_t after_ms, bool gone)
 {
-	struct core *c = n->ch.d->core;
+	struct core *c = ch->d->core;
 	enum channel_end end = CHANNEL_LATER;
 	struct notice_try *t;
+	int64_t pause_ms;
 
-	if (n->ch.item) {
-		t = channel_try(&n->ch);
-		core_log(c, "notify.exec, attempt %u for #%llu: %s", t->attempts,
-			 (unsigned long long)n->ch.item->item.lsn, n->ch.reason);
-		t->due_ms = os_now_ms(c->loop) + channel_pause_ms(c->settings.notify_retry_s,
-								  t->attempts, 4, RETRY_MAX_MS);
-		if (t->attempts >= n->ch.attempts_max)
+	if (ch->item) {
+		t = channel_try(ch);
+		core_log(c, "%s, attempt %u for #%llu: %s", name, t->attempts,
+			 (unsigned long long)ch->item->item.lsn, ch->reason);
+		pause_ms =
+			channel_pause_ms(c->settings.notify_retry_s, t->attempts, 4, RETRY_MAX_MS);
+		t->due_ms = os_now_ms(c->loop) + MIN(MAX(pause_ms, after_ms), RETRY_MAX_MS);
+		if (gone || t->attempts >= ch->attempts_max)
 			end = CHANNEL_GIVEN_UP;
 	}
-	channel_done(&n->ch, end);
+	channel_done(ch, end);
+}
+
+static void command_failed(struct notify *n)
+{
+	notify_failed(&n->ch, n->desktop ? "notify.desktop" : "notify.exec", -1, false);
 }
 
 static void notify_ended(const struct exec_end *end, void *user)
@@ -92,10 +107,47 @@ static void notify_ended(const struct exec_end *end, void *user)
 		break;
 	}
 	channel_add_reason(&n->ch, end->output, end->output_len);
-	notify_failed(n);
+	command_failed(n);
 }
 
 /* ---- the call */
+
+/* The words of a notice, in which a desktop would read markup. */
+static void notify_add_escaped(struct buf *b, const char *s, unsigned chars)
+{
+	size_t n = utf8_prefix(s, strlen(s), chars);
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] == '&')
+			buf_adds(b, "&amp;");
+		else if (s[i] == '<' || s[i] == '>')
+			buf_adds(b, s[i] == '<' ? "&lt;" : "&gt;");
+		else
+			buf_addc(b, s[i]);
+	}
+	buf_adds(b, s[n] ? "…" : "");
+	buf_addc(b, '\0');
+}
+
+/* Title and words behind the arguments that are always the same; `b` holds them for the call. */
+static int desktop_args(struct notify *n, struct buf *b)
+{
+	json_t *item = json_parse(n->ch.item->json, strlen(n->ch.item->json), NULL);
+	size_t title = 0, words = 0;
+	int rv = item ? 0 : AVA_ENOMEM;
+
+	while (n->argv[words] && strcmp(n->argv[words], "--") != 0)
+		words++;
+	notify_add_escaped(b, json_str(item, "title"), TITLE_CHARS);
+	title = b->len;
+	notify_add_escaped(b, json_str(item, "text"), BODY_CHARS);
+	json_decref(item);
+	rv = rv == 0 ? buf_check(b) : rv;
+	n->argv[words + 1] = rv == 0 ? b->data : NULL;
+	n->argv[words + 2] = rv == 0 ? b->data + title : NULL;
+	n->argv[words + 3] = NULL;
+	return rv;
+}
 
 static void notify_send(struct channel *ch)
 {
@@ -112,11 +164,15 @@ static void notify_send(struct channel *ch)
 	int rv;
 
 	buf_init(&b, 1u << 19);
-	buf_addf(&b, "{\"version\":1,\"channel\":\"notify\",\"attempt\":%u,%s\n",
-		 channel_try(ch)->attempts, ch->item->json + 1);
-	rv = buf_check(&b);
-	o.input = b.data;
-	o.input_len = b.len;
+	if (n->desktop) {
+		rv = desktop_args(n, &b);
+	} else {
+		buf_addf(&b, "{\"version\":1,\"channel\":\"notify\",\"attempt\":%u,%s\n",
+			 channel_try(ch)->attempts, ch->item->json + 1);
+		rv = buf_check(&b);
+		o.input = b.data;
+		o.input_len = b.len;
+	}
 	if (rv == 0)
 		rv = exec_start(&n->child, n->ch.d->core->loop, &o, notify_ended, n, &err);
 	else
@@ -124,7 +180,7 @@ static void notify_send(struct channel *ch)
 	buf_fini(&b);
 	if (rv != 0) {
 		snprintf(n->ch.reason, sizeof(n->ch.reason), "%s", err.text);
-		notify_failed(n);
+		command_failed(n);
 	}
 }
 
@@ -182,18 +238,65 @@ static void notify_free(struct channel *ch)
 	free(n);
 }
 
+static int open_command(struct core *c, const char *command, const struct channel_kind *kind,
+			struct ava_error *err)
+{
+	struct notify *n = calloc(1, sizeof(*n));
+
+	if (!n || channel_init(&n->ch, c->delivery, kind) != 0 || make_argv(n, command) != 0 ||
+	    notify_make_env(n) != 0)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	n->desktop = kind->channel == DELIVERY_DESKTOP;
+	n->ch.attempts_max = (unsigned)c->settings.notify_attempts;
+	return 0;
+}
+
 int notify_open(struct core *c, const char *command, struct ava_error *err)
 {
 	static const struct channel_kind kind = {DELIVERY_NOTIFY, notify_send, notify_stop,
 						 notify_free};
-	struct notify *n;
 
-	if (!command || !*command)
+	return command && *command ? open_command(c, command, &kind, err) : 0;
+}
+
+/* ---- the desktop */
+
+const char *notify_desktop_why(char path[512])
+{
+	const char *at = env_get("PATH"), *run = env_get("XDG_RUNTIME_DIR");
+	bool bus = env_get("DBUS_SESSION_BUS_ADDRESS") != NULL;
+
+	snprintf(path, 512, "%s/bus", run ? run : "");
+	if (!bus && (!run || access(path, F_OK) != 0))
+		return "there is no session bus (DBUS_SESSION_BUS_ADDRESS, $XDG_RUNTIME_DIR/bus): "
+		       "start the daemon in the session of the desktop";
+	for (at = at ? at : "/usr/local/bin:/usr/bin:/bin"; *at; at += *at == ':') {
+		size_t n = strcspn(at, ":");
+
+		snprintf(path, 512, "%.*s/notify-send", (int)n, at);
+		if (*at == '/' && access(path, X_OK) == 0)
+			return NULL;
+		at += n;
+	}
+	return "there is no notify-send: install libnotify-bin";
+}
+
+int notify_desktop_open(struct core *c, struct ava_error *err)
+{
+	static const struct channel_kind kind = {DELIVERY_DESKTOP, notify_send, notify_stop,
+						 notify_free};
+	char path[512], command[600];
+	const char *why;
+	int n;
+
+	if (!c->settings.notify_desktop)
 		return 0;
-	n = calloc(1, sizeof(*n));
-	if (!n || channel_init(&n->ch, c->delivery, &kind) != 0 || make_argv(n, command) != 0 ||
-	    notify_make_env(n) != 0)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	n->ch.attempts_max = (unsigned)c->settings.notify_attempts;
-	return 0;
+	why = notify_desktop_why(path);
+	if (why) {
+		core_log(c, "notify.desktop: %s", why);
+		return 0;
+	}
+	n = snprintf(command, sizeof(command), "%s%c--app-name=ava%c--%c", path, 0, 0, 0);
+	command[n] = '\0';
+	return open_command(c, command, &kind, err);
 }

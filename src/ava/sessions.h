@@ -78,7 +78,7 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 int ops_session(struct core *c, const char *session, struct op_session *out, struct ava_error *err);
 
 /* ---- for the runtime itself */
-#define DELIVERY_NCHANNELS (3 + DOORS_N)
+#define DELIVERY_NCHANNELS (5 + DOORS_N)
 struct delivery_talk {       /* what is open in one conversation (delivery.c) */
 	struct list notices; /* by lsn */
 	unsigned open[DELIVERY_NCHANNELS], full;

@@ -70,6 +70,7 @@ struct ava_error;
 	X(notify_timeout_s, "notify.timeout", 10, 1, 600)                                          \
 	X(notify_attempts, "notify.attempts", 6, 1, 100)                                           \
 	X(notify_retry_s, "notify.retry", 1, 0, 600)                                               \
+	X(notify_desktop, "notify.desktop", 0, 0, 1)                                               \
 	/* a push to otel.endpoint: seconds of a request, until the second attempt,                \
 	 * until a trace is given up */                                                            \
 	X(otel_timeout_s, "otel.timeout", 10, 1, 600)                                              \

@@ -480,6 +480,20 @@ static void check_otel(struct doctor_state *d)
 		     with, well ? ", which answers" : ": ", well ? "" : why);
 }
 
+static void check_notify(struct doctor_state *d)
+{
+	const char *format = d->config.notify_format;
+	char path[512];
+	const char *why = notify_desktop_why(path);
+
+	if (d->config.settings.notify_desktop)
+		doctor_check(d, "desktop", !why, "%s", why ? why : "notices are shown by it");
+	if (d->config.notify_url[0])
+		doctor_check(d, "notify", true, "notices are posted to %s (%s%s)",
+			     d->config.notify_url, *format ? format : "json",
+			     keys_get("AVA_NOTIFY_SECRET") ? ", signed" : "");
+}
+
 /* ---- the cluster; a daemon's own view is in its health */
 
 static void cluster_line(struct doctor_state *d, const json_t *o)
@@ -936,6 +950,7 @@ static int doctor_look(struct doctor_state *d, struct ava_error *err)
 				     ? ""
 				     : "; a role with a model of its own takes that (`ava roles`)");
 	check_otel(d);
+	check_notify(d);
 	check_cluster(d);
 	doors_check(&d->config, door_wrong, d);
 	doctor_check_services(d, forced);

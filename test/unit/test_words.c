@@ -33,6 +33,8 @@ static void shows(const char *want, const char *fmt, ...)
 
 TEST(lines)
 {
+	const char *pause = "paused until 18:40";
+
 	shows("Spawning WebCrawler subagent (S-7f3a2b)...",
 	      WORDS_SPAWNING("", "WebCrawler", "S-7f3a2b"));
 	shows("[WebCrawler] Starting...", WORDS_DOING("", "WebCrawler", WORDS_STARTING));
@@ -64,6 +66,9 @@ TEST(lines)
 	shows("No subagent has run in this conversation.", WORDS_NONE_HAS_RUN);
 	shows("Follow it: ava events S-1 -f; wait for it: ava wait S-1", WORDS_FOLLOW("S-1"));
 	shows("S-1 has its answer.", WORDS_HAS_ANSWER("S-1"));
+	shows("S-1 is paused until 18:40", WORDS_PAUSE("S-1", pause));
+	pause = NULL;
+	shows("S-1 goes on", WORDS_PAUSE("S-1", pause));
 	shows("S-1 reads that after what it is doing now.", WORDS_READS_LATER("S-1"));
 	shows("Ava cannot answer: no key", WORDS_CANNOT("auth", "no key"));
 	shows("Nothing was started: say so", WORDS_CANNOT("answer", "say so"));
