@@ -22,7 +22,7 @@ new_repo() { repo=$T/$1; mkdir "$repo"; q init -q; seq 12 >"$repo/a.txt"
 	turn run_bash '{"command":"rm gone.txt; chmod +x \"run me\"; head -c 9 /dev/zero >bin; ln -s a.txt l; printf x >\"a\nb\"","cwd":"."}'
 	turn submit_result '{"summary":"Say three\u001b[1m where it said 3\n\nAnd more.","confidence":1}'
 } >"$T/turns.jsonl"
-play() { (cd "$1" && "$AVA" run --role code_reviewer --grant rw --yes --json \
+play() { (cd "$1" && "$AVA" run --role code_reviewer --grant rw --yes --json --check "test -e new/file.txt" \
 	--model "offline:$T/turns.jsonl" 'Say three') >"$OUT" 2>"$ERR" </dev/null; id=$(jq -r .subagent_id "$OUT"); }
 # state: all that a person's repository has: refs, index, files, worktrees.
 state() { (cd "$repo" && git for-each-ref; git -C "$repo" symbolic-ref -q HEAD; git -C "$repo" status --porcelain
@@ -54,7 +54,8 @@ equal 'a yes makes it' 0 $?
 equal 'the branch has one commit more' 1 "$(g rev-list --count main..mend)"
 equal 'by the person' 'Pat <pat@localhost> Pat <pat@localhost>' "$(g log -1 --format='%an <%ae> %cn <%ce>' mend)"
 equal 'with what the run said as its subject' 'Say three [1m where it said 3' "$(g log -1 --format=%s mend)"
-equal 'and the run, its trace and its cost' "Run: $id Trace: $(jq -r .trace_id "$AVA_DATA_ROOT/runs/$id/result.json") Cost: \$0.00" \
+equal 'and the run, its trace, cost and check' \
+	"Run: $id Trace: $(jq -r .trace_id "$AVA_DATA_ROOT/runs/$id/result.json") Cost: \$0.00 Check: passed: test -e new/file.txt" \
 	"$(g log -1 --format=%b mend | xargs)"
 equal 'its files are those of the patch' 'M a.txt D gone.txt A new/file.txt M run me' \
 	"$(g diff --name-status main mend | tr '\t\n' '  ' | sed 's/ $//')"
