@@ -20,6 +20,7 @@ import { Inbox } from "./views/inbox";
 import { Logs } from "./views/logs";
 import { MemoryView } from "./views/memory";
 import { NewTask, newTask } from "./views/newtask";
+import { OrdersView } from "./views/orders";
 import { Palette, palette } from "./views/palette";
 import { RunView } from "./views/run";
 import { Runs } from "./views/runs";
@@ -55,6 +56,7 @@ const rooms: Room[] = [
   { view: "runs", name: "Runs", key: "g r", icon: "runs", Part: Runs },
   { view: "chat", name: "Chat", key: "g h", icon: "chat", Part: Chat },
   { view: "claude", name: "Claude Code", key: "g a", icon: "claude", small: true, Part: ClaudeView },
+  { view: "orders", name: "Orders", key: "g o", icon: "orders", small: true, Part: OrdersView },
   { view: "costs", name: "Costs", key: "g c", icon: "costs", Part: Costs },
   { view: "logs", name: "Logs", key: "g l", icon: "logs", small: true, Part: Logs },
   { view: "memory", name: "Memory", key: "g m", icon: "memory", small: true, Part: MemoryView },

@@ -219,7 +219,7 @@ const shared = { patched: "", attacked: "", places: {} };
 
 async function everybody() {
   const done = JSON.parse(ava("ps", "-a", "--json")).find((r) => r.status === "success").subagent_id;
-  const places = { inbox: "#/", runs: "#/runs", board: "#/runs?as=board", settings: "#/settings", run: `#/run/${done}/result`, steps: `#/run/${done}/activity`, step: `#/run/${done}/turn/1?show=input`, log: `#/run/${done}/log`, logs: "#/logs", costs: "#/costs", memory: "#/memory", hostile: `#/run/${shared.attacked}`, patch: `#/run/${shared.patched}/changes`, claude: "#/claude/log", talk: `#/chat/${(await call("GET", "/api/v1/sessions")).body.sessions.find((s) => s.title === "make tea")?.session_id}` };
+  const places = { inbox: "#/", runs: "#/runs", board: "#/runs?as=board", settings: "#/settings", run: `#/run/${done}/result`, steps: `#/run/${done}/activity`, step: `#/run/${done}/turn/1?show=input`, log: `#/run/${done}/log`, logs: "#/logs", costs: "#/costs", memory: "#/memory", orders: "#/orders", hostile: `#/run/${shared.attacked}`, patch: `#/run/${shared.patched}/changes`, claude: "#/claude/log", talk: `#/chat/${(await call("GET", "/api/v1/sessions")).body.sessions.find((s) => s.title === "make tea")?.session_id}` };
   for (const theme of ["light", "dark"]) {
     await page.evaluate((t) => (document.documentElement.dataset.theme = t), theme);
     for (const [name, hash] of Object.entries({ ...places, ...shared.places })) {

@@ -1,5 +1,5 @@
 // Memory, logs, costs, settings and the palette. Parts of page.mjs, which hands in what they need.
-export function restParts({ axe, page, ok, soon, seen, ava, text, shot, goTo, spawnRun, script, submit }) {
+export function restParts({ axe, page, ok, soon, seen, ava, call, text, shot, goTo, spawnRun, script, submit }) {
   const address = () => page.evaluate(() => location.hash);
   const focusIn = (selector) => page.evaluate((s) => !!document.activeElement.closest(s), selector);
 
@@ -196,5 +196,56 @@ export function restParts({ axe, page, ok, soon, seen, ava, text, shot, goTo, sp
     await seen(async () => focusIn("dialog form"), "a command is done, and what it opens has the keyboard");
     await page.keyboard.press("Escape");
   }
-  return { remembering, searching, costing, clocks, settling, commanding };
+  // A standing order: shown, paused, let go on, run now, looked at with its runs, and removed.
+  async function ordering() {
+    await page.keyboard.press("g");
+    await page.keyboard.press("o");
+    await page.getByText("No standing orders yet").waitFor();
+    const add = (when, task, ...more) => ava("schedule", "add", when, task, "--no-files", "--model", script("ordered", submit("looked")), "--yes", ...more);
+    add("Mon..Fri 08:00 Europe/Berlin", "look at the kettle", "--day-cents", "200", "--count", "9");
+    add("@trigger", "say what came");
+    await page.reload();
+    const cards = page.locator(".order"), first = cards.first();
+    const list = () => JSON.parse(ava("schedule", "--json")), id = list()[0].order_id;
+    await first.waitFor();
+    ok((await cards.count()) === 2 && /Next .*Monday to Friday at 08:00, Europe\/Berlin/.test(await first.innerText()), "orders are listed, with what is due next", await first.innerText());
+    ok(/\$0\.00 of \$2\.00 today · \$0\.00 this month · 0 of 9 runs/.test(await first.innerText()), "and with what they spend", await first.innerText());
+    ok(/only when a trigger says so/.test(await cards.nth(1).innerText()), "one without times says so");
+    await first.focus();
+    await page.keyboard.press("p");
+    await seen(async () => list()[0].state === "paused" && /paused/.test(await first.innerText()) && !/Next/.test(await first.innerText()), "p pauses the one that has the focus");
+    await seen(async () => (await first.evaluate((c) => c.contains(document.activeElement))), "which keeps it");
+    await first.getByRole("button", { name: "Go on" }).click();
+    await seen(async () => list()[0].state === "active" && /Next/.test(await first.innerText()), "and it goes on");
+    await first.focus();
+    await page.keyboard.press("r");
+    ok(/Press again/.test(await first.getByRole("button", { name: /Press again/ }).innerText()), "a run is started by a key that is pressed twice");
+    await page.keyboard.press("r");
+    const run = await soon(() => list()[0].run, "its run");
+    await seen(async () => (await address()).startsWith(`#/run/${run}`), "and is shown");
+    await soon(() => JSON.parse(ava("status", run, "--json")).status === "success", "its end");
+    await goTo(`#/orders/${id}`);
+    await page.locator(`[data-run="${run}"]`).getByText("complete").waitFor();
+    const facts = await page.locator("dl.facts").innerText();
+    ok(/Overlap/.test(facts) && /after 9 runs/.test(facts) && /1 of 9 runs/.test(facts), "an order has an address, with what was confirmed and its runs", facts);
+    await shot("order");
+    await page.getByRole("button", { name: "Remove" }).click();
+    ok(list().length === 2, "removing is asked twice");
+    await page.getByRole("button", { name: "Remove for good" }).click();
+    await seen(async () => (await address()) === "#/orders" && list().length === 1 && (await cards.count()) === 1, "and what is removed is gone from the list");
+    ok(JSON.parse(ava("status", run, "--json")).status === "success", "its run stays");
+    const asked = (await call("POST", "/api/v1/orders", { task: "look at the lid", order: { when: "every 2h" } })).body.proposal_id;
+    await goTo("#/");
+    const quote = page.locator(`[data-ask="${asked}"]`);
+    await quote.waitFor();
+    ok(/Standing order[\s\S]*every 2 hours/.test(await quote.innerText()), "the quote of an order stands in the inbox, whole", await quote.innerText());
+    await quote.getByRole("button", { name: "Yes", exact: true }).click();
+    await seen(async () => list().some((o) => o.task === "look at the lid"), "and is answered as any quote");
+    await goTo("#/orders/O-00000000");
+    await page.getByText("There is no order O-00000000").waitFor();
+    ok(true, "an order that is none says so");
+    await goTo("#/orders");
+    await shot("orders");
+  }
+  return { remembering, ordering, searching, costing, clocks, settling, commanding };
 }

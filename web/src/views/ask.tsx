@@ -9,8 +9,9 @@ import { putAsk, refreshAsks, runs } from "../store";
 import { attempt, draft, focused, leave, Left, Problem, toast, useSend } from "../ui";
 import { cut, day, number } from "../words";
 
-const kinds: Record<string, string> = { quote: "Quote", question: "Question", approval: "Permission", limit: "Limit", quota: "Quota", note: "Memory", forget: "Memory", apply: "Changes" };
+const kinds: Record<string, string> = { quote: "Quote", order: "Standing order", question: "Question", approval: "Permission", limit: "Limit", quota: "Quota", note: "Memory", forget: "Memory", apply: "Changes" };
 export const kindOf = (a: Ask) => kinds[a.kind] ?? a.kind;
+const isQuote = (a: Ask) => a.kind === "quote" || a.kind === "order";
 
 type Said = { choice: string } | { text: string } | { set: Record<string, unknown> };
 
@@ -27,7 +28,7 @@ function useAnswer(a: Ask, again: () => void) {
       try {
         const is = await once<Ask | AskDone>(`/api/v1/asks/${encodeURIComponent(a.id)}`, { ...said, hash: a.hash });
         putAsk(is, a.id);
-        toast(is.state === "applied" ? written(is) : is.state === "open" ? "The quote has changed. Look at it again." : is.state === "confirmed" ? "Started." : a.kind === "quote" ? "Not started." : "Answer sent.");
+        toast(is.state === "applied" ? written(is) : is.state === "open" ? "The quote has changed. Look at it again." : is.state === "confirmed" ? (a.kind === "order" ? "The order stands." : "Started.") : isQuote(a) ? "Not started." : "Answer sent.");
       } catch (e) {
         again();
         if (e instanceof ApiError && e.ask) putAsk(e.ask, a.id);
@@ -124,7 +125,7 @@ export function AskCard({ ask, within, brief }: { ask: Ask; within?: boolean; br
   const look = () => void (patch && shown.value && attempt(async () => (full.value = await get<Ask>(`/api/v1/asks/${encodeURIComponent(ask.id)}`))));
   useEffect(look, [ask.id, shown.value]);
   const changing = useSignal(false), { problem, busy, answer } = useAnswer(a, look);
-  const quote = a.kind === "quote", yes = a.choices.find((c) => c.id !== "no"), r = runs.value.get(a.run);
+  const quote = isQuote(a), yes = a.choices.find((c) => c.id !== "no"), r = runs.value.get(a.run);
   const acts = a.choices.map((c): Act => ({
     id: c.id, name: c.label, title: c.effect, kind: c === yes && (quote || patch) ? "primary" : "", disabled: busy.value || (patch && !a.hash) || (changing.value && c === yes), once: quote,
     key: !quote ? undefined : c === yes ? "y" : c.id === "no" ? "x" : undefined, does: c === yes ? "yes to the quote, pressed twice" : "no to the quote, pressed twice",
