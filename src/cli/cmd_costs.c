@@ -29,8 +29,8 @@ static struct {
 
 static const struct opt opts[] = {
 	OPT("by", 0, STR, "KEY", by,
-	    "day, week, month, role, model (the default), agent, type, tag, tag:KEY, project or "
-	    "user"),
+	    "day, week, month, role, model (the default), agent, type, tag, tag:KEY, project, "
+	    "user or order"),
 	OPT("since", 'S', STR, "TIME", since,
 	    "from then on: -7d, yesterday, 2026-11-01, ...; without it 30 days"),
 	OPT("until", 'U', STR, "TIME", until, "before then"),

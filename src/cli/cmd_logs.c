@@ -522,7 +522,7 @@ static const struct opt opts[] = {
 	OPT("count", 0, FLAG, NULL, count, "how many they are, not what they are"),
 	OPT("by", 0, STR, "KEY", by,
 	    "with --count, and what it cost: type, agent, model, role, day, week, month, tag, "
-	    "tag:KEY, project or user"),
+	    "tag:KEY, project, user or order"),
 	OPT("output", 'o', STR, "FORM", output, "text, json (the lines as stored) or json-pretty",
 	    .words = outputs),
 	OPT("file", 0, STR, "FILE", file, "not the logs here, but this one, an event a line"),

@@ -29,13 +29,14 @@
 #define TAGS     8      /* most of a run */
 #define SLOT_MS  900000 /* zones differ by quarters of an hour, so a slot lies in one day */
 
-const char *const count_keys[] = {"type",  "agent", "model",   "role", "day", "week",
-				  "month", "tag",   "project", "user", NULL};
+const char *const count_keys[] = {"type",  "agent", "model",   "role", "day",   "week",
+				  "month", "tag",   "project", "user", "order", NULL};
 
 /* A run, by its rows of the catalog. */
 struct count_run {
-	char *id, *role, *model, *cwd, *tags; /* all in one piece of memory, behind the struct */
-	int64_t ms;                           /* -1: it has not ended */
+	char *id, *role, *model, *cwd, *tags,
+		*order; /* all in one piece of memory, behind the struct */
+	int64_t ms;     /* -1: it has not ended */
 	bool failed;
 };
 
@@ -66,9 +67,9 @@ struct counter {
 static int count_run_add(struct catalog_row *row, void *user)
 {
 	struct counter *c = user;
-	const char *const texts[] = {row ? row->id : "", row ? row->role : "",
+	const char *const texts[] = {row ? row->id : "",    row ? row->role : "",
 				     row ? row->model : "", row ? catalog_cwd(row) : "",
-				     row ? row->tags : ""};
+				     row ? row->tags : "",  row ? row->order : ""};
 	struct count_run *run = row ? strmap_get(&c->runs, row->id) : NULL;
 	size_t len = 0;
 	char *at;
@@ -216,8 +217,8 @@ static struct count_row *who_row(struct counter *c, uint32_t who)
 	else if (c->by == COUNT_PROJECT)
 		key = run != NULL && run->cwd[0] != '\0' ? project_of(c, run->cwd) : "";
 	else if (run != NULL)
-		key = run->role;
-	else if (strcmp(agent, "ava") == 0)
+		key = c->by == COUNT_ORDER ? run->order : run->role;
+	else if (c->by == COUNT_ROLE && strcmp(agent, "ava") == 0)
 		key = "ava";
 	c->known[place] = count_row(c, key, strlen(key));
 	return c->known[place];
@@ -282,6 +283,7 @@ static struct count_row *count_row_of(struct counter *c, const struct columns *k
 	case COUNT_TAG:
 	case COUNT_PROJECT:
 	case COUNT_USER:
+	case COUNT_ORDER:
 		return who_row(c, k->who[i]);
 	case COUNT_MODEL:
 		run = c->watch->runs && is_run_event(k->kind[i]) && k->who[i] < c->feed->nwhos
@@ -304,7 +306,7 @@ static struct count_row *count_row_of(struct counter *c, const struct columns *k
 static bool who_counts(enum count_by by)
 {
 	return by == COUNT_AGENT || by == COUNT_ROLE || by == COUNT_USER || by == COUNT_TAG ||
-	       by == COUNT_PROJECT;
+	       by == COUNT_PROJECT || by == COUNT_ORDER;
 }
 
 static bool load_columns(struct counter *c, size_t chunk, struct columns *k)
@@ -628,7 +630,7 @@ int count_by_name(const char *text, enum count_by *by, const char **tag, struct 
 		}
 	return err_set(err, AVA_EINVAL,
 		       "\"%.40s\" is nothing to count by: there are type, agent, model, role, day, "
-		       "week, month, tag, tag:KEY, project and user",
+		       "week, month, tag, tag:KEY, project, user and order",
 		       text);
 }
 
@@ -646,7 +648,8 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 	rv = ava_log_open(&c.log, q, err);
 	if (rv == 0)
 		rv = counter_begin(&c, err);
-	if (rv == 0 && (watch->runs || by == COUNT_ROLE || by == COUNT_TAG || by == COUNT_PROJECT))
+	if (rv == 0 && (watch->runs || by == COUNT_ROLE || by == COUNT_TAG || by == COUNT_PROJECT ||
+			by == COUNT_ORDER))
 		rv = catalog_each(c.feed->rootfd, NULL, watch->runs ? NULL : "\"row\":\"spawn\"",
 				  count_run_add, &c, err);
 	if (rv == AVA_ENOMEM)

@@ -20,6 +20,7 @@ enum count_by {
 	COUNT_TAG,     /* an event counts for each tag of its run */
 	COUNT_PROJECT, /* the folder of the run, or that of the repository which it is in */
 	COUNT_USER,
+	COUNT_ORDER, /* the standing order of the run */
 	COUNT_NKEYS
 };
 extern const char *const count_keys[]; /* "type" on: of COUNT_TYPE + their place; NULL at the end */

@@ -40,7 +40,7 @@ run_in 'odd, "one"'
 "$AVA" costs --json >"$T/model"
 all=$(jq -c .all "$T/model")
 equal 'six runs' '[6,true]' "$(jq -c '[.all.runs, .all.calls > 10]' "$T/model")"
-for by in model role agent day week month project user tag:client type; do
+for by in model role agent day week month project user order tag:client type; do
 	sums=$("$AVA" costs --by $by --json | jq -c '.rows as $r | .all | with_entries(.key as $k | .value = ([$r[][$k]] | add | . * 10000 | round / 10000))')
 	equal "the sum by $by is the total" "$(echo "$all" | jq -cS .)" "$(echo "$sums" | jq -cS .)"
 	page=$(ask "/stats?since=30d&by=$by" | jq -c '[.rows[] | [.name,.runs,.failed,.calls,.input,.cached,.output,.cost_cents]] | sort')
@@ -88,6 +88,17 @@ run "$AVA" logs --count --by tag:client -o json
 equal 'ava logs counts by the same' '["","acme","other"]' "$(jq -sc '[.[]["tag:client"]] | sort' "$OUT")"
 run "$AVA" logs --count --by project
 contains 'in a table' "$T/site " "$OUT"
+# A run of a standing order, with the order's tags.
+(cd "$T/other" && "$AVA" schedule add @yearly 'Look at a.txt.' --model anthropic/claude-sonnet-4-5 \
+	--role code_reviewer --tag client=late --yes --json </dev/null) >"$T/order" 2>"$ERR"
+order=$(jq -r .order_id "$T/order")
+"$AVA" schedule run "$order" >"$T/fired" 2>&1 </dev/null
+late() { [ "$("$AVA" costs --by tag:client --json | jq '[.rows[] | select(.name == "late") | .calls] | add')" -ge 3 ]; }
+wait_for 20 late
+equal 'by order its runs are its own' "[1,0]" "$("$AVA" costs --by order --json | jq -c --arg o "$order" '.rows[] | select(.name == $o) | [.runs,.failed]')"
+"$AVA" wait $("$AVA" ps --json | jq -r '.[].subagent_id') >/dev/null 2>&1
+all=$("$AVA" costs --json | jq -c .all)
+
 kill_daemon
 equal 'after a kill, without a daemon, all is as it was' "$all" "$("$AVA" costs --json | jq -c .all)"
 finish
