@@ -17,8 +17,7 @@
  * off. A reply that has calls is never an end, whatever its stop reason says. A text
  * ends the run when it holds a result, or as no_result after a nudge to submit;
  * before any call the model is told once to look first (ask_once_more). With a check
- * (agent_spec.check) a result is no end yet: in TOOLS the check runs, and what it says
- * goes back to the model when it did not pass (step_check).
+ * (agent_spec.check) a result is no end before that has passed in TOOLS (step_check).
  *
  * What can fail: the model (model_error, refusal, empty_replies), the limits,
  * the person's patience (cancelled), memory (internal). Each ends the run by
@@ -370,14 +369,6 @@ static enum agent_step submitted(struct agent *a, struct turn_call *c)
 	return rv == 0 ? handed_in(a, c, &end) : finish_internal(a, rv);
 }
 
-static bool must_be_saved(const struct turn *t)
-{
-	for (unsigned i = 0; i < t->ncalls; i++)
-		if (!t->calls[i].answered && !(t->calls[i].tool->flags & TOOL_REPEATABLE))
-			return true;
-	return false;
-}
-
 /* Answer calls of a replayed reply that a stop of the runtime cut off; they may have happened. */
 static void answer_interrupted(struct agent *a)
 {
@@ -405,7 +396,7 @@ static enum agent_step reply_with_calls(struct agent *a)
 	if (submit != NULL && (a->steers == 0 || exhausted >= 0))
 		return submitted(a, submit);
 	output_put_off(a);
-	wait = exhausted < 0 && must_be_saved(a->turn);
+	wait = exhausted < 0 && output_must_be_saved(a->turn);
 	rv = save_reply(a, wait);
 	if (rv != 0)
 		return finish_internal(a, rv);

@@ -97,6 +97,14 @@ void start_none(struct agent *a)
 		a->turn->calls[i].unstarted = true;
 }
 
+bool output_must_be_saved(const struct turn *t)
+{
+	for (unsigned i = 0; i < t->ncalls; i++)
+		if (!t->calls[i].answered && !(t->calls[i].tool->flags & TOOL_REPEATABLE))
+			return true;
+	return false;
+}
+
 /* ---- our own words as a result
  *
  * Small models that are held to the form of a result fill it with text they read last about that

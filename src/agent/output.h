@@ -8,6 +8,7 @@
 
 struct ava_error;
 struct reply;
+struct turn;
 struct turn_call;
 
 /* Check the output of `end`, first brought toward the schema where it does not fit
@@ -25,6 +26,8 @@ int output_accept(struct agent *a, struct turn_call *c, bool last);
 
 /* Give the call its id and tool; answer it when it cannot run. 0, AVA_ENOMEM. */
 int output_prepare(struct agent *a, unsigned i);
+/* Must the reply be durable before its calls start? Where one is not repeatable. */
+bool output_must_be_saved(const struct turn *t);
 /* The turn's first call that ends the run with valid arguments; NULL: none. */
 struct turn_call *output_submit(struct agent *a);
 /* Put off the result: the model has not read a person's message yet. */
