@@ -363,8 +363,9 @@ static void config_take_text(struct config_reading *r, const struct yaml_node *v
 /* ---- settings: section.key */
 
 static const char *const own_keys[] = {
-	"ava.model", "notify.exec", "notify.url", "notify.format", "otel.endpoint", "web.searxng", "web.allow_private",
-	"cluster.folders", "budget.folders", "budget.tags",   "metrics.listen", "metrics.token",
+	"ava.model",      "notify.exec", "notify.url",        "notify.format",
+	"otel.endpoint",  "web.searxng", "web.allow_private", "cluster.folders",
+	"budget.folders", "budget.tags", "metrics.listen",    "metrics.token",
 #define X(name, title, secret, key, ...) key,
 	DOORS(X)
 #undef X

@@ -564,7 +564,8 @@ static int act_steer(const char *run, const char *text)
 	paused = json_get_bool(status, "pause", false);
 	json_decref(status);
 	f.until_ms = o.timeout_ms > 0 ? clock_mono_ms() + o.timeout_ms : 0;
-	if (queued && !o.no_wait && !parked && !blocked && !paused) /* the event with the message's outcome */
+	if (queued && !o.no_wait && !parked && !blocked &&
+	    !paused) /* the event with the message's outcome */
 		rv = api_follow(&f, &err);
 	late = f.until_ms > 0 && clock_mono_ms() >= f.until_ms;
 	if (rv < 0)

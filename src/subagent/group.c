@@ -223,9 +223,8 @@ void group_waits(struct run *r)
 	LIST_EACH (&r->sup->live, n, tmp) {
 		const struct run *o = LIST_ENTRY(n, struct run, node);
 
-		waits = waits &&
-			(o->group != g || o->park.until_ms > 0 || o->blocked || pause_rests(o) ||
-			 o->agent.ending);
+		waits = waits && (o->group != g || o->park.until_ms > 0 || o->blocked ||
+				  pause_rests(o) || o->agent.ending);
 	}
 	if (!g || !g->timer || waits == g->waits)
 		return;
