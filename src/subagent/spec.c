@@ -367,10 +367,12 @@ void spec_ask_write(struct jw *w, const struct run_spec *r)
 	jw_end(w);
 }
 
-static void write_guide(struct jw *w, const struct run_spec *r)
+static void write_tags_and_guide(struct jw *w, const struct run_spec *r)
 {
 	struct buf b;
 
+	if (r->tags[0])
+		jw_words(w, "tags", r->tags);
 	if (!r->guide)
 		return;
 	buf_init(&b, 8u << 20);
@@ -450,9 +452,7 @@ void spec_write_config(struct jw *w, const struct run_spec *r)
 		jw_str(w, key, r->field);
 	SPAWN_NOTES(X)
 #undef X
-	if (r->tags[0])
-		jw_words(w, "tags", r->tags);
-	write_guide(w, r);
+	write_tags_and_guide(w, r);
 	if (r->order.id[0])
 		jw_raw(w, "order", r->order.plan, strlen(r->order.plan));
 	if (g->id[0]) {
