@@ -158,7 +158,7 @@ static void acp_put_whole(struct acp_session *s, const json_t *ask, bool whole)
 {
 	const char *id = json_str(ask, "id"), *text = json_str(ask, "text");
 	const json_t *choices = json_object_get(ask, "choices"), *one;
-	bool quote = strcmp(json_str(ask, "kind"), "quote") == 0;
+	bool quote = id[0] == 'P'; /* of a run, a group or a standing order */
 	bool plain = quote && json_array_size(choices) > 0 &&
 		     strcmp(json_str(json_array_get(choices, 0), "id"), "yes") == 0;
 	json_t *form = NULL, *options = NULL;

@@ -365,7 +365,8 @@ static json_t *form_answer_field(const json_t *ask)
 json_t *mcp_form_of_ask(const json_t *ask)
 {
 	const char *text = json_str(ask, "text");
-	bool quote = strcmp(json_str(ask, "kind"), "quote") == 0;
+	const char *kind = json_str(ask, "kind");
+	bool quote = strcmp(kind, "quote") == 0 || strcmp(kind, "order") == 0;
 	struct buf shown;
 	json_t *out;
 

@@ -15,6 +15,17 @@
 
 #define PATIENCE_MS 120000
 #define COUNT       3
+#define HOUR        3600000LL
+
+int64_t __real_clock_wall_ms(void);
+int64_t __wrap_clock_wall_ms(void);
+
+static int64_t wall_ahead_ms; /* of the machine's clock */
+
+int64_t __wrap_clock_wall_ms(void)
+{
+	return __real_clock_wall_ms() + wall_ahead_ms;
+}
 
 struct ordering {
 	struct os_loop *loop;
@@ -45,14 +56,15 @@ static void order_kill_step(struct ordering *p, int64_t until)
 		_exit(4);
 }
 
-static void order_kill_use(struct ordering *p)
+/* Asks for the order where it is not there yet; p->order is set. */
+static void order_kill_use(struct ordering *p, const char *more)
 {
-	static const char plan[] = "{\"id\":\"O-5d09c41e\",\"from\":\"2026-01-01T00:00:00.000Z\","
-				   "\"when\":\"every 1h\",\"zone\":\"UTC\",\"missed\":\"all\","
-				   "\"count\":3}";
+	char plan[400];
 	struct op_spawn s = spawn_usual("Find where parse_header is defined", p->src);
 	int64_t until = clock_mono_ms() + PATIENCE_MS;
 
+	snprintf(plan, sizeof(plan),
+		 "{\"id\":\"O-5d09c41e\",\"when\":\"every 1h\",\"zone\":\"UTC\",%s}", more);
 	orders_each(p->core, order_kill_found, p);
 	if (!p->order) {
 		s.order = json_parse(plan, strlen(plan), NULL);
@@ -65,30 +77,72 @@ static void order_kill_use(struct ordering *p)
 	}
 	for (; !p->order; order_kill_step(p, until))
 		orders_each(p->core, order_kill_found, p);
-	while (p->order->now.state != ORDER_DONE || !p->order->now.settled || p->order->writing)
-		order_kill_step(p, until);
 }
 
-static int order_kill_play(const char *dir, long k)
+static struct ordering order_kill_open(const char *dir)
 {
-	char root[300];
-	struct settings settings;
-	struct core_options o = {.root = root, .settings = &settings, .model = "offline"};
-	struct ava_error err = {0};
+	static struct settings settings;
 	struct ordering p = {.loop = os_loop_new(NULL)};
+	char root[300];
+	struct core_options o = {
+		.loop = p.loop, .root = root, .settings = &settings, .model = "offline"};
+	struct ava_error err = {0};
 
 	snprintf(root, sizeof(root), "%s/data", dir);
 	snprintf(p.src, sizeof(p.src), "%s/src", dir);
 	settings_defaults(&settings);
 	settings.disk_free_min_mb = 0;
 	settings.disk_ballast_mb = 0;
-	o.loop = p.loop;
+	kill_must(core_open(&p.core, &o, &err), &err, "core_open");
+	return p;
+}
+
+static void order_kill_close(struct ordering *p)
+{
+	core_close(p->core);
+	os_loop_free(p->loop);
+}
+
+static int order_kill_play(const char *dir, long k)
+{
+	struct ordering p;
+
 	if (k > 0)
 		kill_arm(k);
-	kill_must(core_open(&p.core, &o, &err), &err, "core_open");
-	order_kill_use(&p);
-	core_close(p.core);
-	os_loop_free(p.loop);
+	p = order_kill_open(dir);
+	order_kill_use(&p, "\"from\":\"2026-01-01T00:00:00.000Z\",\"missed\":\"all\",\"count\":3");
+	while (p.order->now.state != ORDER_DONE || !p.order->now.settled || p.order->writing)
+		order_kill_step(&p, clock_mono_ms() + PATIENCE_MS);
+	order_kill_close(&p);
+	return 0;
+}
+
+/* Four lives: it is made; an hour later; two hours before; five hours later. */
+static int order_kill_clocks(const char *dir, long k)
+{
+	static const struct {
+		int64_t ahead_ms, fired;
+	} lives[] = {{0, 0}, {HOUR, 1}, {-2 * HOUR, 1}, {5 * HOUR, 2}};
+	char plan[200], iso[CLOCK_ISO_LEN + 1];
+	int64_t until = clock_mono_ms() + PATIENCE_MS;
+
+	if (k > 0)
+		kill_arm(k);
+	clock_iso(clock_wall_ms() - HOUR / 2, iso);
+	snprintf(plan, sizeof(plan), "\"from\":\"%s\",\"missed\":\"once\"", iso);
+	for (size_t i = 0; i < ARRAY_LEN(lives); i++) {
+		struct ordering p;
+
+		wall_ahead_ms = lives[i].ahead_ms;
+		p = order_kill_open(dir);
+		order_kill_use(&p, plan);
+		for (int n = 0; n < 3; n++)
+			order_kill_step(&p, until);
+		while (p.order->now.fired < lives[i].fired || !p.order->now.settled ||
+		       p.order->writing)
+			order_kill_step(&p, until);
+		order_kill_close(&p);
+	}
 	return 0;
 }
 
@@ -177,6 +231,36 @@ TEST(order_killed)
 	}
 	assert_int_equal(rv, 0);
 	print_message("killed at each of %ld calls\n", k - by);
+	assert_true(k > 60 / by);
+}
+
+/* With clocks that are moved both ways two of the times have a run, whenever it is killed. */
+static void order_kill_clocks_check(const char *dir, long k)
+{
+	struct order_traces t = {.k = k};
+
+	kill_each_day(dir, order_kill_line, &t);
+	if (t.fired != 2 || t.spawned != 2 || t.ended != 2 || t.added != 1 || t.done != 0)
+		fail_msg("k = %ld: fired %u, spawned %u, ended %u, added %u, done %u", k, t.fired,
+			 t.spawned, t.ended, t.added, t.done);
+	kill_nothing_lost(dir, k);
+}
+
+TEST(order_killed_clocks)
+{
+	long by = 4 * kill_step("AVA_ORDER_KILL_STEP"), k;
+	int rv = -1;
+
+	for (k = 1; rv == -1; k += by) {
+		const char *dir = kill_fresh();
+
+		rv = kill_child(order_kill_clocks, dir, k);
+		if (rv == -1 && kill_child(order_kill_clocks, dir, 0) != 0)
+			fail_msg("k = %ld: what was left could not be gone on from", k);
+		order_kill_clocks_check(dir, k);
+		unit_rmdir(dir);
+	}
+	assert_int_equal(rv, 0);
 	assert_true(k > 60 / by);
 }
 
