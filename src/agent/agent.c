@@ -359,31 +359,9 @@ static enum agent_step handed_in(struct agent *a, struct turn_call *c, struct ag
 	return finish_as(a, AVA_SUCCESS, end, c != NULL ? "submitted" : "final_text");
 }
 
-static enum agent_step submitted(struct agent *a, struct turn_call *c)
-{
-	struct agent_end end = {0};
-	int rv = output_take(a, c, &end);
-
-	if (rv == 0)
-		rv = save_reply(a, false);
-	return rv == 0 ? handed_in(a, c, &end) : finish_internal(a, rv);
-}
-
-/* Answer calls of a replayed reply that a stop of the runtime cut off; they may have happened. */
-static void answer_interrupted(struct agent *a)
-{
-	for (unsigned i = 0; i < a->turn->ncalls; i++) {
-		struct turn_call *c = &a->turn->calls[i];
-
-		if (!c->answered && !ask_needed(a, c) && !(c->tool->flags & TOOL_REPEATABLE))
-			answer_call(a, c, false, "interrupted",
-				    "interrupted: the runtime stopped before there was a result; "
-				    "it may have happened");
-	}
-}
-
 static enum agent_step reply_with_calls(struct agent *a)
 {
+	struct agent_end end = {0};
 	struct turn_call *submit;
 	int exhausted = limit_used_up(a), rv = output_send_back(a, exhausted < 0);
 	bool wait;
@@ -393,8 +371,12 @@ static enum agent_step reply_with_calls(struct agent *a)
 		return finish_internal(a, rv);
 	reply_forget(a);
 	submit = output_submit(a);
-	if (submit != NULL && (a->steers == 0 || exhausted >= 0))
-		return submitted(a, submit);
+	if (submit != NULL && (a->steers == 0 || exhausted >= 0)) {
+		rv = output_take(a, submit, &end);
+		if (rv == 0)
+			rv = save_reply(a, false);
+		return rv == 0 ? handed_in(a, submit, &end) : finish_internal(a, rv);
+	}
 	output_put_off(a);
 	wait = exhausted < 0 && output_must_be_saved(a->turn);
 	rv = save_reply(a, wait);

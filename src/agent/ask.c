@@ -47,6 +47,18 @@ unsigned ask_open(const struct agent *a, unsigned *first)
 	return n;
 }
 
+void answer_interrupted(struct agent *a)
+{
+	for (unsigned i = 0; i < a->turn->ncalls; i++) {
+		struct turn_call *c = &a->turn->calls[i];
+
+		if (!c->answered && !ask_needed(a, c) && !(c->tool->flags & TOOL_REPEATABLE))
+			answer_call(a, c, false, "interrupted",
+				    "interrupted: the runtime stopped before there was a result; "
+				    "it may have happened");
+	}
+}
+
 /* ---- the question */
 
 static json_t *args_of(const struct turn_call *c)

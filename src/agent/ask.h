@@ -7,6 +7,9 @@
 
 /* Must a person be asked about this unanswered call? */
 bool ask_needed(const struct agent *a, const struct turn_call *c);
+/* Answer calls of a replayed reply that a stop of the runtime cut off, but for those of which a
+ * person is asked; they may have happened. */
+void answer_interrupted(struct agent *a);
 /* The number of calls that a person must be asked about, and the first of them in *first. */
 unsigned ask_open(const struct agent *a, unsigned *first);
 
