@@ -265,7 +265,7 @@ static void taking_rowed(int rv, void *user)
 	taking_over(t);
 	taking_free(t);
 	if (group[0] && !known)
-		group_restored(c->sup, group);
+		blocked_restored(c->sup, group);
 	lay_next(c);
 }
 

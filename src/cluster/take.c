@@ -342,7 +342,7 @@ static void looked(const struct pg_answer *a, void *user)
 		c->give.looked(c, &a->results[1]);
 	if (!c->look.grouped) {
 		money_restore(c->sup);
-		group_restored(c->sup, NULL);
+		blocked_restored(c->sup, NULL);
 		c->look.grouped = true;
 	}
 	c->settled = c->state == CLUSTER_MEMBER && !c->went_back;

@@ -268,7 +268,9 @@ static void blocked_compare(struct run *r)
 		blocked_waits(r);
 }
 
-void blocked_look(struct supervisor *s, const struct group *g)
+/* Lets the blocked runs of the group (NULL: of all) begin whose others have succeeded, and ends
+ * those of which one did not. */
+static void blocked_look(struct supervisor *s, const struct group *g)
 {
 	LIST_EACH (&s->live, n, tmp) {
 		struct run *r = LIST_ENTRY(n, struct run, node);
@@ -277,4 +279,17 @@ void blocked_look(struct supervisor *s, const struct group *g)
 		    r->durable && !r->end.abandoned && !r->agent.ending && !s->closing)
 			blocked_compare(r);
 	}
+}
+
+void blocked_end_saved(struct run *r)
+{
+	group_end_saved(r);
+	if (r->group)
+		blocked_look(r->sup, r->group);
+}
+
+void blocked_restored(struct supervisor *s, const char *id)
+{
+	group_restored(s, id);
+	blocked_look(s, id ? strmap_get(&s->groups, id) : NULL);
 }

@@ -228,7 +228,7 @@ static void ending_ended(int rv, void *user)
 		r->sup->on_patch(r, files, r->sup->session_user);
 	if (r->end.job)
 		copying_remove(r, r->end.job->changes);
-	group_end_saved(r);
+	blocked_end_saved(r);
 	world_saved(rv, r);
 }
 

@@ -342,7 +342,6 @@ void group_end_saved(struct run *r)
 		return;
 	run_log_hex(m->log, m->head);
 	m->log = NULL;
-	blocked_look(r->sup, r->group);
 }
 
 /* ---- the next start */
@@ -409,7 +408,6 @@ void group_restored(struct supervisor *s, const char *id)
 		r->group->running = false;
 		group_run_starts(r);
 	}
-	blocked_look(s, id ? strmap_get(&s->groups, id) : NULL);
 }
 
 void groups_fini(struct supervisor *s)

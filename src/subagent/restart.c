@@ -458,7 +458,7 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 	past_fini(&p);
 	if (!hooks->hold) { /* else whoever holds them does it */
 		money_restore(sup);
-		group_restored(sup, NULL);
+		blocked_restored(sup, NULL);
 	}
 	return rv;
 }

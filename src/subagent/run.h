@@ -593,8 +593,7 @@ void group_leave(struct run *r); /* before it is freed */
 void group_run_starts(struct run *r);
 /* Used time in ms; 0: no deadline. */
 int64_t group_used_ms(const struct group *g);
-/* The run's end is in `d`; Join follows the last one. group_end_saved when `d` is durable: those
- * that wait for it are looked at. */
+/* The run's end is in `d`; Join follows the last one. group_end_saved when `d` is durable. */
 void group_run_ends(struct run *r, struct draft *d, enum ava_status status);
 void group_end_saved(struct run *r);
 /* Path below the root of what a reference to another member names: "S-7f3a2b" or "sibling:2"
@@ -618,9 +617,10 @@ void group_restored(struct supervisor *s, const char *id);
 
 /* blocked.c */
 void blocked_waits(struct run *r); /* for others of its group, until blocked_look */
-/* Lets the blocked runs of the group (NULL: of all) begin whose others have succeeded, and ends
- * those of which one did not. When an end is durable, and when runs were restored. */
-void blocked_look(struct supervisor *s, const struct group *g);
+/* After group_end_saved, and after group_restored: lets blocked runs begin whose others have
+ * succeeded, and ends those of which one did not. */
+void blocked_end_saved(struct run *r);
+void blocked_restored(struct supervisor *s, const char *id);
 /* Member "after" of the result of a run that never began: ids of the others. */
 void blocked_write(const struct run *r, struct jw *w);
 /* What the runs of these ids found, for a context; `window` in tokens, 0: unknown. Any thread. */

@@ -31,6 +31,24 @@ static void shows(const char *want, const char *fmt, ...)
 	}
 }
 
+/* Runs of a group that wait for others. */
+TEST(waiting_for_others)
+{
+	struct words_end e = words_end("S-1", "not_started", "not_started", "", "", 0, 0);
+
+	assert_string_equal(e.what, "Not started");
+	assert_int_equal(e.mark, WORDS_MARK_STOP);
+	shows(e.next, WORDS_STARTS_IT("S-1"));
+	shows("`ava resume S-1` starts it", WORDS_STARTS_IT("S-1"));
+	shows("Waits for S-1", WORDS_WAITS_FOR "%s", "S-1");
+	shows("Not started, since S-1 did not succeed (no result)",
+	      WORDS_UNBEGUN_SINCE("S-1", "no_result"));
+	shows("I'll spawn 2 subagents side by side, or after others with what those found:\n",
+	      WORDS_QUOTE_SEVERAL(2u, WORDS_AS_THEY_NEED));
+	shows(" (after a", "%sa", WORDS_QUOTE_AFTER(true));
+	shows(", b", "%sb", WORDS_QUOTE_AFTER(false));
+}
+
 TEST(lines)
 {
 	const char *pause = "paused until 18:40";
@@ -119,8 +137,6 @@ TEST(end)
 		{"unproven", "check", "", 0, "[R]: Unproven (9s, $0.24); `ava resume S-1` goes on",
 		 WORDS_MARK_LIMIT},
 		{"cancelled", "", "", 0, "[R]: Cancelled (9s, $0.24)", WORDS_MARK_STOP},
-		{"not_started", "not_started", "", 0,
-		 "[R]: Not started (9s, $0.24); `ava resume S-1` starts it", WORDS_MARK_STOP},
 		{"error", "bad_key", "", 0,
 		 "[R]: Failed, bad key (9s, $0.24); `ava resume S-1` goes on", WORDS_MARK_BAD},
 		{"error", "", "", 0, "[R]: Failed (9s, $0.24); `ava resume S-1` goes on",
