@@ -86,6 +86,8 @@ void settings_defaults(struct settings *s)
 		settings_put(s, k, k->def);
 	s->confirm_over_cents = SETTINGS_CONFIRM_ALWAYS;
 	s->on_quota = QUOTA_PARK;
+	s->budgets = NULL;
+	s->nbudgets = 0;
 }
 
 int settings_confirm(const char *name, const char *text, int64_t *out, struct ava_error *err)
