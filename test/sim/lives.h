@@ -5,6 +5,7 @@
 #ifndef SIM_LIVES_H
 #define SIM_LIVES_H
 
+#include <ava.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -84,7 +85,7 @@ bool lives_wrong(struct lives *l, const char *fmt, ...) __attribute__((format(pr
 
 struct lives_seen {                                            /* counted by the judge */
 	long cut, interrupted, replies, events, edits, parked; /* whose time came */
-	long status[16];
+	long status[AVA_NSTATUSES];
 	long paused;       /* pauses that began at the end of a turn, or over a restart */
 	unsigned replayed; /* runs that were executed again, to their end */
 };
