@@ -117,11 +117,9 @@ static void alert_look(struct core *c, struct budget *b, const char *session, co
 /* supervisor.on_budget */
 static void alerts_settled(struct run *r, void *user)
 {
-	if (!r->spec) /* it was given up before it began */
-		return;
-	BUDGET_EACH(&r->call.hold, b)
-	if (b != r->call.hold.group)
-		alert_look(user, b, r->spec->session_id, r->spec->user_id);
+	BUDGET_EACH (&r->call.hold, b)
+		if (b != r->call.hold.group)
+			alert_look(user, b, r->spec->session_id, r->spec->user_id);
 }
 
 /* ---- a start */

@@ -267,7 +267,8 @@ void money_settle(struct run *r)
 	money_turn(r->sup); /* before other runs get the money given back */
 	budget_settle(&r->call.hold, total - r->call.counted_microusd);
 	r->call.counted_microusd = total;
-	if (r->sup->on_budget && r->call.hold.draws)
+	/* Without a spec: its spawn was taken back. */
+	if (r->sup->on_budget && r->call.hold.draws && r->spec)
 		r->sup->on_budget(r, r->sup->session_user);
 }
 
@@ -319,8 +320,7 @@ void money_shared(struct agent *a, struct agent_shared *out)
 	money_turn(r->sup);
 	if (r->group)
 		share_near(out, SHARE_GROUP_TIME, group_used_ms(r->group), r->group->time_ms);
-	BUDGET_EACH(&r->call.hold, b)
-	{
+	BUDGET_EACH (&r->call.hold, b) {
 		if (b->limit == BUDGET_NO_LIMIT)
 			continue;
 		if (b == group)
@@ -422,8 +422,7 @@ static int budget_look(struct budget_hold *h)
 
 	if (h->most == 0)
 		return 0;
-	BUDGET_EACH(h, b)
-	{
+	BUDGET_EACH (h, b) {
 		if (budget_left(b) >= h->most && !behind_others(h, b))
 			continue;
 		h->short_of = b;
@@ -439,8 +438,7 @@ static int budget_look(struct budget_hold *h)
 	}
 	h->held = amount;
 	h->sure = MIN(h->least, amount);
-	BUDGET_EACH(h, b)
-	{
+	BUDGET_EACH (h, b) {
 		b->reserved = sum_to_max(b->reserved, amount);
 		b->sure = sum_to_max(b->sure, h->sure);
 	}
@@ -493,14 +491,13 @@ void budget_settle(struct budget_hold *h, int64_t cost)
 
 	list_del(&h->node);
 	h->held = h->sure = 0;
-	BUDGET_EACH(h, b)
-	{
+	BUDGET_EACH (h, b) {
 		b->spent = sum_to_max(b->spent, cost);
 		b->reserved -= MIN(held, b->reserved);
 		b->sure -= MIN(sure, b->sure);
 	}
 	if (held > 0 || waited)
-		BUDGET_EACH(h, b)
-	while (first_moves(b))
-		;
+		BUDGET_EACH (h, b)
+			while (first_moves(b))
+				;
 }

@@ -573,7 +573,7 @@ static void on_log(const char *line, void *user)
 
 static void birth(struct lives *l, struct os_loop *loop, long touches)
 {
-	struct settings s;
+	struct settings s = {0};
 	struct core_options o = {.loop = loop, .root = "/", .settings = &s, .log = on_log};
 	struct ava_error err = {0};
 
