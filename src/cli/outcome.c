@@ -433,7 +433,8 @@ void outcome_show(FILE *f, const struct outcome *o)
 			"Before  a commit with what %zu file%s had uncommitted when the run copied "
 			"them\n",
 			o->nlaid, o->nlaid == 1 ? "" : "s");
-	term_print(f, "Author  %s\nMessage\n", o->author.data);
+	term_print(f, "Author  %s\n", o->author.data);
+	fputs("Message\n", f);
 	for (; *at; at = end + (*end == '\n')) {
 		end = strchrnul(at, '\n');
 		n = (size_t)(end - at);

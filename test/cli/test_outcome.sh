@@ -41,7 +41,7 @@ contains 'HEAD, it says' "It fits commit $(g rev-parse HEAD | cut -c 1-10)" "$OU
 printf 'no\n' | "$AVA" apply "$id" --branch mend >"$OUT" 2>"$ERR"
 equal 'a no is one' 4 $?
 contains 'after the branch' "Branch  mend, from $(g rev-parse HEAD | cut -c 1-10), HEAD of main" "$OUT"
-contains 'the author' 'Author  Pat <pat@localhost>' "$OUT"
+equal 'the author, on a line' 1 "$(grep -cx 'Author  Pat <pat@localhost>' "$OUT")"
 contains 'the message' '    Say three [1m where it said 3' "$OUT"
 contains 'and the files are shown' ' a.txt        | 2 +-' "$OUT"
 equal 'nothing of the repository has changed' "$before" "$(state)"
