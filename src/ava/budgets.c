@@ -211,7 +211,6 @@ static void read_alerts(struct core *c)
 
 int budgets_open(struct core *c, struct ava_error *err)
 {
-	list_init(&c->sup.money.alerts);
 	os_task_init(&c->sup.money.alert, alerts_due);
 	return 0;
 }

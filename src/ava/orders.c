@@ -558,18 +558,21 @@ int orders_open(struct core *c, struct ava_error *err)
 {
 	struct orders *all = calloc(1, sizeof(*all));
 
-	if (!all)
+	if (all)
+		all->timer = os_timer_new(c->loop, orders_tick, all);
+	if (!all || !all->timer) {
+		free(all);
 		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
 	all->core = c;
 	list_init(&all->all);
 	strmap_init(&all->by_id);
 	buf_init(&all->unreadable, 1u << 20);
-	all->timer = os_timer_new(c->loop, orders_tick, all);
 	c->service.orders = all;
 	c->on_proposal.order_yes = orders_confirm;
 	c->on_proposal.order_saved = orders_confirmed;
 	c->on_proposal.order_patience = orders_patience;
-	return all->timer ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	return 0;
 }
 
 static void orders_found(const char *name, void *user)
@@ -644,6 +647,8 @@ void orders_quiesce(struct core *c)
 
 bool orders_written(const struct core *c)
 {
+	if (!c->service.orders)
+		return true; /* what was to be opened before it was not */
 	LIST_EACH (&c->service.orders->all, node, tmp)
 		if (LIST_ENTRY(node, struct standing, node)->writing)
 			return false;

@@ -35,6 +35,7 @@ void money_init(struct supervisor *s)
 	struct budgets *m = &s->money;
 
 	*m = (struct budgets){.n = budgets_list(s->settings, list)};
+	list_init(&m->alerts);
 	for (unsigned i = 0; i < m->n; i++) {
 		struct budget *b = &m->all[i];
 
