@@ -178,8 +178,8 @@ static void order_difference(const json_t *was, const json_t *is, char out[ORDER
 	static const struct {
 		const char *key, *words;
 	} names[] = {
-		{"rolePrompt", "the role's text"},
-		{"roleHash", "the role's file"},
+		{"instructions", "the role's text"},
+		{"roleFile", "the role's file"},
 		{"toolDefinitions", "what a server says of its tools"},
 		{"tools", "its tools"},
 		{"price", "the price of its model"},

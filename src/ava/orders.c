@@ -20,6 +20,7 @@
 #include "base/sys.h"
 #include "base/words.h"
 #include "codec/json.h"
+#include "subagent/budget.h"
 #include "subagent/run.h"
 #include "subagent/spec.h"
 
@@ -106,6 +107,28 @@ static int order_ask(struct standing *o, struct ava_error *err)
 	return rv;
 }
 
+/* Before an order goes: a yes to what it asks would make it anew. On disk before the removal, so
+ * that a kill in between leaves an order that does not ask. AVA_EBUSY: its quote is being written.
+ */
+static int order_ask_over(struct standing *o, const char *by, struct ava_error *err)
+{
+	int rv = 0;
+
+	LIST_EACH (&o->core->proposal_order, node, tmp) {
+		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
+		struct proposal_answer *a;
+
+		if (rv != 0 || strcmp(p->order, o->plan.id) != 0 || proposal_settled(p))
+			continue;
+		if (p->step != STEP_PENDING)
+			return err_set(err, AVA_EBUSY, "%s is being asked about: try again",
+				       o->plan.id);
+		a = proposal_answer_new(STEP_REJECTED, NULL, by, "its order was removed");
+		rv = a ? proposal_answer(p, a, err) : err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	return rv;
+}
+
 /* ---- a turn */
 
 static int orders_busy(const struct standing *o, struct ava_error *err)
@@ -114,11 +137,23 @@ static int orders_busy(const struct standing *o, struct ava_error *err)
 			  : 0;
 }
 
+/* A clock that was ahead by more than a day was wrong: what it had passed would be due again only
+ * when the right one comes there. */
+static bool order_is_ahead(const struct standing *o)
+{
+	return o->now.last_ms > clock_wall_ms() + BUDGET_BACK_MS;
+}
+
 static int turn_begin(struct order_turn *t, struct standing *o, struct ava_error *err)
 {
 	*t = (struct order_turn){.o = o, .core = o->core, .n = &o->next, .now_ms = clock_wall_ms()};
 	t->draft = draft_new(&o->core->book);
 	o->next = o->now;
+	if (order_is_ahead(o)) {
+		o->next.last_ms = t->now_ms;
+		clock_local_date(t->now_ms, o->next.day); /* what is counted stays counted */
+		t->changed = true;
+	}
 	return t->draft ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
@@ -160,7 +195,8 @@ static int64_t order_due(const struct standing *o)
 	const struct order_now *n = &o->now;
 	struct run *r = n->settled ? NULL : supervisor_find(&o->core->sup, n->run);
 
-	if ((!n->settled && !r) || (n->nwaiting > 0 && n->settled))
+	/* A run that ended while the order was being written is counted now. */
+	if ((!n->settled && (!r || r->end.done)) || (n->nwaiting > 0 && n->settled))
 		return 0;
 	if (n->state != ORDER_ASKS && (n->state != ORDER_ACTIVE || order_counted_out(o, n)))
 		return ORDER_NEVER;
@@ -211,6 +247,16 @@ static void order_saved(int rv, void *user)
 	orders_arm(all, rv == 0 ? 0 : AGAIN_MS);
 }
 
+/* Takes back the run of a commit that was not made. */
+static void order_unstart(struct standing *o)
+{
+	if (!o->starting)
+		return;
+	core_forget(o->core, o->starting->spec->request_id);
+	supervisor_discard(o->starting);
+	o->starting = NULL;
+}
+
 /* Writes the change. The draft is *taken*, also on error: then nothing was changed. */
 static int turn_commit(struct order_turn *t, struct ava_error *err)
 {
@@ -233,11 +279,7 @@ static int turn_commit(struct order_turn *t, struct ava_error *err)
 	if (rv == 0)
 		return 0;
 	o->writing = false;
-	if (o->starting) {
-		core_forget(o->core, o->starting->spec->request_id);
-		supervisor_discard(o->starting);
-		o->starting = NULL;
-	}
+	order_unstart(o);
 	return err && err->code ? rv : err_set(err, rv, "%s", ava_strerror(rv));
 }
 
@@ -250,7 +292,7 @@ static void order_look(struct standing *o)
 
 	if (o->writing || o->now.state == ORDER_NEW || o->core->service.orders->stops)
 		return;
-	if (o->due_ms > clock_wall_ms() && !o->unasked)
+	if (o->due_ms > clock_wall_ms() && !o->unasked && !order_is_ahead(o))
 		return;
 	rv = core_ready(o->core, &err);
 	if (rv == 0)
@@ -310,7 +352,7 @@ static void orders_tick(void *user)
 	LIST_EACH (&all->all, node, tmp) {
 		struct standing *o = LIST_ENTRY(node, struct standing, node);
 
-		if (o->due_ms <= now || o->unasked)
+		if (o->due_ms <= now || o->unasked || order_is_ahead(o))
 			order_look(o);
 	}
 }
@@ -364,8 +406,10 @@ static void order_call_end(struct order_turn *t, int rv, struct ava_error *err)
 		rv = turn_commit(t, err);
 	else
 		draft_free(t->draft);
-	if (rv != 0)
-		order_answer(o, rv, err);
+	if (rv == 0)
+		return;
+	order_unstart(o); /* memory ended behind its spawn */
+	order_answer(o, rv, err);
 }
 
 static int order_may_be(const struct standing *o, enum order_state to, struct ava_error *err)
@@ -385,6 +429,8 @@ void orders_set(struct core *c, const char *id, enum order_state to, const char 
 	struct order_turn t;
 	int rv = o ? order_may_be(o, to, &err) : err.code;
 
+	if (rv == 0 && to == ORDER_REMOVED)
+		rv = order_ask_over(o, by, &err);
 	if (rv == 0 && to == ORDER_ACTIVE && o->now.state == ORDER_ASKS)
 		rv = order_ask(o, &err);
 	else if (rv == 0 && o->now.state != to && (rv = order_call_new(o, done, user, &err)) == 0) {
@@ -393,6 +439,8 @@ void orders_set(struct core *c, const char *id, enum order_state to, const char 
 			t.n->last_ms = MAX(t.n->last_ms, t.now_ms);
 		if (rv == 0)
 			turn_state(&t, to, by, origin, "");
+		if (rv == 0)
+			turn_over(&t); /* its time, or its count, was over meanwhile */
 		order_call_end(&t, rv, &err);
 		return;
 	}
@@ -409,6 +457,11 @@ static int order_may_fire(struct standing *o, const struct order_fire *f, struct
 	if (rv == 0 && o->now.state == ORDER_ASKS)
 		rv = err_set(err, AVA_EEXIST,
 			     WORDS_WAITS(o->plan.id, ": what it does has changed"));
+	else if (rv == 0 && order_counted_out(o, &o->now))
+		rv = err_set(err, AVA_EEXIST, "%s has started as many runs as it may", o->plan.id);
+	else if (rv == 0 && o->plan.until_ms < clock_wall_ms())
+		rv = err_set(err, AVA_EEXIST, "the time of %s is over: nothing was started",
+			     o->plan.id);
 	else if (rv == 0 && f->extra && strlen(f->extra) > EXTRA_MAX)
 		rv = err_set(err, AVA_ETOOBIG, "at most %zu KB go into a run", EXTRA_MAX >> 10);
 	else if (rv == 0 && r && !r->end.done)
@@ -511,15 +564,26 @@ static int orders_confirm(struct core *c, const struct run_spec *spec, const cha
 		return err_set(err, AVA_EBUSY, "there are %d orders: remove some", ORDERS_MAX);
 	if (!o && !(o = order_new(c, spec, err)))
 		return err->code;
+	o->config_next = strndup(spec->config, spec->config_len);
+	if (!o->config_next) {
+		if (o->now.state == ORDER_NEW)
+			order_drop(o);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
 	o->writing = true;
 	o->next = o->now;
 	snprintf(o->hash_next, sizeof(o->hash_next), "%s", spec->hash);
-	o->config_next = strndup(spec->config, spec->config_len);
 	t = (struct order_turn){.o = o, .core = c, .n = &o->next, .draft = d};
 	t.n->last_ms = MAX(t.n->last_ms, o->now.state == ORDER_NEW ? 0 : clock_wall_ms());
 	turn_state(&t, ORDER_ACTIVE, by, origin, "");
+	/* The only time that there was is the one it asked for: nothing else would be due. */
+	if (o->now.state == ORDER_ASKS && o->plan.until_ms == ORDER_NEVER &&
+	    !calendar_waits(o->plan.calendar) && !order_counted_out(o, t.n) &&
+	    order_next(&o->plan, t.n->last_ms) == ORDER_NEVER)
+		t.n->waiting[t.n->nwaiting++] = o->now.last_ms;
+	turn_over(&t);
 	snprintf(path, sizeof(path), ORDER_FILE, o->plan.id);
-	b = o->config_next ? draft_part(d, DRAFT_PUT, path) : NULL;
+	b = draft_part(d, DRAFT_PUT, path);
 	if (b)
 		rv = order_file_write(b, o, t.n, o->config_next, o->hash_next);
 	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
@@ -597,6 +661,10 @@ static void orders_found(const char *name, void *user)
 		(void)sys->unlinkat(c->root_fd, path, 0);
 		order_free(o);
 		return;
+	}
+	if (rv == 0 && (strlen(o->plan.id) != n - 5 || strncmp(name, o->plan.id, n - 5) != 0)) {
+		rv = err_set(&err, AVA_ECORRUPT, "it is a copy of %s: remove it", o->plan.id);
+		order_free(o);
 	}
 	if (rv == 0 && strmap_put(&all->by_id, o->plan.id, o) != 0) {
 		order_free(o);

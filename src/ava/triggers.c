@@ -216,9 +216,6 @@ static void delivery_fire(struct verb_call *v, const json_t *row, const struct t
 	known = f.request_id && core_request(v->core, id);
 	if (o && !known && o->now.state == ORDER_PAUSED)
 		err_set(&err, AVA_EEXIST, "%s is paused: nothing was started", o->plan.id);
-	else if (o && !known && o->plan.until_ms < clock_wall_ms())
-		err_set(&err, AVA_EEXIST, "the time of %s is over: nothing was started",
-			o->plan.id);
 	if (err.code != 0) {
 		verb_fail(v->reply, err.code, &err);
 		return;

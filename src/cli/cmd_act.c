@@ -398,8 +398,15 @@ static int act_answer(const char *id, const char *body, json_t **out)
 static void show_confirmed(const char *id, const json_t *p)
 {
 	const char *changes = json_str(p, "changes"), *run = json_str(p, "subagent_id"),
-		   *group = json_str(p, "group_id");
+		   *group = json_str(p, "group_id"), *order = json_str(p, "order_id");
 
+	if (*order) {
+		term_print(stdout,
+			   "%s is confirmed%s%s: %s starts its runs as quoted (ava schedule "
+			   "show %s).\n",
+			   id, *changes ? ", " : "", changes, order, order);
+		return;
+	}
 	term_print(stdout, "%s is confirmed%s%s%s and runs as ", id, *changes ? ", " : "", changes,
 		   *changes ? "," : "");
 	if (*group) {

@@ -310,7 +310,20 @@ static void doctor_check_linger(struct root_doctor *d)
 		   "the service ends when you log out, and its runs wait until you are back");
 }
 
-/* How many standing orders the root has, without a daemon. */
+/* Does an order's file say that it fires? Its state stands near its beginning. */
+static bool doctor_order_fires(int dir, const char *name)
+{
+	char head[128];
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, head, sizeof(head) - 1) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	head[n > 0 ? n : 0] = '\0';
+	return strstr(head, "\"state\":\"active\"") || strstr(head, "\"state\":\"asks\"");
+}
+
+/* How many standing orders of the root fire, without a daemon. */
 static size_t doctor_count_orders(const struct root_doctor *d)
 {
 	char path[ROOT_PATH_MAX + 16];
@@ -321,7 +334,7 @@ static size_t doctor_count_orders(const struct root_doctor *d)
 	snprintf(path, sizeof(path), "%s/orders", d->root);
 	dir = opendir(path);
 	while (dir != NULL && (e = readdir(dir)) != NULL)
-		n += strncmp(e->d_name, "O-", 2) == 0;
+		n += strncmp(e->d_name, "O-", 2) == 0 && doctor_order_fires(dirfd(dir), e->d_name);
 	if (dir != NULL)
 		closedir(dir);
 	return n;
@@ -354,7 +367,7 @@ static void doctor_check_orders(struct root_doctor *d)
 	json_t *reply = NULL;
 	const json_t *one;
 
-	if (n == 0)
+	if (d->health == NULL && n == 0)
 		return;
 	if (d->health == NULL) {
 		snprintf(d->mend, sizeof(d->mend), "ava serve");

@@ -66,7 +66,8 @@ static int schedule_until(const char *text, const char *zone, char out[CLOCK_ISO
 	char when[CALENDAR_TEXT + 1];
 	int rv;
 
-	snprintf(when, sizeof(when), "at %s%s", text, strchr(text, ':') ? "" : " 00:00");
+	snprintf(when, sizeof(when), "at %s%s", text,
+		 strchr(text, ':') || text[0] == '+' ? "" : " 00:00");
 	rv = calendar_parse(when, zone ? zone : "", now, &c, err);
 	if (rv != 0)
 		return err_wrap(err, rv, "--until");
@@ -119,6 +120,10 @@ static int schedule_add(int argc, char **argv)
 
 	if (o.every && o.at)
 		return cli_error(CLI_USAGE, "--every and --at are two ways to say when: give one");
+	if (o.day == AVA_FREE_ONLY || o.month == AVA_FREE_ONLY)
+		return cli_error(CLI_USAGE,
+				 "--day-cents and --month-cents are above 0; free models "
+				 "only: --max-cost-cents 0");
 	if (argc != (words ? 2 : 1))
 		return cli_error(CLI_USAGE,
 				 "ava schedule add WHEN TASK, or add --every 2h TASK; more "
@@ -206,6 +211,8 @@ static int schedule_one(const char *what, const char *id)
 		term_print(stdout, "%s is removed. Runs that it started go on.\n", id);
 	else if (code == CLI_DONE && *json_str(reply, "ask"))
 		term_print(stdout, "%s has changed: `ava asks %s`\n", id, json_str(reply, "ask"));
+	else if (code == CLI_DONE && strcmp(json_str(reply, "state"), "asks") == 0)
+		term_print(stdout, "%s has changed, and asks you anew: `ava asks`\n", id);
 	else if (code == CLI_DONE)
 		term_print(stdout, "%s is %s.\n", id, json_str(reply, "state"));
 	json_decref(reply);

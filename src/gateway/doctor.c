@@ -235,15 +235,18 @@ static void check_otel(struct doctor_state *d)
 
 static void check_notify(struct doctor_state *d)
 {
-	const char *format = d->config.notify_format;
+	const char *format = d->config.notify_format, *url = d->config.notify_url;
+	const char *host = strstr(url, "://"); /* behind it may stand what nobody should know */
 	char path[512];
 	const char *why = notify_desktop_why(path);
 
 	if (d->config.settings.notify_desktop)
 		doctor_check(d, "desktop", !why, "%s", why ? why : "notices are shown by it");
-	if (d->config.notify_url[0])
-		doctor_check(d, "notify", true, "notices are posted to %s (%s%s)",
-			     d->config.notify_url, *format ? format : "json",
+	if (url[0])
+		doctor_check(d, "notify", true, "notices are posted to %.*s/… (%s%s)",
+			     (int)(host ? (size_t)(host + 3 - url) + strcspn(host + 3, "/?")
+					: strlen(url)),
+			     url, *format ? format : "json",
 			     keys_get("AVA_NOTIFY_SECRET") ? ", signed" : "");
 }
 

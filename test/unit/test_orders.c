@@ -399,6 +399,48 @@ TEST_OF(by_people, struct world *w)
 	assert_null(orders_find(w->core, id, NULL));
 }
 
+/* Its count holds whoever starts its runs, and whatever its state is. */
+TEST_OF(count_by_hand, struct world *w)
+{
+	struct standing *o = order_add(w, "{'when':'every 1h','count':1}");
+
+	assert_int_equal(order_put(w, o, ORDER_PAUSED).rv, 0);
+	assert_int_equal(fire(w, o, NULL, NULL).rv, 0);
+	order_rests(w, o);
+	assert_int_equal(fire(w, o, NULL, NULL).rv, AVA_EEXIST);
+	assert_int_equal(fired(w), 1);
+	assert_int_equal(order_put(w, o, ORDER_ACTIVE).rv, 0);
+	assert_int_equal(o->now.state, ORDER_DONE);
+	assert_true(orders_idle(w->core));
+}
+
+/* Its only time passed while it was paused: it is over, and keeps no daemon up. */
+TEST_OF(over_while_paused, struct world *w)
+{
+	struct standing *o = order_add(w, "{'when':'at +1h'}");
+
+	assert_int_equal(order_put(w, o, ORDER_PAUSED).rv, 0);
+	clock_moves(w, 2 * HOUR);
+	assert_int_equal(order_put(w, o, ORDER_ACTIVE).rv, 0);
+	assert_int_equal(o->now.state, ORDER_DONE);
+	assert_int_equal(fired(w), 0);
+}
+
+/* A clock that was ahead by a month, and is right again, keeps no order silent for a month. */
+TEST_OF(clock_was_wrong, struct world *w)
+{
+	struct standing *o = order_add(w, "{'when':'every 1h'}");
+
+	clock_moves(w, 720 * HOUR);
+	order_rests(w, o);
+	assert_int_equal(fired(w), 1);
+	clock_moves(w, -719 * HOUR);
+	order_rests(w, o);
+	clock_moves(w, HOUR);
+	order_rests(w, o);
+	assert_int_equal(fired(w), 2);
+}
+
 /* Text of a stranger goes into one run, as such, and does not change the order. */
 TEST_OF(extra_text, struct world *w)
 {
@@ -496,6 +538,66 @@ TEST_OF(a_change_asks_again, struct world *w)
 	clock_moves(w, HOUR);
 	order_rests(w, o);
 	assert_int_equal(fired(w), 2);
+}
+
+static struct got said_yes(struct world *w, const char *proposal)
+{
+	struct quoted q = {0};
+	struct got g = {0};
+
+	ops_confirm(w->core, proposal, "yes", NULL, "ben", "terminal", quoted_cb, &q);
+	for (int i = 0; q.calls == 0 && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	g.calls = q.calls;
+	g.rv = q.rv;
+	return g;
+}
+
+/* An order that was removed while it asked does not come back by a yes. */
+TEST_OF(yes_after_removal, struct world *w)
+{
+	struct proposal *p;
+	struct standing *o;
+	struct quoted q;
+	char id[24], ask[24];
+
+	put_role(w, role_before);
+	q = order_quote(w, "{'when':'every 1h'}", "never", "counter");
+	o = orders_find(w->core, q.order, NULL);
+	assert_non_null(o);
+	put_role(w, role_after);
+	clock_moves(w, HOUR);
+	assert_int_equal(o->now.state, ORDER_ASKS);
+	p = asked_anew(w, o);
+	assert_non_null(p);
+	snprintf(id, sizeof(id), "%s", o->plan.id);
+	snprintf(ask, sizeof(ask), "%s", p->id);
+	assert_int_equal(order_put(w, o, ORDER_REMOVED).rv, 0);
+	assert_int_not_equal(said_yes(w, ask).rv, 0);
+	assert_null(orders_find(w->core, id, NULL));
+}
+
+/* The only time of an order is the one at which it asked: a yes runs it. */
+TEST_OF(yes_to_the_only_time, struct world *w)
+{
+	struct proposal *p;
+	struct standing *o;
+	struct quoted q;
+
+	put_role(w, role_before);
+	q = order_quote(w, "{'when':'at +1h'}", "never", "counter");
+	o = orders_find(w->core, q.order, NULL);
+	assert_non_null(o);
+	put_role(w, role_after);
+	clock_moves(w, HOUR + 1000);
+	assert_int_equal(o->now.state, ORDER_ASKS);
+	p = asked_anew(w, o);
+	assert_non_null(p);
+	assert_int_equal(said_yes(w, p->id).rv, 0);
+	clock_moves(w, 0);
+	order_rests(w, o);
+	assert_int_equal(fired(w), 1);
+	assert_int_equal(o->now.state, ORDER_DONE);
 }
 
 /* A quote of an order starts nothing, and is answered like every other. */
