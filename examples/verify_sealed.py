@@ -34,7 +34,7 @@ def check_lines(path, data):  # by the Seals that name the file; the first line 
         stop(f"line {k} of {path} is not what seal {n} covers", at + k)
     if path not in covers or covers[path][-1][1]["size"] != len(data): stop(f"no seal covers all of {path}")
 covers, results, seals, head = {}, {}, [], read()[1]
-if head.get("record") != 1 or not {"keys", "files"} <= head.keys(): stop("this is no sealed record of version 1")
+if head.get("record") != 1 or not {"keys", "files"} <= head.keys() or not head["files"]: stop("this is no sealed record of version 1")
 while (line := read())[0].startswith(b'{"seal":') or not seals:
     text, seal, sig = line[0][8:-2], line[1].get("seal"), line[0][8:-2][-130:-2].decode("latin-1")
     try: good = signed(bytes.fromhex(seal["key"]), bytes.fromhex(sig), text[:-138]) and text == text[:-138] + f',"sig":"{sig.lower()}"}}'.encode()

@@ -352,7 +352,11 @@ static int apply_prepare(struct applying *a, struct ava_error *err)
 		json_decref(result);
 		a->cwd = made.place;
 	}
-	return rv != 0 ? rv : apply_plan(a, json_string_value(text), json_string_length(text), err);
+	if (rv == 0)
+		rv = apply_plan(a, json_string_value(text), json_string_length(text), err);
+	if (rv == 0 && made.tree[0])
+		outcome_obeyed(&made, a);
+	return rv;
 }
 
 static int apply_apply(struct applying *a)

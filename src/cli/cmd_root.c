@@ -274,7 +274,13 @@ static int export_to(int rootfd, const struct sealed_wish *w, const char *path,
 	char part[ROOT_PATH_MAX];
 	int fd = -1, rv = 0;
 	FILE *f = NULL;
+	struct stat st;
 
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(err, AVA_EINVAL,
+			       "%.300s is no regular file: give another one, or leave --out away "
+			       "and write what it prints there",
+			       path);
 	if ((size_t)snprintf(part, sizeof(part), "%s.part", path) < sizeof(part))
 		fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	f = fd >= 0 ? fdopen(fd, "r+") : NULL;

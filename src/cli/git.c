@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/util.h"
 
-#define GIT_WORDS 16
+#define GIT_WORDS 20
 #define GIT_WORST 400 /* bytes of errors that a sentence repeats */
 
 extern char **environ;
@@ -72,7 +72,7 @@ static int git_memory(const char *bytes, size_t len)
 /* The program's own reason: its last line that is not empty. */
 static void git_reason(int fd, char out[GIT_WORST])
 {
-	char text[GIT_WORST];
+	char text[8 * GIT_WORST];
 	off_t end = lseek(fd, 0, SEEK_END);
 	ssize_t n = pread(fd, text, sizeof(text) - 1, MAX(end - (off_t)sizeof(text) + 1, (off_t)0));
 	char *at;
@@ -81,11 +81,24 @@ static void git_reason(int fd, char out[GIT_WORST])
 	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
 		n--;
 	text[n] = '\0';
-	at = strrchr(text, '\n');
+	/* Advice stands behind the reason. */
+	while ((at = strrchr(text, '\n')) != NULL &&
+	       (strncmp(at + 1, "hint: ", 6) == 0 || at[1] == '\t' || at[1] == '\0'))
+		*at = '\0';
 	at = at ? at + 1 : text;
 	if (strncmp(at, "fatal: ", 7) == 0 || strncmp(at, "error: ", 7) == 0)
 		at += 7;
-	memcpy(out, at, strlen(at) + 1);
+	snprintf(out, GIT_WORST, "%.*s", GIT_WORST - 1, at);
+}
+
+/* "add" of `git -c NAME=VALUE --literal-pathspecs add`. */
+static const char *git_verb(const char *const *argv)
+{
+	size_t at = 1;
+
+	while (argv[at] && argv[at][0] == '-')
+		at += strcmp(argv[at], "-c") == 0 && argv[at + 1] ? 2 : 1;
+	return argv[at] ? argv[at] : "";
 }
 
 static int git_spawn(const struct git_call *c, int in, int out, int told, pid_t *pid)
@@ -159,7 +172,7 @@ int git_call(const struct git_call *c, struct ava_error *err)
 	if (rv > 0 && c->out)
 		git_reason(told, reason);
 	if (rv > 0)
-		(void)err_set(err, AVA_EIO, "%s %s: %s", c->argv[0], c->argv[1] ? c->argv[1] : "",
+		(void)err_set(err, AVA_EIO, "%s %s: %s", c->argv[0], git_verb(c->argv),
 			      reason[0] ? reason : "it said no");
 	if (c->out)
 		close(told);
@@ -170,9 +183,18 @@ int git_call(const struct git_call *c, struct ava_error *err)
 
 static int git_vsay(const char *dir, struct buf *out, struct ava_error *err, va_list ap)
 {
+	/* What nobody sees runs nothing of the repository's: its hooks may lie among files that a
+	 * run has changed. */
+	static const char *const quiet[] = {"-c", "core.hooksPath=/dev/null", "-c",
+					    "core.fsmonitor=false"};
 	const char *argv[GIT_WORDS] = {"git"};
+	size_t first = 1;
 
-	for (size_t n = 1; n + 1 < GIT_WORDS && (argv[n] = va_arg(ap, const char *)) != NULL;)
+	if (out) {
+		memcpy(argv + 1, quiet, sizeof(quiet));
+		first += ARRAY_LEN(quiet);
+	}
+	for (size_t n = first; n + 1 < GIT_WORDS && (argv[n] = va_arg(ap, const char *)) != NULL;)
 		n++;
 	return git_call(&(struct git_call){.dir = dir, .argv = argv, .out = out}, err);
 }

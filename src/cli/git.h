@@ -21,7 +21,7 @@ struct git_call {
  * environment. The exit code of the program (a signal: 128 and more), and an error, AVA_EIO, when
  * that is not 0; below 0: it did not run. `err` may be NULL. */
 int git_call(const struct git_call *call, struct ava_error *err);
-/* git_call of `git WORDS` without input; NULL ends the words. */
+/* git_call of `git WORDS` without input, and with `out` without hooks; NULL ends the words. */
 int git_say(const char *dir, struct buf *out, struct ava_error *err, ...) __attribute__((sentinel));
 /* git_say for one short answer, "" after an error; an error also when it is longer. */
 int git_word(const char *dir, char *out, size_t size, struct ava_error *err, ...)

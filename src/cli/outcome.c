@@ -112,10 +112,9 @@ static int outcome_make_tree(struct outcome *o, const char *prefix, struct ava_e
 		return err_set(err, AVA_ETOOBIG, "the path of the folder is too long");
 	if (strlen(prefix) > 0 && o->place[strlen(o->place) - 1] == '/')
 		o->place[strlen(o->place) - 1] = '\0';
-	/* -f twice: one that a kill left registered, and locked, is this one. No hook runs before
-	 * a yes. */
-	rv = git_say(o->cwd, &o->stat, err, "-c", "core.hooksPath=/dev/null", "worktree", "add",
-		     "-q", "-ff", "--detach", o->tree, o->copied, NULL);
+	/* -f twice: one that a kill left registered, and locked, is this one. */
+	rv = git_say(o->cwd, &o->stat, err, "worktree", "add", "-q", "-ff", "--detach", o->tree,
+		     o->copied, NULL);
 	buf_reset(&o->stat);
 	if (rv == 0 && sys_make_folders(o->place, true) != 0)
 		rv = err_sys(err, "make %.300s", o->place);
@@ -239,8 +238,16 @@ static int outcome_lay(struct outcome *o, int from, int to, const struct patch_f
 
 static int outcome_add(const struct outcome *o, const struct buf *paths, struct ava_error *err)
 {
-	static const char *const argv[] = {"git", "--literal-pathspecs",    "add",
-					   "-f",  "--pathspec-from-file=-", "--pathspec-file-nul",
+	static const char *const argv[] = {"git",
+					   "-c",
+					   "core.hooksPath=/dev/null",
+					   "-c",
+					   "core.fsmonitor=false",
+					   "--literal-pathspecs",
+					   "add",
+					   "-f",
+					   "--pathspec-from-file=-",
+					   "--pathspec-file-nul",
 					   NULL};
 	struct buf none;
 	int rv = buf_check(paths);
@@ -294,6 +301,11 @@ static int outcome_base(struct outcome *o, const struct patch *p, struct ava_err
 		rv = err_set(
 			err, AVA_EEXIST,
 			"the run began with files that were not committed: give --branch NAME");
+	else if (rv == 0 && !o->w->branch && strcmp(o->base, o->head) != 0)
+		rv = err_set(err, AVA_EEXIST,
+			     "the patch is for commit %.*s, which is not HEAD: give --branch NAME, "
+			     "and merge it",
+			     ID_SHOWN, o->base);
 	buf_fini(&paths);
 	if (from >= 0)
 		close(from);
@@ -391,6 +403,50 @@ int outcome_begin(struct outcome *o, const json_t *got, const json_t *result, st
 	return rv;
 }
 
+/* Does a value of the configuration, "key\nvalue", make git run the file? */
+static bool outcome_runs(const char *entry, const char *path)
+{
+	const char *value = strchr(entry, '\n');
+	size_t n;
+
+	if (!value)
+		return false;
+	value += 1 + 2 * (strncmp(value + 1, "./", 2) == 0);
+	if (strncmp(entry, "core.hookspath\n", 15) != 0)
+		return strstr(value, path) != NULL;
+	n = strlen(value);
+	while (n > 0 && value[n - 1] == '/')
+		n--;
+	return n > 0 && strncmp(path, value, n) == 0 && path[n] == '/';
+}
+
+void outcome_obeyed(const struct outcome *o, struct applying *a)
+{
+	const char *prefix = o->place + strlen(o->tree), *at;
+	char path[2 * PATH_MAX];
+	struct buf said;
+
+	prefix += *prefix == '/';
+	buf_init(&said, SAID_MAX);
+	(void)git_say(o->tree, &said, NULL, "config", "-z", "--get-regexp",
+		      "^(core\\.(hookspath|fsmonitor)|filter\\..*\\.(clean|smudge|process))$",
+		      NULL);
+	for (size_t i = 0; said.data && i < a->patch.n; i++) {
+		struct apply_target *t = &a->targets[i];
+		bool runs = false;
+
+		snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "/" : "", t->f->path);
+		for (at = said.data; at < said.data + said.len; at += strlen(at) + 1)
+			runs = runs || outcome_runs(at, path);
+		if (!runs || t->obeyed || t->fit != PATCH_FITS || apply_named(a, t->f->path))
+			continue;
+		t->obeyed = true;
+		a->obeyed++;
+		a->fit--;
+	}
+	buf_fini(&said);
+}
+
 int outcome_stage(struct outcome *o, const struct applying *a, struct ava_error *err)
 {
 	const char *before = o->laid[0] ? o->laid : o->base;
@@ -409,7 +465,11 @@ int outcome_stage(struct outcome *o, const struct applying *a, struct ava_error 
 			     "--stat=79", before, NULL);
 	if (rv == 0 && outcome_stopped)
 		return err_set(err, AVA_ECANCELED, "stopped: nothing changed");
-	return rv > 0 ? err->code : rv == 0 && o->stat.len == 0 ? 1 : rv;
+	if (rv == 0 && o->stat.len == 0)
+		return err_set(err, AVA_EREJECTED,
+			       "there is no branch: to git nothing differs, since its filters and "
+			       "line ends (.gitattributes) make the same of what was there");
+	return rv > 0 ? err->code : rv;
 }
 
 void outcome_show(FILE *f, const struct outcome *o)
@@ -556,7 +616,9 @@ int outcome_request(const struct outcome *o, bool push, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
-	(void)GIT_WORD(o->cwd, url, NULL, "remote", "get-url", remote);
+	(void)GIT_WORD(o->cwd, url, NULL, "remote", "get-url", "--push", "--all", remote);
+	for (char *nl = url; (nl = strchr(nl, '\n')) != NULL;)
+		*nl = ' ';
 	lab = strstr(url, "gitlab") || (!start_in_path("gh", where, sizeof(where)) &&
 					start_in_path("glab", where, sizeof(where)));
 	is_there = start_in_path(lab ? "glab" : "gh", where, sizeof(where));

@@ -50,7 +50,10 @@ struct outcome {
  * person's has changed. */
 int outcome_begin(struct outcome *o, const json_t *got, const json_t *result,
 		  struct ava_error *err);
-/* Puts what apply_write wrote into the index of the worktree. 1: nothing differs. */
+/* Marks what apply_plan planned as obeyed where the repository's configuration has git run it:
+ * below its hooks, or named by a filter. */
+void outcome_obeyed(const struct outcome *o, struct applying *a);
+/* Puts what apply_write wrote into the index of the worktree. AVA_EREJECTED: nothing differs. */
 int outcome_stage(struct outcome *o, const struct applying *a, struct ava_error *err);
 /* The branch, its base, author, message and files. */
 void outcome_show(FILE *f, const struct outcome *o);

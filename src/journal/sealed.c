@@ -378,8 +378,9 @@ static int sealed_all(struct sealed *s, const char *keys)
 
 	s->head = json_incref(s->now);
 	files = json_object_get(s->head, "files");
-	if (rv == 0 && (json_get_int(s->head, "record", 0) != 1 || !json_is_array(files) ||
-			!json_is_array(json_object_get(s->head, "keys"))))
+	if (rv == 0 &&
+	    (json_get_int(s->head, "record", 0) != 1 || !json_is_array(files) ||
+	     json_array_size(files) == 0 || !json_is_array(json_object_get(s->head, "keys"))))
 		rv = SEALED_WRONG(s, "this is no sealed record of version 1");
 	if (rv == 0)
 		rv = sealed_seals(s, keys);

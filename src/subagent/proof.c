@@ -88,6 +88,7 @@ static const struct {
 	{" rake rspec bundle ", " Rakefile Gemfile .rspec "},
 	{" composer phpunit ", " composer.json phpunit.xml "},
 	{" mix ", " mix.exs "},
+	{" git ", " .git .gitattributes .gitmodules "},
 };
 
 static bool proof_listed(const char *list, const char *word, size_t len)
@@ -142,7 +143,9 @@ bool proof_runs(const char *command, const char *path)
 		if (len < size && memcmp(path + size - len, at, len) == 0 &&
 		    path[size - len - 1] == '/')
 			return true;
-		if (*at == '/' && len > size && memcmp(at + len - size, path, size) == 0)
+		/* "/home/p/repo/check.sh", "$PWD/check.sh", "../check.sh" */
+		if (len > size && at[len - size - 1] == '/' &&
+		    memcmp(at + len - size, path, size) == 0)
 			return true;
 		base = memrchr(at, '/', len);
 		base = base ? base + 1 : at;

@@ -241,8 +241,9 @@ int run_messages_read(const struct run *r, size_t *from, char **file, size_t *le
  * thread. Returns its length, or -1. */
 #define RUN_AT_ONCE_MAX (64u << 10)
 ssize_t run_messages_cached(const struct run *r, char text[RUN_AT_ONCE_MAX]);
-#define RUN_WORK  "runs/%s/work"  /* working folder of commands; made when first used */
-#define RUN_CHECK "runs/%s/check" /* working folder of its check, which no tool of the run sees */
+#define RUN_WORK "runs/%s/work" /* working folder of commands; made when first used */
+#define RUN_CHECK                                                                                  \
+	"runs/%s/check/%d" /* working folder of one check, by its iteration; no tool sees it */
 /* Folder of outputs that were cut. */
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
 #define RUN_ARTIFACT_PATH (LOGBOOK_PATH + 32) /* with room for "/", a call's id, "." and a type */

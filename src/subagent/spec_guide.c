@@ -85,13 +85,21 @@ static void guide_note(struct guiding *g, const char *fmt, ...)
 
 /* ---- instruction files */
 
+static bool guide_is_path(const char *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strchr("./~", at[i]))
+			return true;
+	return false;
+}
+
 /* Lines "@path", which Claude Code replaces by a file's text. */
 static void guide_imports(struct guiding *g, const char *name, const char *text)
 {
 	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		size_t n = strcspn(at, " \t\r\n");
 
-		if (*at == '@' && n > 1 && strpbrk(at, "./~") && strpbrk(at, "./~") < at + n)
+		if (*at == '@' && guide_is_path(at, n))
 			guide_note(g, "%s names %.*s, which is not read by itself", name,
 				   (int)MIN(n, (size_t)200), at);
 	}

@@ -293,10 +293,11 @@ static void world_call_begin(struct world_call *c)
 
 	if (tool->flags & TOOL_FILES) /* if it is gone, the tool says so */
 		(void)run_open_folder(r, NULL);
-	/* The check has a folder of its own, with nothing in it that a tool of the run wrote. */
+	/* Each check has a folder of its own, with nothing in it that a tool of the run wrote, or
+	 * the project's code in a check before. */
 	if (tool == &tool_check)
 		snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_CHECK,
-			 r->id.text);
+			 r->id.text, (int)r->agent.at.iteration);
 	else
 		snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK,
 			 r->id.text);

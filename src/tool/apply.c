@@ -82,7 +82,7 @@ static bool below_a_file(const struct applying *a, const char *path)
 	return dir < 0 && errno == ENOTDIR;
 }
 
-static bool named_also(const struct applying *a, const char *path)
+bool apply_named(const struct applying *a, const char *path)
 {
 	for (size_t i = 0; i < a->nalso; i++)
 		if (strcmp(a->also[i], path) == 0)
@@ -123,7 +123,7 @@ static int try_one(struct applying *a, struct apply_target *t, struct ava_error 
 	if (fit < 0 || (fit == PATCH_FITS && !t->data))
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	t->fit = (enum patch_fit)fit;
-	t->obeyed = fit == PATCH_FITS && patch_obeyed(t->f->path) && !named_also(a, t->f->path);
+	t->obeyed = fit == PATCH_FITS && patch_obeyed(t->f->path) && !apply_named(a, t->f->path);
 	a->obeyed += t->obeyed;
 	a->fit += fit == PATCH_FITS && !t->obeyed;
 	a->there += fit == PATCH_DONE;

@@ -42,6 +42,8 @@ struct applying {
  * calls apply_fini, also after an error. AVA_ENOENT, AVA_EDENIED: the folder is not the one that
  * was confirmed, or another user's; AVA_EINVAL: `also` names a file that is none of them. */
 int apply_plan(struct applying *a, const char *text, size_t len, struct ava_error *err);
+/* Is it one of `also`? */
+bool apply_named(const struct applying *a, const char *path);
 /* Locks out another apply of the same run, which has the same spares. AVA_EBUSY: another one is at
  * work (unless `wait`). */
 int apply_lock(struct applying *a, const char *root, bool wait, struct ava_error *err);

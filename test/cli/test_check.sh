@@ -106,6 +106,12 @@ play --check 'no-such-program --all' --check-rounds 1
 equal 'a command that is missing is no success' 'unproven 127 2' "$(of '"\(.status) \(.check.exit) \(.check.rounds)"')"
 contains 'and is told as that' 'there is no such command' "$OUT"
 
+# --- what the project's code leaves in HOME at one check is not there at the next
+
+{ submit a; submit b; } >"$T/turns.jsonl"
+play --check 'test -e ~/left || { touch ~/left; false; }' --check-rounds 1
+equal 'each check has an empty HOME' 'unproven 1 2' "$(of '"\(.status) \(.check.exit) \(.check.rounds)"')"
+
 # --- a role has one, a limit comes behind it
 
 mkdir -p "$XDG_CONFIG_HOME/ava/agents"
@@ -139,13 +145,13 @@ check 'until it passes' wait_for 20 status_is success
 gate='touch $HOME/at; until [ -e $HOME/go ]; do sleep 0.1; done; sh test.sh'
 { mend; submit mended; } >"$T/turns.jsonl"
 begin --check "$gate"
-go() { [ -e "$AVA_DATA_ROOT/runs/$run_id/check/at" ]; }
+go() { ls "$AVA_DATA_ROOT/runs/$run_id"/check/*/at >/dev/null 2>&1; }
 begun() { [ "$(log "$run_id" 'select(.eventType == "Check").content.state' | grep -c begun)" -ge "$1" ]; }
 check 'the check waits at a gate' wait_for 20 go
 kill_daemon
 start_daemon
 check 'after kill -9 it is run again' wait_for 20 begun 2
-: >"$AVA_DATA_ROOT/runs/$run_id/check/go"
+for home in "$AVA_DATA_ROOT/runs/$run_id"/check/*; do : >"$home/go"; done
 check 'and decides as ever' wait_for 20 status_is success
 equal 'the record has both' 'begun begun ended' "$(log "$run_id" 'select(.eventType == "Check").content.state' | tr '\n' ' ' | sed 's/ $//')"
 run "$AVA" replay "$run_id"

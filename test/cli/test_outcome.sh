@@ -238,6 +238,31 @@ refuse 'nor do they choose a filter' [ -e "$T/pwned" ]
 run "$AVA" apply "$id" --branch named --also .gitattributes --yes
 exits 'named they are in it' 0
 equal 'indeed' .gitattributes "$(g ls-tree --name-only named .gitattributes)"
+# What the repository's configuration has git run, and the run has changed.
+{
+	turn run_bash "$(jq -cn --arg c "mkdir -p tools/hooks; printf '#!/bin/sh\\ntouch $T/pwned; cat\\n' >tools/strip.sh; cp tools/strip.sh tools/hooks/post-index-change; cp tools/strip.sh tools/hooks/pre-commit; chmod +x tools/hooks/*" '{command:$c,cwd:"."}')"
+	cat "$T/turns.was"
+} >"$T/turns.jsonl"
+new_repo configured
+mkdir "$repo/tools"; printf 'cat\n' >"$repo/tools/strip.sh"; printf 'a.txt filter=strip\n' >"$repo/.gitattributes"
+printf '[core]\n\thooksPath = tools/hooks\n[filter "strip"]\n\tclean = sh tools/strip.sh\n' >>"$repo/.git/config"
+q add -A; q commit -qm strip
+play "$repo"
+run "$AVA" apply "$id" --branch unasked
+run "$AVA" apply "$id" --branch mend --yes
+exits 'a configured filter and hooks are obeyed, too' 0
+refuse 'no changed one of them runs' [ -e "$T/pwned" ]
+equal 'they are in no commit' tools/strip.sh "$(g ls-tree -r --name-only mend tools)"
+{
+	turn run_bash '{"command":"tr -d \"\\r\" <a.txt >b && mv b a.txt","cwd":"."}'
+	turn submit_result '{"summary":"Mend the line ends","confidence":1}'
+} >"$T/turns.jsonl"
+new_repo ends
+printf '* text=auto\n' >"$repo/.gitattributes"; printf 'a\r\nb\r\n' >"$repo/a.txt"; q add -A; q commit -qm ends
+(cd "$repo" && "$AVA" run --role code_reviewer --grant rw --yes --json --model "offline:$T/turns.jsonl" 'Mend') >"$OUT" 2>"$ERR" </dev/null
+run "$AVA" apply "$(jq -r .subagent_id "$OUT")" --branch same --yes
+exits 'what is the same to git is no commit' 4
+contains 'which is said' 'to git nothing differs' "$ERR"
 cp "$T/turns.was" "$T/turns.jsonl"
 
 # --- a kill at every git, and Ctrl-C
@@ -327,6 +352,11 @@ equal 'the branch is pushed' "$(g rev-parse four) commit	refs/heads/four" "$(git
 equal 'and gh is called, without a shell' "pr create --head four --title Say three [1m where it said 3 --body" \
 	"$(tr '\0' ' ' <"$T/said" | head -1 | sed 's/ Run:.*//')"
 equal 'with base and draft' '--base main --draft' "$(tr '\0' '\n' <"$T/said" | tail -3 | xargs)"
+git init -q --bare "$T/push.git"
+q remote set-url --push origin "$T/push.git"
+printf 'yes\nno\n' | "$AVA" apply "$id" --branch elsewhere --pr >"$OUT" 2>"$ERR"
+contains 'the question names where the push goes' "origin ($T/push.git)" "$ERR"
+q config --unset remote.origin.pushurl
 q remote set-url origin "$T/gitlab.example"
 git init -q --bare "$T/gitlab.example"
 mv "$T/gh.glab" "$T/gh/glab"

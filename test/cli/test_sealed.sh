@@ -56,6 +56,9 @@ run "$AVA" export "$id" --out "$T/x"
 exits 'and of the other form' 2
 run "$AVA" export --sealed "$id" --out /nowhere/x
 exits 'no folder' 5
+mkfifo "$T/fifo"
+run "$AVA" export --sealed "$id" --out "$T/fifo"
+equal 'what is no file is not replaced by one' "2 fifo" "$CODE $(stat -c %F "$T/fifo")"
 
 # Elsewhere: no root, no daemon, no home.
 mkdir "$T/elsewhere"
@@ -78,6 +81,12 @@ run "$AVA" logs verify "$SRCDIR/test/golden/sealed/1.sealed" --key "$golden"
 exits 'the golden record holds' 0
 run python3 -B "$SRCDIR/examples/verify_sealed.py" "$SRCDIR/test/golden/sealed/1.sealed" "$golden"
 exits 'for both' 0
+sed -e '1s/"files":\[.*\]/"files":[]/' -e '/^{"file":/,$d' "$T/one.sealed" >"$T/none.sealed"
+grep -a '^{"end"' "$T/one.sealed" | sed 's/"files":[0-9]*/"files":0/' >>"$T/none.sealed"
+run "$AVA" logs verify "$T/none.sealed"
+equal 'a record of nothing is none' 1 $CODE
+run python3 -B "$SRCDIR/examples/verify_sealed.py" "$T/none.sealed"
+equal 'for both' 1 $CODE
 check 'the verifier is one page' [ "$(wc -l <"$SRCDIR/examples/verify_sealed.py")" -le 60 ]
 
 play "$LIB/sealed.py" "$T"

@@ -34,6 +34,9 @@ TEST(files_that_a_command_runs)
 		{"pytest", "pkg/test_a.py", true},
 		{"true", "test/a.c", false},
 		{"/home/p/repo/check.sh", "check.sh", true},
+		{"cd sub && ../check.sh", "check.sh", true},
+		{"\"$PWD/check.sh\"", "check.sh", true},
+		{"/home/p/recheck.sh", "check.sh", false},
 		{"", "a", false},
 	};
 
