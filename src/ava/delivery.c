@@ -96,10 +96,9 @@ static struct list *notice_place(struct list *head, unsigned k, uint64_t lsn)
 static struct notice *find_item(struct delivery *d, uint64_t lsn)
 {
 	struct list *at = notice_place(&d->notices, NOTICE_ALL, lsn)->prev;
+	struct notice *it = notice_in(at, NOTICE_ALL);
 
-	return at != &d->notices && notice_in(at, NOTICE_ALL)->item.lsn == lsn
-		       ? notice_in(at, NOTICE_ALL)
-		       : NULL;
+	return at != &d->notices && it->item.lsn == lsn ? it : NULL;
 }
 
 /* The channels of which something behind the notice before `at` is settled. */

@@ -119,16 +119,32 @@ TEST(marks)
 	assert_false(words_imitates("Subagents X"));
 }
 
+struct end_row {
+	const char *status, *reason, *error;
+	int64_t limit;
+	const char *line;
+	enum words_mark mark;
+	int64_t needs;
+	const char *class;
+};
+
+static void shows_ends(const struct end_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct words_end end = words_end("S-1", rows[i].status, rows[i].reason,
+						 rows[i].class ? rows[i].class : "", rows[i].error,
+						 rows[i].limit, rows[i].needs);
+		char line[256];
+
+		snprintf(line, sizeof(line), "Subagent %s", rows[i].line);
+		shows(line, WORDS_ENDED("", "R", &end, "9s", "$0.24"));
+		assert_int_equal(end.mark, rows[i].mark);
+	}
+}
+
 TEST(end)
 {
-	static const struct {
-		const char *status, *reason, *error;
-		int64_t limit;
-		const char *line;
-		enum words_mark mark;
-		int64_t needs;
-		const char *class;
-	} rows[] = {
+	static const struct end_row rows[] = {
 		{"running", "", "", 0, "[R]:  (9s, $0.24)", WORDS_MARK_BAD},
 		{"success", "submitted", "", 0, "[R]: Complete (9s, $0.24)", WORDS_MARK_DONE},
 		{"no_result", "final_text", "", 0,
@@ -158,6 +174,14 @@ TEST(end)
 		{"error", "interrupted", "", 0,
 		 "[R]: Failed, interrupted (9s, $0.24); `ava resume S-1` goes on", WORDS_MARK_BAD,
 		 0, "interrupted"},
+	};
+
+	shows_ends(rows, ARRAY_LEN(rows));
+}
+
+TEST(end_at_a_limit)
+{
+	static const struct end_row rows[] = {
 		{"timeout", "", "", 600000,
 		 "[R]: Stopped at its limit of 10 min (9s, $0.24); `ava resume S-1 --timeout 1200` "
 		 "goes on",
@@ -188,16 +212,7 @@ TEST(end)
 		 WORDS_MARK_LIMIT},
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct words_end end = words_end("S-1", rows[i].status, rows[i].reason,
-						 rows[i].class ? rows[i].class : "", rows[i].error,
-						 rows[i].limit, rows[i].needs);
-		char line[256];
-
-		snprintf(line, sizeof(line), "Subagent %s", rows[i].line);
-		shows(line, WORDS_ENDED("", "R", &end, "9s", "$0.24"));
-		assert_int_equal(end.mark, rows[i].mark);
-	}
+	shows_ends(rows, ARRAY_LEN(rows));
 	for (int s = AVA_TIMEOUT; s <= AVA_ITERATIONS_EXCEEDED; s++)
 		assert_non_null(words_limit(ava_status_name((enum ava_status)s)));
 }
@@ -330,6 +345,11 @@ TEST(quote)
 				 "5 min");
 	shows("\n• May fetch: https://a.test\n• May not fetch: 3 more addresses of its task",
 	      WORDS_QUOTE_FETCH "https://a.test" WORDS_QUOTE_FETCH_NOT((size_t)3));
+}
+
+/* The task, what is not shown, and what a person can answer. */
+TEST(quote_and_answer)
+{
 	shows("\n• Task:\n  | find", WORDS_QUOTE_TASK WORDS_QUOTE_ROW "find");
 	shows("\n• Task 2:", WORDS_QUOTE_TASK_OF(2));
 	shows("\n  (and 1,240 more characters: `ava proposals P-1`)",
