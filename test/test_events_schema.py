@@ -110,7 +110,7 @@ def test_every_key_is_in_a_golden_line():
     seldom = {"cut", "resumedFrom", "origin", "cwd", "configHash", "error", "errorClass",
               "retryInMs", "clockMs", "value", "ran", "shared", "last", "groupId", "resumedCall",
               "allThree", "by", "told", "window", "served", "ask", "limit", "needs", "files",
-              "citations", "notFound", "tags", "groupIndex"}
+              "citations", "notFound", "tags", "groupIndex", "orderId"}
     for kind in {event["eventType"] for event in EVENTS}:
         known = set(SCHEMA["$defs"][kind]["properties"])
         missing = known.difference(*(e["content"] for e in EVENTS if e["eventType"] == kind))

@@ -125,4 +125,6 @@ printf 'budget:\n  folders: {site: {day_cents: 5}}\n' >"$XDG_CONFIG_HOME/ava/con
 stop_daemon
 run "$AVA" ps
 contains 'a mistake is told with its line' 'config.yaml:2: budget.folders has "site"; it must be an absolute path' "$ERR"
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish

@@ -177,4 +177,6 @@ check 'its time is the run'"'"'s' status_is timeout
 result_of
 contains 'which says so' 'its check was not run' "$OUT"
 stop_daemon
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish

@@ -77,4 +77,6 @@ exits 'it is removed' 0
 run "$AVA" schedule show "$id"
 exits 'and gone' 5
 check 'with its file' sh -c '! ls "$AVA_DATA_ROOT"/orders/*.json >/dev/null 2>&1'
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish

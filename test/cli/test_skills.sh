@@ -124,4 +124,6 @@ check 'and has none' sh -c "! grep -q 'THIRD RULE' '$AVA_DATA_ROOT/runs/$(last)/
 post groups "{\"cwd\":\"$T/work/src\",\"confirm\":\"always\",\"runs\":[{\"task\":\"find otter\",\"role\":\"code_reviewer\"},{\"task\":\"find a\",\"role\":\"code_reviewer\"}]}" |
 	jq -r .message >m
 equal 'a group names them once' 1 "$(grep -c '• Instructions: ../AGENTS.md' m)"
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish

@@ -75,6 +75,7 @@ static struct event_line event_lines[] = {
 	OF_RUN(Waiting, 32, 90448, 2, -1, -1, -1, -1, NULL, "ava"), /* a quota */
 	OF_AVA(OrderFired, 33),
 	OF_AVA(OrderChanged, 34),
+	OF_RUN(Check, 35, 90452, 3, -1, -1, -1, 4200, NULL, "ava"),
 };
 /* clang-format on */
 

@@ -14,7 +14,7 @@
 
 TEST(kinds)
 {
-	assert_int_equal(EVENT_NKINDS, 34);
+	assert_int_equal(EVENT_NKINDS, 35);
 	for (int i = 0; i < EVENT_NKINDS; i++) {
 		const char *name = event_kind_name((enum event_kind)i);
 
@@ -23,6 +23,7 @@ TEST(kinds)
 	}
 	assert_string_equal(event_kind_name(EVENT_Error), "Error");
 	assert_int_equal(EVENT_Seal, 30); /* a bit in the catalog: never moves */
+	assert_int_equal(EVENT_Check, 34);
 	assert_int_equal(event_kind_from("", 0), -1);
 }
 
