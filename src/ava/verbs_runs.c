@@ -149,19 +149,23 @@ struct spawn_body {
 #define SPAWN_N_JSON(field)      0
 #define SPAWN_N_TEXTS(field)     SPAWN_AT(n##field)
 #define X(kind, field, key, ...) {key, ARG_##kind, SPAWN_AT(field), 0, 0, SPAWN_N_##kind(field)},
-static const struct arg spawn_args[] = {
-	SPAWN_OPTIONS(X) /* options of the request itself: */
-	{"order", ARG_JSON, SPAWN_AT(order)},
-	{"resume", ARG_TEXT, SPAWN_AT(resume)},
-	{"from", ARG_TEXT, SPAWN_AT(resume_at)},
-	{"from", ARG_COUNT, SPAWN_AT(resume_call)},
-	{"session_id", ARG_TEXT, SPAWN_AT(session_id)},
-	{"request_id", ARG_TEXT, SPAWN_AT(request_id)},
-	{"origin", ARG_TEXT, SPAWN_AT(origin)},
-	{"confirm", ARG_TEXT, SPAWN_AT(confirm)},
-	{"confirmed", ARG_FLAG, offsetof(struct spawn_body, confirmed)},
-	{NULL},
-};
+/* clang-format off */
+#define REQUEST_ARGS                                                                               \
+	{"session_id", ARG_TEXT, SPAWN_AT(session_id)},                                            \
+	{"request_id", ARG_TEXT, SPAWN_AT(request_id)},                                            \
+	{"origin", ARG_TEXT, SPAWN_AT(origin)},                                                    \
+	{"confirm", ARG_TEXT, SPAWN_AT(confirm)}
+#define RESUME_ARGS                                                                                \
+	{"resume", ARG_TEXT, SPAWN_AT(resume)},                                                    \
+	{"from", ARG_TEXT, SPAWN_AT(resume_at)},                                                   \
+	{"from", ARG_COUNT, SPAWN_AT(resume_call)},                                                \
+	{"confirmed", ARG_FLAG, offsetof(struct spawn_body, confirmed)}
+static const struct arg run_args[] = {SPAWN_ALONE(X) REQUEST_ARGS, RESUME_ARGS, {NULL}};
+static const struct arg order_args[] = {
+	SPAWN_ALONE(X) REQUEST_ARGS, {"order", ARG_JSON, SPAWN_AT(order)}, {NULL}};
+/* Of a run of a group: what belongs to the group is read, and refused with a sentence. */
+static const struct arg member_args[] = {SPAWN_OPTIONS(X) REQUEST_ARGS, RESUME_ARGS, {NULL}};
+/* clang-format on */
 #undef X
 
 #define SPAWN_NONE                                                                                 \
@@ -209,18 +213,17 @@ static void begin_run(struct verb_call *v, const char *resume)
 
 	if (!verb_body(v) || !verb_args(v, &b))
 		return;
-	if (take_caller(v->caller, s, 0, &err) != 0) {
+	if (v->verb->args == order_args &&
+	    (!s->order || json_object_get(s->order, "id") || json_object_get(s->order, "from")))
+		err_set(&err, AVA_EINVAL,
+			"give \"order\": an object with \"when\", without id and from");
+	if (err.code != 0 || take_caller(v->caller, s, 0, &err) != 0) {
 		verb_fail(v->reply, err.code, &err);
 		return;
 	}
 	if (!s->session_id || !*s->session_id)
 		s->session_id = session.text;
 	s->user_id = v->caller->user;
-	if (s->id || s->nafter > 0) {
-		err_set(&err, AVA_EINVAL, "id and after belong to a run of a group");
-		verb_fail(v->reply, err.code, &err);
-		return;
-	}
 	if (resume)
 		s->resume = resume;
 	if (!s->origin)
@@ -231,36 +234,10 @@ static void begin_run(struct verb_call *v, const char *resume)
 		ops_propose(v->core, s, verb_proposed, v->reply);
 }
 
+/* A run, or a standing order: its runs are asked for as one run is. */
 static void verb_spawn(struct verb_call *v)
 {
-	struct ava_error err = {0};
-
-	if (!json_object_get(v->args, "order")) {
-		begin_run(v, NULL);
-		return;
-	}
-	err_set(&err, AVA_EINVAL, "a standing order is asked for with POST /api/v1/orders");
-	verb_fail(v->reply, err.code, &err);
-}
-
-/* A standing order: its runs are asked for as one run is. */
-static void verb_spawn_order(struct verb_call *v)
-{
-	const json_t *order = json_object_get(v->args, "order");
-	struct ava_error err = {0};
-
-	if (!verb_body(v))
-		return;
-	if (!order || json_object_get(order, "id") || json_object_get(order, "from"))
-		err_set(&err, AVA_EINVAL,
-			"give \"order\": an object with \"when\", without id and from");
-	else if (json_is_true(json_object_get(v->args, "confirmed")) ||
-		 json_object_get(v->args, "resume"))
-		err_set(&err, AVA_EINVAL, "an order is quoted: leave confirmed and resume out");
-	if (err.code != 0)
-		verb_fail(v->reply, err.code, &err);
-	else
-		begin_run(v, NULL);
+	begin_run(v, NULL);
 }
 
 static void verb_resume(struct verb_call *v)
@@ -296,16 +273,15 @@ static int verbs_runs_read_member(struct verb_call *v, const json_t *one, size_t
 {
 	struct spawn_body b = {.spawn = SPAWN_NONE};
 	const struct op_spawn *s = &b.spawn;
-	int rv = json_is_object(one) ? args_read(spawn_args, one, &b, &v->mem, err)
+	int rv = json_is_object(one) ? args_read(member_args, one, &b, &v->mem, err)
 				     : err_set(err, AVA_EINVAL, "the body must be a JSON object");
 
 	if (rv != 0)
 		return rv;
-	if (s->session_id || s->request_id || s->origin || s->confirm || s->order || b.confirmed)
-		return err_set(
-			err, AVA_EINVAL,
-			"session_id, request_id, origin, order, confirm and confirmed belong to "
-			"the group, not to a run of it");
+	if (s->session_id || s->request_id || s->origin || s->confirm || b.confirmed)
+		return err_set(err, AVA_EINVAL,
+			       "session_id, request_id, origin, confirm and confirmed belong to "
+			       "the group, not to a run of it");
 	if (s->resume)
 		return err_set(err, AVA_EINVAL, "an ended run is resumed alone, not in a group");
 	*out = *s;
@@ -868,14 +844,14 @@ static void verb_replay(struct verb_call *v)
 }
 
 const struct verb verbs_about_runs[] = {
-	{"POST", "/api/v1/runs", verb_spawn, spawn_args, true, .where = VERB_NEW},
-	{"POST", "/api/v1/orders", verb_spawn_order, spawn_args, true},
+	{"POST", "/api/v1/runs", verb_spawn, run_args, true, .where = VERB_NEW},
+	{"POST", "/api/v1/orders", verb_spawn, order_args, true},
 	{"POST", "/api/v1/runs/cancel", verb_cancel_many, cancel_args, false,
 	 .where = VERB_AT_LIVE},
 	{"GET", "/api/v1/runs/{id}", verb_run, NULL, false},
 	{"POST", "/api/v1/runs/{id}/cancel", verb_cancel, NULL, false, .where = VERB_AT_LIVE},
 	{"POST", "/api/v1/runs/{id}/push", verb_push, NULL, false, .where = VERB_AT_RUN},
-	{"POST", "/api/v1/runs/{id}/resume", verb_resume, spawn_args, true, .where = VERB_AT_RUN},
+	{"POST", "/api/v1/runs/{id}/resume", verb_resume, run_args, true, .where = VERB_AT_RUN},
 	{"POST", "/api/v1/runs/{id}/replay", verb_replay, replay_args, false, .where = VERB_AT_RUN},
 	{"POST", "/api/v1/groups", verb_propose_group, group_args, true, .where = VERB_NEW},
 	{"GET", "/api/v1/groups/{id}", verb_group, NULL, false},
