@@ -20,6 +20,13 @@ with open(os.environ["SRCDIR"] + "/doc/api.yaml", encoding="utf-8") as f:
 NAMED = "#/components/schemas/"
 
 
+def whole(part):
+    """A part of an allOf, by its name or as it stands; one that has parts itself as one object."""
+    if "$ref" in part:
+        return whole(DOC["components"]["schemas"][part["$ref"].removeprefix(NAMED)])
+    return closed(part) if "allOf" in part else part
+
+
 def closed(shape):
     """The same without room for other members; the parts of `allOf` become one object."""
     if isinstance(shape, list):
@@ -27,7 +34,7 @@ def closed(shape):
     if not isinstance(shape, dict):
         return shape
     if "allOf" in shape:
-        parts = [DOC["components"]["schemas"][p["$ref"].removeprefix(NAMED)] if "$ref" in p else p for p in shape["allOf"]]
+        parts = [whole(part) for part in shape["allOf"]]
         shape = {"type": "object", "required": [name for p in parts for name in p["required"]],
                  "properties": {name: s for p in parts for name, s in p["properties"].items()}}
     return ({"additionalProperties": False} if "properties" in shape else {}) | {k: closed(v) for k, v in shape.items()}
@@ -139,6 +146,8 @@ def runs_that_end():
     check("one at its limit", result(begin("long", *[call("read_file", path="kettle.c")] * 3, max_iterations=1))["partial"])
     run = begin("slow", call("read_file", path="kettle.c"), call("read_file", 86400000, path="kettle.c"))
     check("one at work", until(lambda: get(RUNS + "/{id}", run).get("progress") and get(RUNS + "/{id}", run)["last_tool_call"]))
+    post(RUNS + "/{id}/pause", {"until": "2h"}, run)
+    check("which shall pause", get(RUNS + "/{id}", run)["paused_until"])
     check("has no result yet", "summary" not in get(RUNS + "/{id}/result", run))
     check("and is stopped", post(RUNS + "/{id}/cancel", id=run)["status"] == "cancelled")
     check("one that keeps what was cut", result(begin("cut", call("search_codebase", pattern="int", max_results=500), END))["artifacts"])
@@ -151,8 +160,14 @@ def runs_that_end():
     a = get(ASKS + "/{id}", patch + ":patch")
     check("which is applied", post(ASKS + "/{id}", {"choice": "yes", "hash": a["hash"]}, a["id"])["done"]["files"] == 1)
     check("and one that changes nothing", result(begin("same", END, grants=["rw"]))["copy_unchanged"])
+    checked = result(begin("checked", call("write_file", path="check.sh", content="true\n"), END, grants=["rw"], check="sh check.sh"))["check"]
+    check("one with a check that it wrote", checked["passed"] and checked["edited"] == ["check.sh"], checked)
     group = post(GROUPS, {"runs": [{"task": "look", "model": script("one", END)}] * 2, "confirmed": True})["group_id"]
     check("a group", until(lambda: get(GROUPS + "/{id}", group)["status"] == "ended"))
+    fails = script("first", {"error": {"class": "invalid_request", "message": "no"}})
+    group = post(GROUPS, {"runs": [{"task": "look", "id": "a", "model": fails}, {"task": "look", "id": "b", "after": ["a"]}], "confirmed": True})["group_id"]
+    first, last = until(lambda: (g := get(GROUPS + "/{id}", group))["status"] == "ended" and g["runs"])
+    check("a run after one that failed", last["group_name"] == "b" and result(last["subagent_id"])["after"] == [first["subagent_id"]], last)
 
 
 def what_waits():
