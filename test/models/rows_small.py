@@ -127,9 +127,9 @@ def talk(world, row):
     if "19 percent" not in p.stdout:
         wrong.append(p.stdout + p.stderr)
     small = row.name == "small_talk"  # else the window is large: the server is one's own all the same
-    if small and hers and len(hers[0].raw) > 4800:
+    if hers and len(hers[0].raw) > (4800 if small else 20000):
         wrong.append(f"her first request has {len(hers[0].raw)} bytes")
-    if len(first) > (6 if small else 12) or set(first) & {"subagent_status", "steer_subagent", "confirm_spawn"}:
+    if len(first) > (6 if small else 13) or set(first) & {"subagent_status", "steer_subagent", "confirm_spawn"}:
         wrong.append(f"first {first}")
     if last[:len(first)] != first or "subagent_status" not in last or "steer_subagent" not in last:
         wrong.append(f"last {last}")
