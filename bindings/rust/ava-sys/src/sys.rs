@@ -13,8 +13,8 @@ pub const AVA_ETIMEOUT: c_int = -14;
 pub const AVA_ECONNECT: c_int = -18;
 
 pub type ava_status = c_uint;
-pub const AVA_SUCCESS: ava_status = 5;
-pub const AVA_CANCELLED: ava_status = 10;
+pub const AVA_SUCCESS: ava_status = 7;
+pub const AVA_CANCELLED: ava_status = 12;
 
 pub type ava_wait_for = c_uint;
 pub const AVA_WAIT_ALL: ava_wait_for = 0;
