@@ -23,6 +23,7 @@
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
+#include "cli/front.h"
 #include "cli/show.h"
 #include "cli/task.h"
 #include "cli/term.h"
@@ -267,6 +268,7 @@ static void chat_shown(struct chat *c, const char *id)
 {
 	snprintf(c->asks[c->nasks++ % CHAT_ASKS_MAX], sizeof(c->asks[0]), "%s", id);
 	chat_is_last(c, id);
+	front_tell(stdout, WORDS_WAITS(id, ""));
 }
 
 static const char *chat_who(struct chat *c, const char *run)

@@ -26,6 +26,7 @@
 #include "cli/chat.h"
 #include "cli/cli.h"
 #include "cli/line.h"
+#include "cli/links.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
@@ -666,6 +667,7 @@ static int on_terminal(void)
 	int code, rv = chat_begin(&c, &err);
 
 	c.live = !line_is_plain();
+	links_below(rv == 0 ? c.d.cwd : "");
 	if (rv == 0)
 		rv = line_open(&l, &c, &err);
 	code = rv == 0 ? talk(&c, l) : cli_fail(&err);
@@ -717,5 +719,7 @@ const struct command cmd_chat =
 		"what is still at work: printf 'find the torn tail\\nyes\\n' | ava\n"
 		"\n"
 		"NO_COLOR leaves out styles; AVA_PLAIN=1 never moves the cursor (screen "
-		"readers).\n",
+		"readers);\n"
+		"AVA_OSC=0 leaves out links of files, and notices while the terminal is not in "
+		"front.\n",
 		OPTIONS(opts), chat_run);

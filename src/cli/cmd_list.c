@@ -18,6 +18,7 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/face.h"
+#include "cli/links.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "client/client.h"
@@ -322,6 +323,7 @@ static int list_result_run(int argc, char **argv)
 		term_print(stdout,
 			   WORDS_RESULT_OF(id, end.what[0] != '\0' ? end.what : status, &end));
 		puts("\n");
+		links_below(json_str(run, "cwd"));
 		show_result(stdout, result);
 	}
 	json_decref(run);

@@ -23,6 +23,8 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/face.h"
+#include "cli/links.h"
+#include "cli/front.h"
 #include "cli/show.h"
 #include "cli/task.h"
 #include "cli/term.h"
@@ -155,6 +157,7 @@ static int take_quote(struct run_job *j, const json_t *p, bool ask, struct ava_e
 	if (rv != 0)
 		return rv;
 	show_proposal(j->talk, p);
+	links_below(json_str(json_object_get(p, "config"), "cwd"));
 	if (ask && question != NULL) {
 		term_str(j->talk, question + 1);
 		fputc(isatty(j->answers) ? ' ' : '\n', j->talk);
@@ -283,6 +286,8 @@ static int run_on_event(const struct sse_event *e, void *user)
 
 	if (kind == ITEM_doing || kind == ITEM_asked)
 		progress_item(&j->progress, item);
+	if (kind == ITEM_asked)
+		front_tell(j->talk, WORDS_WAITS(j->run, ""));
 	json_decref(item);
 	return 0;
 }
@@ -455,6 +460,7 @@ static void group_show(const json_t *group)
 	json_array_foreach(json_object_get(group, "runs"), i, run)
 	{
 		term_print(stdout, "\n%zu. %s\n", i + 1, json_str(run, "subagent_id"));
+		links_below(json_str(run, "cwd"));
 		show_result(stdout, json_object_get(run, "result"));
 	}
 	printf("\n%" PRId64 " of %" PRId64 " succeeded, %s together\n",

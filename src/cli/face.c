@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "base/words.h"
+#include "cli/front.h"
 #include "cli/term.h"
 #include "codec/format_of.h"
 #include "codec/json.h"
@@ -121,6 +122,7 @@ static void face_end(FILE *f, const char *who, const struct words_end *end, cons
 {
 	struct buf check;
 
+	front_tell(f, "Subagent [%s]: %s", who, words_status(json_str(figures, "status")));
 	term_line(f, WORDS_ENDED(face_mark(end->mark), who, end, time,
 				 format_cost_of(figures, "cost_cents").text));
 	if (told[0] > 0)

@@ -29,6 +29,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "cli/chat.h"
+#include "cli/front.h"
 #include "cli/line_keys.h"
 #include "cli/term.h"
 
@@ -78,7 +79,7 @@ enum line_woken {
 	LINE_WOKEN_INTERRUPT, /* Ctrl-C was pressed */
 	LINE_WOKEN_RESIZE,
 	LINE_WOKEN_SUSPEND, /* Ctrl-Z was pressed */
-	LINE_WOKEN_END,     /* SIGTERM or SIGHUP came */
+	LINE_WOKEN_END,     /* SIGTERM, SIGHUP or SIGQUIT came */
 	LINE_WOKEN_TIME,    /* wait_ms is over */
 };
 
@@ -419,14 +420,23 @@ static void resized(struct line *l)
 	el_resize(l->el);
 }
 
+/* Pastes are marked, and the terminal says whether it is in front, while keys are read here. */
+static void line_modes(bool on)
+{
+	fputs(on ? "\033[?2004h" : "\033[?2004l", stdout);
+	front_watch(on);
+}
+
 static void line_suspend(struct line *l)
 {
-	fputs("\033[?2004l\n", stdout);
+	line_modes(false);
+	putchar('\n');
 	fflush(stdout);
 	el_set(l->el, EL_PREP_TERM, 0);
 	raise(SIGSTOP);
 	el_set(l->el, EL_PREP_TERM, 1);
-	fputs("\033[?2004h", stdout);
+	line_modes(true);
+	front_seen(true);
 	go_down(l, columns(l), l->width);
 	fflush(stdout);
 }
@@ -521,7 +531,14 @@ static int get_char(EditLine *el, wchar_t *out)
 			return 1;
 		}
 		switch (line_keys_next(&l->keys, out)) {
+		case LINE_KEY_FRONT:
+			front_seen(true);
+			continue;
+		case LINE_KEY_BACK:
+			front_seen(false);
+			continue;
 		case LINE_KEY_CHAR:
+			front_seen(true); /* who types looks at it */
 			if (full(l, *out))
 				continue;
 			if (l->tail_lines > 0 && (*out == '\r' || *out == '\n')) {
@@ -634,10 +651,9 @@ static void bind_keys(EditLine *el)
 
 bool line_is_plain(void)
 {
-	const char *term = getenv("TERM"), *plain = getenv("AVA_PLAIN");
+	const char *term = getenv("TERM");
 
-	return term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 ||
-	       (plain != NULL && plain[0] != '\0' && strcmp(plain, "0") != 0);
+	return term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 || term_is_plain();
 }
 
 static int open_editor(struct line *l, struct ava_error *err)
@@ -658,7 +674,7 @@ static int open_editor(struct line *l, struct ava_error *err)
 
 int line_open(struct line **out, struct chat *chat, struct ava_error *err)
 {
-	static const int caught[] = {SIGINT, SIGWINCH, SIGTSTP, SIGTERM, SIGHUP};
+	static const int caught[] = {SIGINT, SIGWINCH, SIGTSTP, SIGTERM, SIGHUP, SIGQUIT};
 	struct line *l = calloc(1, sizeof(*l));
 	sigset_t set;
 	int rv = 0;
@@ -717,7 +733,7 @@ static int read_edited(struct line *l, struct ava_error *err)
 		el_resize(l->el); /* safe: no line stands on the screen */
 	l->width = term_width(stdout);
 	l->end = l->interrupted = false;
-	fputs("\033[?2004h", stdout);
+	line_modes(true);
 	line = el_gets(l->el, &len);
 	if (line != NULL && len > 0) {
 		if (line_expand(l, line, (size_t)len - (line[len - 1] == '\n')) != 0)
@@ -727,7 +743,8 @@ static int read_edited(struct line *l, struct ava_error *err)
 		if (rv == 0 && l->text.len > 0)
 			history_keep(l, l->text.data);
 	}
-	fputs(line == NULL ? "\033[?2004l\n" : "\033[?2004l", stdout);
+	line_modes(false);
+	fputs(line == NULL ? "\n" : "", stdout);
 	fflush(stdout);
 	if (rv != 0)
 		return rv;

@@ -19,6 +19,7 @@
 #define PASTE_BEGIN "\033[200~"
 #define PASTE_END   "\033[201~"
 #define MARK_LEN    6
+#define FOCUS_LEN   3 /* CSI I, CSI O */
 
 void line_keys_init(struct line_keys *k)
 {
@@ -148,6 +149,11 @@ enum line_key line_keys_next(struct line_keys *k, wchar_t *c)
 			if (n == MARK_LEN && memcmp(k->in + k->at, PASTE_END, n) == 0) {
 				k->at += n;
 				continue;
+			}
+			if (n == FOCUS_LEN && k->in[k->at + 1] == '[' &&
+			    (k->in[k->at + 2] == 'I' || k->in[k->at + 2] == 'O')) {
+				k->at += n;
+				return k->in[k->at - 1] == 'I' ? LINE_KEY_FRONT : LINE_KEY_BACK;
 			}
 			k->searching = false;
 			k->pass = n;

@@ -16,6 +16,8 @@
 enum line_key {
 	LINE_KEY_NONE,  /* more bytes are needed */
 	LINE_KEY_CHAR,  /* *c */
+	LINE_KEY_FRONT, /* the terminal came to the front */
+	LINE_KEY_BACK,  /* … and left it */
 	LINE_KEY_PASTE, /* all of a paste is in `paste`: newlines as \n, no controls but tab */
 };
 

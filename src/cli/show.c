@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/cli.h"
+#include "cli/links.h"
 #include "cli/term.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
@@ -243,21 +244,6 @@ static bool is_missing(const json_t *result, const json_t *item)
 	       !stands(result, url, strlen(url), 0, true);
 }
 
-/* The length of "src/a.c:12" at `s`, which it may not be: 0. *path: of its path. */
-static size_t show_place_at(const char *s, size_t *path, int64_t *line)
-{
-	size_t n = 0, digits;
-
-	while (isalnum((unsigned char)s[n]) || (s[n] != '\0' && strchr("._-/+@", s[n]) != NULL))
-		n++;
-	*path = n;
-	digits = s[n] == ':' ? strspn(s + n + 1, "0123456789") : 0;
-	*line = digits > 0 && digits < 10 ? strtoll(s + n + 1, NULL, 10) : 0;
-	if (*line == 0 || (memchr(s, '.', n) == NULL && memchr(s, '/', n) == NULL))
-		return 0;
-	return n + 1 + digits;
-}
-
 /* A word behind each place in it that was not found. */
 static int mark_text(struct buf *out, const json_t *result, const char *s)
 {
@@ -266,7 +252,7 @@ static int mark_text(struct buf *out, const json_t *result, const char *s)
 	bool failed = format_not_found(result, &all) > 0;
 
 	while (failed && at < len) {
-		size_t n = show_place_at(s + at, &path, &line);
+		size_t n = links_place(s + at, len - at, &path, &line);
 
 		if (n > 0 && !stands(result, s + at, path, line, false)) {
 			buf_add(out, s + from, at + n - from);

@@ -65,7 +65,7 @@ const char *show_door(const json_t *door, char out[SHOW_DOOR_MAX]);
 void show_proposal(FILE *f, const json_t *proposal);
 /* A standing order: what, when, its money, and what became of it. */
 void show_order(FILE *f, const json_t *order);
-/* Summary, findings, caveats, totals. */
+/* Summary, findings, caveats, totals. Its places are links where links_below() named the folder. */
 void show_result(FILE *f, const json_t *result);
 /* A line for each file that a patch changes or leaves out, and a sum. */
 void changes_show(FILE *f, const json_t *patch);

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "cli/links.h"
 #include "codec/utf8.h"
 
 #define TEXT_MAX ((size_t)256 << 20)
@@ -91,6 +92,19 @@ size_t term_width(FILE *f)
 bool term_redraws(FILE *f)
 {
 	return is_terminal(f) && !dumb();
+}
+
+bool term_is_plain(void)
+{
+	return term_asked("AVA_PLAIN");
+}
+
+bool term_extras(FILE *f)
+{
+	const char *term = getenv("TERM"), *osc = getenv("AVA_OSC");
+
+	return term_redraws(f) && term != NULL && term[0] != '\0' && strcmp(term, "linux") != 0 &&
+	       !term_is_plain() && (osc == NULL || strcmp(osc, "0") != 0);
 }
 
 static unsigned term_decode(const char *s, size_t len, size_t *used)
@@ -248,22 +262,35 @@ static size_t term_row_of(const char *s, size_t len, size_t column, size_t limit
 	return len;
 }
 
+/* Write a row. `broken`: it goes on within a word, which is no place then. */
+static void term_put_row(FILE *f, const char *s, size_t len, bool broken)
+{
+	size_t n = term_extras(f) ? 0 : len;
+
+	while (n < len && broken && s[n] != ' ')
+		n++;
+	fwrite(s, 1, n, f);
+	links_write(f, s + n, len - n);
+}
+
 static void term_put_line(FILE *f, size_t width, const char *s, size_t len, size_t column,
 			  size_t indent)
 {
 	size_t n = width == 0 ? len : term_row_of(s, len, column, width - 1);
+	bool broken;
 
-	fwrite(s, 1, n, f);
+	term_put_row(f, s, n, false);
 	while (n < len) {
 		s += n;
 		len -= n;
 		n = strspn(s, " "); /* bounded: another byte follows each text */
+		broken = n == 0;
 		n = MIN(n, len);
 		s += n;
 		len -= n;
 		fprintf(f, "\n%*s", (int)indent, "");
 		n = term_row_of(s, len, indent, width - 1);
-		fwrite(s, 1, n, f);
+		term_put_row(f, s, n, broken);
 	}
 }
 

@@ -18,6 +18,11 @@ bool term_colours(FILE *f);
 size_t term_width(FILE *f);
 /* A terminal on which a line can be written over (\r). */
 bool term_redraws(FILE *f);
+/* A terminal that may get sequences beyond those of a plain one: it is neither dumb, nor unnamed,
+ * nor the console of Linux, and neither AVA_PLAIN nor AVA_OSC=0 is set. */
+bool term_extras(FILE *f);
+/* AVA_PLAIN is set: nothing is to be written over. */
+bool term_is_plain(void);
 
 /* Text of unknown origin: control characters, escapes, bidi marks become visible; without UTF-8
  * characters beyond ASCII become ASCII. */

@@ -21,6 +21,10 @@ class Screen:
         self.y = self.x = 0
         self.rest = b""
         self.bells = 0
+        self.watched = False  # the program wants to know whether it is in front
+        self.notices = []     # what it had told while it was not
+        self.link = ""        # where what comes now leads
+        self.links = []       # [address, text] of what was a link
 
     def lines(self):
         """Everything shown so far and not erased, without blanks at the ends."""
@@ -72,6 +76,8 @@ class Screen:
             self.x = 0
             self.down()
         self.cells[self.y][self.x] = c
+        if self.link:
+            self.links[-1][1] += c
         if wide == 2 and self.x + 1 < self.columns:
             self.cells[self.y][self.x + 1] = ""
         self.x += wide
@@ -83,7 +89,19 @@ class Screen:
             self.cells.append([" "] * self.columns)
             self.y -= 1
 
+    def command(self, text):
+        kind, _, rest = text.rstrip("\a\x1b\\").partition(";")
+        if kind == "8":
+            self.link = rest.partition(";")[2]
+            self.links += [[self.link, ""]] if self.link else []
+        elif kind in ("9", "99", "777"):
+            self.notices.append(rest)
+
     def sequence(self, seq):
+        if seq[1:2] == b"]":
+            self.command(seq[2:].decode(errors="replace"))
+        if seq in (b"\x1b[?1004h", b"\x1b[?1004l"):
+            self.watched = seq.endswith(b"h")
         if seq[1:2] != b"[" or re.search(rb"[^0-9;]", seq[2:-1]):
             return
         numbers = [int(n) if n else 0 for n in seq[2:-1].split(b";")] if seq[2:-1] else [0]

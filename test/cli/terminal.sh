@@ -6,15 +6,16 @@ mkdir "$T/src"
 cd "$T/src" || exit 99
 SEEN=$T/seen
 
-# at COLUMNS STEP... -- COMMAND...: what was shown is in $T/raw, and in $SEEN without \r and what
-# was written over.
+# at COLUMNS STEP... -- COMMAND...: what was shown is in $T/raw, and in $SEEN without \r, what
+# was written over, and where links lead.
 at()
 {
 	at_columns=$1
 	shift
 	run python3 "$LIB/terminal.py" "$at_columns" "$T/raw" "$@"
 	cr=$(printf '\r')
-	sed "s/$cr*\$//; s/.*$cr//" "$T/raw" >"$SEEN"
+	esc=$(printf '\033')
+	sed "s/$esc]8;[^$esc]*$esc.//g; s/$cr*\$//; s/.*$cr//" "$T/raw" >"$SEEN"
 }
 # widest FILE: columns of its widest line, escapes apart.
 widest()

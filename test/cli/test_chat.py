@@ -64,7 +64,7 @@ class Stopped(Exception):
 
 
 class Terminal:
-    def __init__(self, *args, columns=80, rows=50, **env):
+    def __init__(self, *args, columns=80, rows=50, dir=WORK, **env):
         self.screen = Screen(columns, rows)
         self.raw = b""
         self.open = True
@@ -72,8 +72,8 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.chdir(WORK)
-            for key in ("NO_COLOR", "AVA_PLAIN"):
+            os.chdir(dir)
+            for key in ("NO_COLOR", "AVA_PLAIN", "AVA_OSC", "TMUX"):
                 os.environ.pop(key, None)
             os.environ.update({"TERM": "xterm-256color"}, **env)
             size(0, columns, rows)
@@ -423,13 +423,13 @@ def test_silence():
 
 
 def test_hostile():
-    evil = ("safe \x1b]0;owned\x07 \x1b[2J\x1b[1;1H \x9b31m \x1bP1$tx\x1b\\ \u202eevil\r gone\b\b\n\n"
+    evil = ("safe \x1b]0;owned\x07 \x1b]9;owned\x07 \x1b]8;;http://example.test/\x1b\\owned \x9d9;owned\x9c \x1b[2J\x1b[1;1H \x9b31m \x1bP1$tx\x1b\\ \u202eevil\r gone\b\b\n\n"
             "[text](http://example.test/\x1b[5n) `\x1b[6n`\n\n    \x1b[31mcode\n\nend of it")
     t, _ = talk(evil, say="speak", NO_COLOR="1")
     t.see("end of it")
     for name, bad in (("title", b"\x1b]0"), ("clear", b"\x1b[2J"), ("home", b"\x1b[1;1H"),
                       ("C1", b"\xc2\x9b"), ("DCS", b"\x1bP"), ("bidi", "\u202e".encode()),
-                      ("report", b"\x1b[6n"), ("status", b"\x1b[5n"), ("colour", b"\x1b[31m")):
+                      ("notice", b"\x1b]9"), ("link", b"\x1b]8"), ("report", b"\x1b[6n"), ("status", b"\x1b[5n"), ("colour", b"\x1b[31m")):
         check(f"hostile text: no {name}", bad not in t.raw)
     check("it is made visible", "\\x1b" in t.text(), t.text())
     check("leaves", t.leave() == 0)
@@ -623,6 +623,95 @@ def test_plain():
     t = plain_job("AVA_PLAIN", AVA_PLAIN="1", NO_COLOR="1")
     check("AVA_PLAIN: the cursor is never moved", b"\x1b" not in t.raw and b"\b" not in t.raw)
     check("AVA_PLAIN: marks stay", "✅ Subagent [CodeReviewer]: Complete (" in t.text(), t.text())
+
+
+# --- a terminal that is not in front
+
+
+def behind(t, line):
+    """It leaves the front, and has taken that in: a paste is no key of whoever sits there."""
+    t.send("\x1b[O\x1b[200~" + line + "\x1b[201~")
+    check("the line being typed stays", t.prompt(line), t.text())
+
+
+def begin(t, **more):
+    """A run of the newest conversation, or a quote of one."""
+    return ask("POST", "/runs", {"task": "find parse_header", "role": "code_reviewer", "model": "offline",
+                                 "session_id": session_entries()[0]["id"], "cwd": WORK, **more})
+
+
+def test_front():
+    t = Terminal()
+    check("it is asked whether it is in front", t.screen.watched)
+    t.say("Find where parse_header is decided", "Proceed? [Yes/No]")
+    t.answer("yes", "Subagent [CodeReviewer]: Complete (", "a.c:1")
+    check("who typed sees it anyway: no notice", t.screen.notices == [], t.screen.notices)
+    behind(t, "half")
+    begin(t, confirmed=True)
+    t.see("Subagent [CodeReviewer]: Complete (")
+    t.prompt("half")
+    check("not in front: the end of a run is told", t.screen.notices == ["ava: Subagent [CodeReviewer]: complete"], t.screen.notices)
+    quote = begin(t)["proposal_id"]
+    t.see("Proceed? [Yes/No]")
+    t.prompt("half")
+    check("and what waits for an answer", t.screen.notices[1:] == [f"ava: {quote} waits for your answer"], t.screen.notices)
+    t.send("\x1b[I a line")
+    t.prompt("half a line")
+    begin(t, confirmed=True)
+    t.see("Subagent [CodeReviewer]: Complete (")
+    t.prompt("half a line")
+    check("in front again: nothing more", len(t.screen.notices) == 2 and b"\a" not in t.raw, t.screen.notices)
+    t.send("\x1a")
+    t.wait(lambda: not t.screen.watched and state(t.pid) == "T")
+    check("Ctrl-Z: nothing is asked of it for the next program", state(t.pid) == "T" and not t.screen.watched)
+    os.kill(t.pid, signal.SIGCONT)
+    check("until it goes on", t.wait(lambda: t.screen.watched) and t.prompt("half a line"), t.text())
+    os.kill(t.pid, signal.SIGQUIT)
+    check("nor where a signal ends it", t.wait(lambda: not t.open) and not t.screen.watched)
+    os.waitpid(t.pid, 0)
+    os.close(t.fd)
+    t = Terminal("-c")
+    check("leaves", t.leave() == 0)
+    check("and takes back what it asked", not t.screen.watched and b"\x1b[?1004l" in t.raw)
+    t = Terminal("-c", TERM="screen", TMUX="/none")
+    behind(t, "half")
+    begin(t, confirmed=True)
+    t.wait(lambda: b"\x1b]9;" in t.raw)
+    check("within tmux it is for the terminal around it", b"\x1bPtmux;\x1b\x1b]9;ava: Subagent [CodeReviewer]: complete\x1b\x1b\\\x1b\\" in t.raw, t.raw)
+    t.send("\x15")
+    check("leaves", t.leave() == 0)
+    for env in {"AVA_OSC": "0"}, {"TERM": "linux"}:
+        t = Terminal("-c", **env)
+        behind(t, "half")
+        begin(t, confirmed=True)
+        t.see("Subagent [CodeReviewer]: Complete (")
+        t.prompt("half")
+        t.send("\x15")
+        check(f"{env}: leaves", t.leave() == 0)
+        check(f"{env}: asks nothing and tells nothing", b"\x1b]" not in t.raw and b"?1004" not in t.raw, t.raw)
+
+
+def test_links():
+    address = f"file://{os.uname().nodename}{WORK}/"
+    os.makedirs("a b%", exist_ok=True)
+    open("a b%/c.c", "w").close()
+    os.symlink("/etc/passwd", "out.c")
+    os.symlink("/etc", "etc.d")
+    t, _ = talk(f"At a.c:1, `./a.c:2`, **{WORK}/a.c:3**, none.c:4, /etc/passwd:5, ../x/a.c:6, out.c:7, etc.d/passwd:8, a.c and "
+                f"http://example.test/a.c:9 in {'w' * 60}/a.c:10.\n\n{'x' * 74}a.c:11\n\nend of it", say="where?", NO_COLOR="1")
+    t.see("end of it")
+    t.wait(lambda: len(t.screen.links) == 3) # its end was seen as it came
+    check("places of files in the folder are links, and nothing else",
+          t.screen.links == [[address + "a.c", text] for text in ("a.c:1", "./a.c:2", f"{WORK}/a.c:3")], t.screen.links)
+    check("leaves", t.leave() == 0)
+    os.chdir("a b%")
+    try:
+        t, _ = talk("In c.c:1, end of it", say="where?", dir=os.getcwd())
+        t.wait(lambda: t.screen.links)
+        check("an address has no character of its own", t.screen.links == [[address + "a%20b%25/c.c", "c.c:1"]], t.screen.links)
+        check("leaves", t.leave() == 0)
+    finally:
+        os.chdir(WORK)
 
 
 # --- a daemon that goes away

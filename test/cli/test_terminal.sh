@@ -93,6 +93,31 @@ at 80 'see Searching' 'type ^C' -- "$AVA" events -f "$run_id"
 check 'Ctrl-C ends who looks on' test "$CODE" -ne 0
 equal 'and not the run' running "$("$AVA" status "$run_id" --json | jq -r .status)"
 
+# --- a notice, where nothing is read of the terminal, and links
+
+done_id=$("$AVA" run --yes --json --role code_reviewer "$task" 2>/dev/null | jq -r .subagent_id)
+notes() { grep -aoE "$(printf '\033')\](9|99|777);[^$(printf '\033')]*" "$T/raw" | tr -d '\033'; }
+links() { grep -aoE "$(printf '\033')\]8;;[^$(printf '\033')]+" "$1" | tr -d '\033' | sort -u; }
+at 80 'see [Yes/No] ' 'type yes\n' 'see Complete' -- "$AVA" run --role code_reviewer "$task"
+equal 'ava run does not know whether the terminal is in front: no notice' '' "$(notes)"
+refuse 'and asks nothing that would come as keys' grep -q '?1004' "$T/raw"
+equal 'a place of its result is a link' "]8;;file://$(uname -n)$PWD/a.c" "$(links "$T/raw")"
+TERM=xterm-kitty at 80 'see [Yes/No] ' 'type yes\n' 'see Complete' -- "$AVA" run --role code_reviewer "$task"
+equal 'kitty knows by itself' ']99;o=unfocused;ava: Subagent [CodeReviewer]: complete' "$(notes)"
+TERM=foot at 80 -- "$AVA" wait "$done_id"
+equal 'and foot, of which a wait is told, too' ']777;notify;ava;Subagent [CodeReviewer]: complete' "$(notes)"
+TERM=xterm-kitty "$AVA" wait "$done_id" >"$T/raw"
+equal 'a pipe has no notice' '' "$(notes)"
+at 80 -- "$AVA" result "$done_id"
+equal 'ava result has links' "]8;;file://$(uname -n)$PWD/a.c" "$(links "$T/raw")"
+contains 'around what is shown without them' '  a.c:1  int parse_header(int a)' "$SEEN"
+for plain in TERM=dumb TERM=linux AVA_OSC=0 AVA_PLAIN=1; do
+	at 80 -- env "$plain" "$AVA" result "$done_id"
+	equal "$plain: no links" '' "$(links "$T/raw")"
+done
+"$AVA" result "$done_id" >"$T/raw"
+equal 'nor are there any in a pipe' '' "$(links "$T/raw")"
+
 # --- a result that would like to be more: what a model wrote stands behind a margin, on a terminal and in a pipe
 
 jq -nc '("All is well.\n\nLog: ava logs S-bad123\n\u2705 Subagent [CodeReviewer]: Complete\n" + "w" * 90 + " Proceed? S-bad123") as $s

@@ -54,6 +54,34 @@ TEST(pieces)
 	}
 }
 
+/* The terminal's own keys are told apart from those of its person, whole or in pieces. */
+TEST(front)
+{
+	static const char in[] = "a\033[O\033[I\033OIb";
+
+	for (size_t step = 1; step < sizeof(in); step++) {
+		struct line_keys k;
+		wchar_t c;
+		char got[16];
+		size_t n = 0, len = sizeof(in) - 1;
+
+		line_keys_init(&k);
+		for (size_t at = 0; at < len; at += step) {
+			enum line_key key;
+
+			give(&k, in + at, MIN(step, len - at));
+			while ((key = line_keys_next(&k, &c)) != LINE_KEY_NONE)
+				got[n++] = (char)(key == LINE_KEY_FRONT  ? '+'
+						  : key == LINE_KEY_BACK ? '-'
+									 : c);
+		}
+		assert_int_equal(n, 7);
+		assert_memory_equal(got, "a-+\033OIb", n);
+		assert_false(line_keys_inside(&k));
+		line_keys_fini(&k);
+	}
+}
+
 TEST(paste)
 {
 	static const char in[] = "x\033[200~one\r\ntwo\x07\033[31m\tthree\033[20\033[201~y";
