@@ -109,7 +109,7 @@ static enum line_woken line_wait(struct line *l, int wait_ms, bool quiet)
 		if (poll(p, ARRAY_LEN(p), at < 0 ? -1 : (int)MAX(at - clock_mono_ms(), 0)) < 0 &&
 		    errno != EINTR)
 			return LINE_WOKEN_END;
-		if (p[1].revents != 0)
+		if (p[1].revents != 0 && p[0].revents == 0) /* signals come first */
 			return LINE_WOKEN_INPUT;
 		if (end >= 0 && clock_mono_ms() >= end)
 			return LINE_WOKEN_TIME;
