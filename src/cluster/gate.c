@@ -157,20 +157,41 @@ static bool gate_count(struct cluster *c, const struct draft *d, const char *id)
 	return ok;
 }
 
-/* The next run from part *i on that a draft writes lines of. */
+/* The run whose lines a part holds: of its log, or of its messages, which a run that waited for
+ * others begins with. False: none. */
+static bool gate_part_run(const struct draft_part *p, char id[24])
+{
+	static const char logs[] = "logs/subagents/", runs[] = "runs/";
+	char path[LOGBOOK_PATH];
+
+	if (p->kind == DRAFT_RUN && strncmp(p->path, logs, sizeof(logs) - 1) == 0) {
+		snprintf(id, 24, "%.*s", (int)strcspn(p->path + sizeof(logs) - 1, "."),
+			 p->path + sizeof(logs) - 1);
+		return true;
+	}
+	if (p->kind != DRAFT_MESSAGES || strncmp(p->path, runs, sizeof(runs) - 1) != 0)
+		return false;
+	snprintf(id, 24, "%.*s", (int)strcspn(p->path + sizeof(runs) - 1, "/"),
+		 p->path + sizeof(runs) - 1);
+	logbook_messages_path(id, path);
+	return strcmp(path, p->path) == 0;
+}
+
+/* The next run from part *i on that a draft writes lines of; each comes once. */
 static bool gate_next_run(const struct draft *d, unsigned *i, char id[24])
 {
-	static const char folder[] = "logs/subagents/";
+	while (*i < d->nparts) {
+		bool again = false;
+		char other[24];
+		unsigned at = (*i)++;
 
-	for (; *i < d->nparts; ++*i) {
-		const struct draft_part *p = d->parts[*i];
-
-		if (p->kind == DRAFT_RUN && strncmp(p->path, folder, sizeof(folder) - 1) == 0) {
-			snprintf(id, 24, "%.*s", (int)strcspn(p->path + sizeof(folder) - 1, "."),
-				 p->path + sizeof(folder) - 1);
-			++*i;
+		if (!gate_part_run(d->parts[at], id))
+			continue;
+		for (unsigned k = 0; k < at; k++)
+			again = again ||
+				(gate_part_run(d->parts[k], other) && strcmp(other, id) == 0);
+		if (!again)
 			return true;
-		}
 	}
 	return false;
 }
