@@ -212,7 +212,7 @@ static int schedule_one(const char *what, const char *id)
 	else if (code == CLI_DONE && *json_str(reply, "ask"))
 		term_print(stdout, "%s has changed: `ava asks %s`\n", id, json_str(reply, "ask"));
 	else if (code == CLI_DONE && strcmp(json_str(reply, "state"), "asks") == 0)
-		term_print(stdout, "%s has changed, and asks you anew: `ava asks`\n", id);
+		term_print(stdout, "%s has changed, and waits for your yes: `ava asks`\n", id);
 	else if (code == CLI_DONE)
 		term_print(stdout, "%s is %s.\n", id, json_str(reply, "state"));
 	json_decref(reply);
