@@ -107,4 +107,6 @@ post "sessions/$session/messages" '{"text":"find otter"}' >/dev/null
 check 'Ava proposes it' wait_for 30 sh -c '"$AVA" proposals --json | jq -e ".[0].config.role == \"crab\""' >/dev/null
 equal 'and it inherits her model' "crab offline:$T/work/ava.jsonl" \
 	"$("$AVA" proposals --json | jq -r '.[0].config | "\(.role) \(.model)"')"
+check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
+	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 finish
