@@ -266,6 +266,8 @@ static void taking_rowed(int rv, void *user)
 	taking_free(t);
 	if (group[0] && !known)
 		blocked_restored(c->sup, group);
+	else if (group[0])
+		blocked_look(c->sup, strmap_get(&c->sup->groups, group));
 	lay_next(c);
 }
 

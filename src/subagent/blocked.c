@@ -268,9 +268,7 @@ static void blocked_compare(struct run *r)
 		blocked_waits(r);
 }
 
-/* Lets the blocked runs of the group (NULL: of all) begin whose others have succeeded, and ends
- * those of which one did not. */
-static void blocked_look(struct supervisor *s, const struct group *g)
+void blocked_look(struct supervisor *s, const struct group *g)
 {
 	LIST_EACH (&s->live, n, tmp) {
 		struct run *r = LIST_ENTRY(n, struct run, node);

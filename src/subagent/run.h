@@ -618,8 +618,9 @@ void group_restored(struct supervisor *s, const char *id);
 
 /* blocked.c */
 void blocked_waits(struct run *r); /* for others of its group, until blocked_look */
-/* After group_end_saved, and after group_restored: lets blocked runs begin whose others have
- * succeeded, and ends those of which one did not. */
+/* Let the blocked runs of the group (NULL: of all) begin whose others have succeeded, and end those
+ * of which one did not: at any time, after group_end_saved, and after group_restored. */
+void blocked_look(struct supervisor *s, const struct group *g);
 void blocked_end_saved(struct run *r);
 void blocked_restored(struct supervisor *s, const char *id);
 /* Member "after" of the result of a run that never began: ids of the others. */
