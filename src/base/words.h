@@ -213,6 +213,9 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_CHECK_UNABLE      "its check could not be run: %.*s"
 #define WORDS_CHECK_PASSED_THEN "its check passed (%.*s), but the run went on after that"
 #define WORDS_CHECK_NOT_RUN     "its check was not run"
+#define WORDS_CHECK_CUT         "its check did not finish: %.*s"
+#define WORDS_CHECK_TIME        "ended by the run's time limit"
+#define WORDS_CHECK_CANCELLED   "cancelled"
 #define WORDS_CHECK_EDITED      "it edited %s, which the check runs"
 /* The outcome of the check, with a result: "Check passed: `make test`, exit 0, 1.2 s". */
 #define WORDS_CHECK(passed, command, how)                                                          \

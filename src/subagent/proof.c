@@ -239,6 +239,7 @@ void proof_caveats(const char *command, const struct proof *p, bool success, con
 		json_array_append_new(
 			caveats, p ? json_sprintf(p->how == CHECK_PASSED   ? WORDS_CHECK_PASSED_THEN
 						  : p->how == CHECK_FAILED ? WORDS_CHECK_FAILED
+						  : p->how == CHECK_RUNS   ? WORDS_CHECK_CUT
 									   : WORDS_CHECK_UNABLE,
 						  (int)strcspn(p->text, "\n"), p->text)
 				   : json_string(WORDS_CHECK_NOT_RUN));

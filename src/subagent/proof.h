@@ -19,8 +19,9 @@ struct ava_error;
 
 /* The outcome of a check. */
 struct proof {
-	enum agent_check how; /* CHECK_PASSED, CHECK_FAILED, CHECK_UNABLE */
-	int exit;             /* -1: it was ended by a signal or its time, or never ran */
+	enum agent_check
+		how; /* CHECK_PASSED, CHECK_FAILED, CHECK_UNABLE; RUNS: the run's end came */
+	int exit;    /* -1: it was ended by a signal or its time, or never ran */
 	int64_t ms;
 	int32_t round; /* from 1 */
 	const char

@@ -16,6 +16,7 @@
 #include "agent/limit.h"
 #include "agent/tool.h"
 #include "base/clock.h"
+#include "base/words.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
@@ -464,6 +465,18 @@ int toolrun_check(struct agent *a)
 	return 0;
 }
 
+/* The run ends while its check is at work: the result says how long it had, and why no longer. */
+static void check_cut_off(struct run *r, const struct world_call *c)
+{
+	struct proof p = {.how = CHECK_RUNS,
+			  .exit = -1,
+			  .ms = clock_mono_ms() - c->began_ms,
+			  .round = r->agent.at.checks + 1,
+			  .text = r->agent.cancelled ? WORDS_CHECK_CANCELLED : WORDS_CHECK_TIME};
+
+	run_proof(r, &p);
+}
+
 void toolrun_names(const struct run *r, struct jw *w)
 {
 	LIST_EACH (&r->tools.at_work, n, tmp)
@@ -478,6 +491,8 @@ void toolrun_stop(struct agent *a)
 	LIST_EACH (&r->tools.at_work, n, tmp) {
 		struct world_call *c = LIST_ENTRY(n, struct world_call, node);
 
+		if (c->tool.tool == &tool_check && c->began_ms > 0)
+			check_cut_off(r, c);
 		c->dropped = true;
 		atomic_store(&c->tool.stop, true);
 		list_del(n); /* the turn may go; the call stays until its tool is done */

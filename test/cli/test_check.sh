@@ -165,6 +165,7 @@ none() { ! pgrep -f "marker-$$; touc[h]" >/dev/null; }
 check 'and its processes' wait_for 20 none
 result_of
 equal 'with what it had handed in' mended "$(of .summary)"
+equal 'and what became of the check' 'cancelled true' "$(of '.check | "\(.how) \(.seconds > 0)"')"
 stop_daemon
 
 own_clock
@@ -175,7 +176,10 @@ skip_time 599
 skip_until 60 status_is timeout
 check 'its time is the run'"'"'s' status_is timeout
 result_of
-contains 'which says so' 'its check was not run' "$OUT"
+contains 'which says so' "its check did not finish: ended by the run's time limit" "$OUT"
+equal 'and how long it had' true "$(of '.check | .seconds > 500 and .exit == null and .rounds == 1')"
+run "$AVA" replay "$run_id"
+exits 'and such a run replays' 0
 stop_daemon
 check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
 	"$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
