@@ -10,6 +10,7 @@
  * Failures: the file (pruned, damaged), a model of another dialect, memory. */
 #include "subagent/resume.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
+#include "event/event.h"
+#include "journal/catalog.h"
 #include "provider/messages.h"
 #include "subagent/record.h"
 #include "subagent/run.h"
@@ -162,11 +165,99 @@ static int resume_take_dialect(struct run_spec *s, const char *file, size_t len,
 	return m.dialect == s->model->dialect ? 0 : spec_set_model(s, &m, err);
 }
 
-/* A run that waited for others and never began has no message: the new one begins with those runs'
- * outcomes, whatever they are. */
+/* ---- a run that never began */
+
+#define SPAWN_MAX ((size_t)64 << 10) /* bytes of an event SubagentSpawn */
+
+/* The runs that came of each of several others, and of them the last that succeeded. */
+struct heirs {
+	int root_fd;
+	struct heir {
+		char id[24];
+		size_t of;
+	} * all; /* those others first */
+	size_t n, cap;
+	bool begun; /* the catalog's rows are of their time */
+	char (*ids)[24];
+};
+
+static const struct heir *resume_heir(const struct heirs *h, const char *id)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (strcmp(h->all[i].id, id) == 0)
+			return &h->all[i];
+	return NULL;
+}
+
+static int resume_add_heir(struct heirs *h, const char *id, size_t of)
+{
+	if (!ARRAY_ROOM(h->all, h->cap, h->n + 1))
+		return AVA_ENOMEM;
+	h->all[h->n].of = of;
+	snprintf(h->all[h->n++].id, sizeof(h->all->id), "%s", id);
+	return 0;
+}
+
+/* The run that `run` goes on from, by the first event of its log; "": none. */
+static void resume_origin(int root_fd, const char *run, char from[24])
+{
+	char path[LOGBOOK_PATH], *data = malloc(SPAWN_MAX);
+	const char *line;
+	struct event_view v;
+	json_t *content = NULL;
+	size_t at = 0, n;
+	ssize_t len = -1;
+	int fd;
+
+	logbook_run_path(run, path);
+	fd = data ? sys->openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0) : -1;
+	if (fd >= 0) {
+		len = sys_read_some(fd, data, SPAWN_MAX, 0);
+		sys->close(fd);
+	}
+	if (len > 0 && jsonl_next(data, (size_t)len, &at, &line, &n) == 1 &&
+	    event_view(line, n, &v) == 0 && v.kind == EVENT_SubagentSpawn)
+		content = json_parse(v.content.s, v.content.len, NULL);
+	snprintf(from, 24, "%s", json_str(content, "resumedFrom"));
+	json_decref(content);
+	free(data);
+}
+
+static int resume_row(struct catalog_row *row, void *user)
+{
+	struct heirs *h = user;
+	const struct heir *is = row ? resume_heir(h, row->id) : NULL;
+	char from[24];
+
+	if (is && row->kind == CATALOG_END && row->status == AVA_SUCCESS)
+		snprintf(h->ids[is->of], sizeof(h->ids[0]), "%s", row->id);
+	h->begun = h->begun || is;
+	if (!row || is || !h->begun || row->kind != CATALOG_SPAWN)
+		return 0;
+	resume_origin(h->root_fd, row->id, from);
+	is = resume_heir(h, from);
+	return is ? resume_add_heir(h, row->id, is->of) : 0;
+}
+
+/* In the place of each id comes that of the newest run that went on from it and has succeeded. */
+static int resume_take_heirs(int root_fd, char (*ids)[24], size_t n)
+{
+	struct heirs h = {.root_fd = root_fd, .ids = ids};
+	int rv = 0;
+
+	for (size_t i = 0; rv == 0 && i < n; i++)
+		rv = resume_add_heir(&h, ids[i], i);
+	if (rv == 0)
+		rv = catalog_each(root_fd, NULL, NULL, resume_row, &h, NULL);
+	free(h.all);
+	return rv == AVA_ENOMEM ? rv : 0;
+}
+
+/* A run that waited for others and never began has no message: the new one begins with the outcomes
+ * of those, whatever they are, or of the runs by which they were made good. */
 static int resume_unbegun(struct run_spec *s, int root_fd, struct resumed *r)
 {
-	char path[LOGBOOK_PATH], *data = NULL, (*ids)[24];
+	char path[LOGBOOK_PATH], *data = NULL, (*ids)[24]; /* those that it waited for, twice */
 	const char *quoted = s->context;
 	const json_t *after;
 	struct buf outcomes, line;
@@ -180,14 +271,17 @@ static int resume_unbegun(struct run_spec *s, int root_fd, struct resumed *r)
 	free(data);
 	after = json_object_get(result, "after");
 	n = json_array_size(after);
-	ids = calloc(n + 1, sizeof(*ids));
-	for (size_t i = 0; ids && i < n; i++)
-		snprintf(ids[i], sizeof(ids[i]), "%s", json_string_value(json_array_get(after, i)));
+	ids = calloc(2 * n + 1, sizeof(*ids));
+	for (size_t i = 0; ids && i < 2 * n; i++)
+		snprintf(ids[i], sizeof(ids[i]), "%s",
+			 json_string_value(json_array_get(after, i % n)));
 	json_decref(result);
 	buf_init(&outcomes, SPEC_CONTEXT_MAX);
 	buf_init(&line, 8u << 20);
-	rv = ids ? blocked_outcomes(&outcomes, root_fd, (const char(*)[24])ids, n, s->agent.window)
-		 : AVA_ENOMEM;
+	rv = ids ? resume_take_heirs(root_fd, ids, n) : AVA_ENOMEM;
+	if (rv == 0)
+		rv = blocked_outcomes(&outcomes, root_fd, (const char(*)[24])ids,
+				      (const char(*)[24])(ids + n), n, s->agent.window);
 	if (rv == 0)
 		rv = blocked_lines(s, &outcomes, &r->lines, &line);
 	r->context = s->context; /* the spec stays as it is quoted, since this is done again */

@@ -625,8 +625,11 @@ void blocked_end_saved(struct run *r);
 void blocked_restored(struct supervisor *s, const char *id);
 /* Member "after" of the result of a run that never began: ids of the others. */
 void blocked_write(const struct run *r, struct jw *w);
-/* What the runs of these ids found, for a context; `window` in tokens, 0: unknown. Any thread. */
-int blocked_outcomes(struct buf *out, int root_fd, const char (*ids)[24], size_t n, int64_t window);
+/* What the runs of these ids found, for a context; `window` in tokens, 0: unknown. `was`: the runs
+ * of the group that they came of; NULL: they are of it, and read_result gives the whole. Any
+ * thread. */
+int blocked_outcomes(struct buf *out, int root_fd, const char (*ids)[24], const char (*was)[24],
+		     size_t n, int64_t window);
 /* The beginning of such a run: the amendment with the outcomes, and its first message. */
 int blocked_lines(struct run_spec *s, const struct buf *outcomes, struct buf *amendment,
 		  struct buf *line);
