@@ -33,10 +33,10 @@ export function cancelAct(ids: string[], name: string, words: string): Act {
 export function runActs(r: Run): Act[] {
   const id = r.subagent_id, acts: Act[] = [];
   if (r.status === "running") acts.push({ id: "message", name: "Message", key: "s", does: "message the run", run: () => (messaging.value = messaging.value === id ? "" : id) });
+  if (live(r)) acts.push(cancelAct([id], "Cancel", `“${cut(r.task, 40)}”`));
   if (live(r)) acts.push(r.pause
     ? { id: "pause", name: "Unpause", does: "let the run go on", run: () => void attempt(() => post(`/api/v1/runs/${id}/unpause`, {}), "It goes on.") }
     : { id: "pause", name: "Pause", does: "let the run stand still from the end of its turn on", run: () => void attempt(() => post(`/api/v1/runs/${id}/pause`, {}), "It stands still from the end of its turn on.") });
-  if (live(r)) acts.push(cancelAct([id], "Cancel", `“${cut(r.task, 40)}”`));
   const resume: Act = { id: "resume", name: "Resume", key: "r", does: "get a quote for going on", title: "A quote for going on from where it ended", run: () => resumeRun(r) };
   const retry: Act = { id: "retry", name: "Retry", title: "A quote for the whole task once more", run: () => resumeRun(r, { from: 1 }) };
   if (failed(r)) acts.push(...(r.status === "error" ? [retry, resume] : [resume, retry])); // first what is likely to help
