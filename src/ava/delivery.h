@@ -40,6 +40,9 @@ int delivery_begin(struct core *c, struct ava_error *err);
 int notify_open(struct core *c, const char *command, struct ava_error *err);
 /* The command notify-send, if the desktop can be told (notify_desktop_why) and shall be. */
 int notify_desktop_open(struct core *c, struct ava_error *err);
+/* Appends words of a notice for those that read markup, a desktop and Slack: <, > and & are text.
+ */
+void notify_add_escaped(struct buf *b, const char *s, size_t n);
 /* Why no desktop can be told: a sentence; NULL: it can, and `path` is notify-send's. */
 const char *notify_desktop_why(char path[512]);
 /* notify_url.c: POST of each notice to `url` (NULL or "": none), in the form `format`: "json"

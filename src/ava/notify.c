@@ -112,11 +112,8 @@ static void notify_ended(const struct exec_end *end, void *user)
 
 /* ---- the call */
 
-/* The words of a notice, in which a desktop would read markup. */
-static void notify_add_escaped(struct buf *b, const char *s, unsigned chars)
+void notify_add_escaped(struct buf *b, const char *s, size_t n)
 {
-	size_t n = utf8_prefix(s, strlen(s), chars);
-
 	for (size_t i = 0; i < n; i++) {
 		if (s[i] == '&')
 			buf_adds(b, "&amp;");
@@ -125,6 +122,14 @@ static void notify_add_escaped(struct buf *b, const char *s, unsigned chars)
 		else
 			buf_addc(b, s[i]);
 	}
+}
+
+/* An argument of notify-send. */
+static void notify_add_words(struct buf *b, const char *s, unsigned chars)
+{
+	size_t n = utf8_prefix(s, strlen(s), chars);
+
+	notify_add_escaped(b, s, n);
 	buf_adds(b, s[n] ? "…" : "");
 	buf_addc(b, '\0');
 }
@@ -138,9 +143,9 @@ static int desktop_args(struct notify *n, struct buf *b)
 
 	while (n->argv[words] && strcmp(n->argv[words], "--") != 0)
 		words++;
-	notify_add_escaped(b, json_str(item, "title"), TITLE_CHARS);
+	notify_add_words(b, json_str(item, "title"), TITLE_CHARS);
 	title = b->len;
-	notify_add_escaped(b, json_str(item, "text"), BODY_CHARS);
+	notify_add_words(b, json_str(item, "text"), BODY_CHARS);
 	json_decref(item);
 	rv = rv == 0 ? buf_check(b) : rv;
 	n->argv[words + 1] = rv == 0 ? b->data : NULL;

@@ -9,6 +9,7 @@
  * is made, with the same id. What can fail: the call. Silence, 408, 429 and 5xx are asked again,
  * not before a Retry-After; every other answer than 2xx gives the notice up at once, since it would
  * be the same again. Redirects are not followed: they may lead to somebody else. */
+#include <nettle/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,41 +45,17 @@ struct notify_url {
 
 /* ---- the body */
 
-/* HMAC-SHA-256 (RFC 2104), in hexadecimal. */
+/* HMAC-SHA-256, in hexadecimal. */
 static void notify_sign(const char *key, const struct buf *body, char out[HASH_HEX_LEN + 1])
 {
-	unsigned char pad[HASH_BLOCK] = {0}, sum[32];
-	struct hash_sha256 h;
+	unsigned char sum[32];
+	struct hmac_sha256_ctx h;
 
-	if (strlen(key) > sizeof(pad))
-		hash_sha256(key, strlen(key), pad);
-	else
-		memcpy(pad, key, strlen(key));
-	for (size_t i = 0; i < sizeof(pad); i++)
-		pad[i] ^= 0x36;
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, pad, sizeof(pad));
-	hash_sha256_add(&h, body->data, body->len);
-	hash_sha256_end(&h, sum);
-	for (size_t i = 0; i < sizeof(pad); i++)
-		pad[i] ^= 0x36 ^ 0x5c;
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, pad, sizeof(pad));
-	hash_sha256_with(&h, sum, sizeof(sum), out);
-	explicit_bzero(pad, sizeof(pad));
-}
-
-/* What begins a link, a mention or a tag there is text here. */
-static void add_slack(struct buf *b, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '&')
-			buf_adds(b, "&amp;");
-		else if (s[i] == '<' || s[i] == '>')
-			buf_adds(b, s[i] == '<' ? "&lt;" : "&gt;");
-		else
-			buf_addc(b, s[i]);
-	}
+	hmac_sha256_set_key(&h, strlen(key), (const uint8_t *)key);
+	hmac_sha256_update(&h, body->len, (const uint8_t *)body->data);
+	hmac_sha256_digest(&h, sizeof(sum), sum);
+	explicit_bzero(&h, sizeof(h));
+	hash_hex(sum, sizeof(sum), out);
 }
 
 /* The body, and in `title` a header for it ("" none). */
@@ -95,9 +72,9 @@ static int url_body(const struct notify_url *u, struct buf *b, char title[HEADER
 	title[0] = '\0';
 	buf_init(&words, 65536);
 	if (strcmp(u->format, "slack") == 0) {
-		add_slack(&words, head, nhead);
+		notify_add_escaped(&words, head, nhead);
 		buf_adds(&words, ntext > 0 ? "\n" : "");
-		add_slack(&words, text, ntext);
+		notify_add_escaped(&words, text, ntext);
 		jw_init(&w, b);
 		jw_object(&w, NULL);
 		jw_strn(&w, "text", words.data ? words.data : "", words.len);

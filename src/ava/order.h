@@ -1,4 +1,4 @@
-/* One standing order: its state, its file (order_file.c) and one turn of it (order_turn.c).
+/* A standing order: its state, its file (order_file.c) and one turn of it (order_turn.c).
  * ava/orders.h has all of them. */
 #ifndef AVA_ORDER_H
 #define AVA_ORDER_H
@@ -25,7 +25,7 @@ enum order_reason {
 	ORDER_FAILED, /* it cannot be started: the sentence says why */
 };
 
-/* What changes of an order, as its file has it. */
+/* The part of an order that changes, as its file has it. */
 struct order_now {
 	enum order_state state;
 	int64_t last_ms; /* the newest due time that is done with */
@@ -61,7 +61,7 @@ struct standing {
 /* A fire beside the calendar. */
 struct order_fire {
 	const char *by, *origin;
-	/* What a stranger says to this run alone: goes into its context as untrusted data. NULL:
+	/* Words of a stranger to this run alone, which go into its context as untrusted data. NULL:
 	 * nothing. */
 	const char *extra;
 	const char *request_id; /* the same id starts one run, for a day; NULL: none */
@@ -80,7 +80,7 @@ const char *order_state_name(enum order_state s);
 
 /* ---- order_turn.c */
 
-/* One change of an order while it is made. */
+/* A change of an order while it is made. */
 struct order_turn {
 	struct standing *o;
 	struct core *core;

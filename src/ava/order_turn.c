@@ -1,6 +1,6 @@
-/* One turn of a standing order: what becomes of the times that are due, in a draft that orders.c
- * commits. The spec of a run is built anew, by the one way from a request, and compared with what
- * was confirmed.
+/* A turn of a standing order decides what becomes of the times that are due, in a draft that
+ * orders.c commits. The spec of a run is built anew, by the one way from a request, and compared
+ * with what was confirmed.
  *
  * What can fail is told, once a day for each kind of reason: no money is left, its run is still at
  * work, the folder is gone. Only memory makes a turn fail as a whole: it is taken again later. */
@@ -172,7 +172,7 @@ void turn_settle(struct order_turn *t)
 
 /* ---- its run: built anew, and compared with what was confirmed */
 
-/* What differs, in words: the names of the members of the config that are not the same. */
+/* Differences, in words: the names of the members of the config that are not the same. */
 static void order_difference(const json_t *was, const json_t *is, char out[ORDER_WHY])
 {
 	static const struct {

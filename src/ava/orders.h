@@ -32,4 +32,20 @@ void orders_set(struct core *c, const char *id, enum order_state to, const char 
 void orders_fire(struct core *c, const char *id, const struct order_fire *f, order_done_fn done,
 		 void *user);
 
+/* An order_done_fn: answers the verb_reply `user` with the order and its run. */
+void verb_order_started(int rv, const struct standing *o, const char *run,
+			const struct ava_error *err, void *user);
+
+/* ---- triggers.c: programs elsewhere that start an order (doc/TRIGGERS.md) */
+struct trigger_signature {
+	const char *value; /* of the header; "": absent */
+	const char *time;  /* Slack's timestamp, "" elsewhere */
+	const char *body;
+	size_t len;
+};
+/* Is the body signed with the secret, in the form of "github", "slack" or "plain"? AVA_EDENIED with
+ * a sentence; a delivery of Slack's that is over five minutes old is no longer good. */
+int trigger_signed(const char *how, const char *secret, const struct trigger_signature *s,
+		   int64_t now_ms, struct ava_error *err);
+
 #endif

@@ -759,7 +759,8 @@ int proposal_open(struct proposal *p, const char *confirm, struct asker *a, stru
 		err_set(err, rv, "out of memory");
 	else if (!asks && confirm)
 		rv = proposal_unasked(p->specs, p->n, err);
-	/* Nobody but who asks for it says yes to what an order will do again and again. */
+	/* The yes to an order is for all its runs: a policy that asks for none of a run is not it.
+	 */
 	asks |= p->order[0] && !(confirm && over == SETTINGS_CONFIRM_NEVER);
 	/* Limits of money do not decide about all three rights, nor about text that nobody saw. */
 	asks |= spec_asks_all_three(p->specs, p->n);

@@ -291,7 +291,7 @@ struct asked_group {
 	const struct op_group *o;
 };
 
-/* What each run waits for: as the request says, or the one before it. */
+/* The runs that each waits for: as the request says, or the one before it. */
 static int asked_after(const struct op_group *o, struct after_set after[SPEC_GROUP_MAX],
 		       struct ava_error *err)
 {

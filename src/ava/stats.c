@@ -277,7 +277,7 @@ static void write_percentiles(struct jw *w, int32_t *ms, size_t n)
 	jw_end(w);
 }
 
-/* What `ava costs` shows of a row, and its parts. */
+/* Columns of `ava costs`, and the parts of a row they show. */
 static void stats_write_rows(struct jw *w, const struct stats *s)
 {
 	jw_array(w, "rows");

@@ -16,7 +16,6 @@
 #include <strings.h>
 
 #include "ava/orders.h"
-#include "ava/triggers.h"
 #include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -26,15 +25,16 @@
 #include "codec/json.h"
 #include "journal/files.h"
 
-#define TRIGGERS_FILE "triggers.json"
-#define TRIGGERS_MAX  200
-#define FILE_MAX      (1u << 20)
-#define NAME_MAX_LEN  40
-#define TOKEN_BYTES   20
-#define SECRET_LEAST  8
-#define SECRET_MOST   200
-#define HEADER_MAX    400
-#define SLACK_LATE_S  300
+#define TRIGGERS_FILE    "triggers.json"
+#define TRIGGERS_MAX     200
+#define TRIGGER_BODY_MAX ((int64_t)256 << 10)
+#define FILE_MAX         (1u << 20)
+#define NAME_MAX_LEN     40
+#define TOKEN_BYTES      20
+#define SECRET_LEAST     8
+#define SECRET_MOST      200
+#define HEADER_MAX       400
+#define SLACK_LATE_S     300
 
 /* A delivery; absent fields are "". */
 struct trigger_delivery {
@@ -167,19 +167,6 @@ static void delivery_id(const char *name, const json_t *row, const struct trigge
 	snprintf(out, HASH_HEX_LEN + 12, "trigger:%s", hex);
 }
 
-static void trigger_fired(int rv, const struct standing *o, const char *run,
-			  const struct ava_error *err, void *user)
-{
-	struct verb_answer a;
-
-	if (!verb_begin(&a, user, rv, err))
-		return;
-	jw_object(&a.w, NULL);
-	jw_str(&a.w, "order_id", o->plan.id);
-	jw_str(&a.w, "subagent_id", run);
-	verb_send(&a, 201);
-}
-
 /* Services try an address before they use it. true: answered. */
 static bool delivery_is_trial(const json_t *row, const struct trigger_delivery *d,
 			      const json_t *body, struct verb_reply *reply)
@@ -223,7 +210,7 @@ static void delivery_fire(struct verb_call *v, const json_t *row, const struct t
 	event = strspn(d->github_event, "abcdefghijklmnopqrstuvwxyz_"); /* no signature covers it */
 	snprintf(by, sizeof(by), "trigger %.40s%s%.*s", v->id, event > 0 ? ", event " : "",
 		 (int)MIN(event, (size_t)NAME_MAX_LEN), d->github_event);
-	orders_fire(v->core, o->plan.id, &f, trigger_fired, v->reply);
+	orders_fire(v->core, o->plan.id, &f, verb_order_started, v->reply);
 }
 
 #define AT(field) offsetof(struct trigger_delivery, field)

@@ -151,8 +151,8 @@ static void order_changed(int rv, const struct standing *o, const char *run,
 	verb_send(&a, 200);
 }
 
-static void order_started(int rv, const struct standing *o, const char *run,
-			  const struct ava_error *err, void *user)
+void verb_order_started(int rv, const struct standing *o, const char *run,
+			const struct ava_error *err, void *user)
 {
 	struct verb_answer a;
 
@@ -211,7 +211,7 @@ static void verb_order_run(struct verb_call *v)
 	if (!verb_args(v, &request) || !order_by_person(v))
 		return;
 	f.request_id = request;
-	orders_fire(v->core, v->id, &f, order_started, v->reply);
+	orders_fire(v->core, v->id, &f, verb_order_started, v->reply);
 }
 
 const struct verb verbs_about_orders[] = {

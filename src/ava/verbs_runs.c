@@ -163,7 +163,7 @@ struct spawn_body {
 static const struct arg run_args[] = {SPAWN_ALONE(X) REQUEST_ARGS, RESUME_ARGS, {NULL}};
 static const struct arg order_args[] = {
 	SPAWN_ALONE(X) REQUEST_ARGS, {"order", ARG_JSON, SPAWN_AT(order)}, {NULL}};
-/* Of a run of a group: what belongs to the group is read, and refused with a sentence. */
+/* Arguments of a run of a group: members of the group are read, and refused with a sentence. */
 static const struct arg member_args[] = {SPAWN_OPTIONS(X) REQUEST_ARGS, RESUME_ARGS, {NULL}};
 /* clang-format on */
 #undef X

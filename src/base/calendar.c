@@ -239,7 +239,7 @@ static void put_range(struct calendar *c, enum calendar_field f, int low, int hi
 			set_put(c, f, f == WEEKDAY ? v % 7 : v);
 }
 
-/* One item of a list: "*", "3" or "3-5", each with a step or without. A step behind one value goes
+/* An item of a list: "*", "3" or "3-5", each with a step or without. A step behind one value goes
  * on to the end; from the end of a month, to its last day. */
 static int read_item(const struct calendar_reader *r, enum calendar_field f, const char *p,
 		     const char *end)

@@ -53,14 +53,14 @@
 	X(TEXTS, tags, "tags", "tag", 0, "NAME|KEY=VALUE",                                         \
 	  "to find it by later, in lists and figures, as client=acme (may be repeated)")
 
-/* Of a run that is asked for alone. */
+/* Arguments of a run that is asked for alone. */
 #define SPAWN_ALONE(X)                                                                             \
 	X(TEXT, task, "task", NULL, 0, NULL, "what is to be done")                                 \
 	SPAWN_FLAGS(X)                                                                             \
 	X(TEXT, cwd, "cwd", NULL, 0, NULL, "its folder; none: it sees no files")                   \
 	X(TEXTS, tools, "tools", NULL, 0, NULL, "fewer than the role's")
 
-/* Of a run of a group. */
+/* Arguments of a run of a group. */
 #define SPAWN_OPTIONS(X)                                                                           \
 	SPAWN_ALONE(X)                                                                             \
 	X(TEXT, id, "id", NULL, 0, NULL, "its name in its group")                                  \

@@ -216,7 +216,7 @@ static int64_t zone_big(const unsigned char *p, int bytes)
 	return (int64_t)n;
 }
 
-/* One block of a TZif, behind its header. Its types are of 6 bytes: offset, summer, name. */
+/* A block of a TZif, behind its header. Its types are of 6 bytes: offset, summer, name. */
 static bool zone_block(struct zone *z, const unsigned char *p, int wide, size_t n, size_t types)
 {
 	const unsigned char *kind = p + n * (size_t)wide, *type = kind + n;

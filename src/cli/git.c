@@ -1,4 +1,4 @@
-/* What a program prints comes through a pipe, its errors and its input lie in files in memory, so
+/* Output of a program comes through a pipe, its errors and its input lie in files in memory, so
  * that neither side waits for the other. What can fail: there is no such program, or it says no;
  * then its last line of errors is the reason. */
 #include "cli/git.h"
@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-/* Who commits, with which keys and settings of the person's, stays; all else of git's decides which
+/* The names of who commits, keys and settings of the person's stay; all else of git's decides which
  * repository it is. */
 static bool git_keeps(const char *variable)
 {
@@ -144,7 +144,7 @@ static void git_take(int fd, struct buf *out)
 int git_call(const struct git_call *c, struct ava_error *err)
 {
 	int pipes[2] = {-1, -1}, told = STDERR_FILENO, status = 0, rv = 0;
-	/* Who shows its words may also be asked by it, for a passphrase. */
+	/* A program whose words are shown may also ask, for a passphrase. */
 	int in = c->in || c->out ? git_memory(c->in, c->len) : STDIN_FILENO;
 	char reason[GIT_WORST] = "";
 	pid_t pid = 0;
@@ -183,8 +183,8 @@ int git_call(const struct git_call *c, struct ava_error *err)
 
 static int git_vsay(const char *dir, struct buf *out, struct ava_error *err, va_list ap)
 {
-	/* What nobody sees runs nothing of the repository's: its hooks may lie among files that a
-	 * run has changed. */
+	/* A call that nobody sees runs nothing of the repository's: its hooks may lie among files
+	 * that a run has changed. */
 	static const char *const quiet[] = {"-c", "core.hooksPath=/dev/null", "-c",
 					    "core.fsmonitor=false"};
 	const char *argv[GIT_WORDS] = {"git"};

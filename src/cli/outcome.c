@@ -1,4 +1,4 @@
-/* Where the branch begins: at HEAD, when every file of the patch stood in the commit that was HEAD
+/* A branch begins at HEAD, when every file of the patch stood in the commit that was HEAD
  * when the folder was copied; else at that commit, and one more of ours in between holds what was
  * copied without being committed, taken from the folder where it still has the patch's ids.
  * `--from` chooses the other way. All of it is found out in the worktree, which git has filled, so
@@ -512,7 +512,7 @@ void outcome_show(FILE *f, const struct outcome *o)
 
 /* ---- doing it */
 
-/* What was copied uncommitted, by plumbing: no hook judges work that is not done. */
+/* A commit of what was copied uncommitted, by plumbing: no hook judges work that is not done. */
 static int outcome_commit_laid(struct outcome *o, struct ava_error *err)
 {
 	char sign[16], id[OUTCOME_ID], message[200];

@@ -1,5 +1,5 @@
-/* What the rooms of `ava doctor` share while it looks: doctor.c has the machine, the settings and
- * the order of the lines, doctor_models.c the services, the models and the places of local
+/* State that the rooms of `ava doctor` share while it looks: doctor.c has the machine, the settings
+ * and the order of the lines, doctor_models.c the services, the models and the places of local
  * servers. A line is written as soon as it is known. */
 #ifndef GATEWAY_DOCTOR_STATE_H
 #define GATEWAY_DOCTOR_STATE_H

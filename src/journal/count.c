@@ -174,7 +174,7 @@ static const struct count_run *run_of(const struct counter *c, uint32_t who)
 	return strmap_get(&c->runs, index_string(c->feed, c->feed->whos[who].agent));
 }
 
-/* One row for each tag, or for the value of the key that was asked for. False: no memory. */
+/* A row for each tag, or for the value of the key that was asked for. False: no memory. */
 static bool tag_rows(struct counter *c, const char *tags, struct count_row **out)
 {
 	size_t key = c->watch->tag != NULL ? strlen(c->watch->tag) : 0, n = 0, len;

@@ -60,7 +60,7 @@ struct count_watch { /* NULL callbacks: not called */
 	void *user;
 	const char *tag; /* for COUNT_TAG: the values of this key; NULL: tags as they stand */
 	bool runs;       /* runs and their ends count, too: all rows of the catalog are read */
-	/* What calls cost is also added up by equal parts of the time from `from_ms` to `to_ms`;
+	/* Costs of calls are also added up by equal parts of the time from `from_ms` to `to_ms`;
 	 * 0: it is not. */
 	size_t parts;
 	int64_t from_ms, to_ms;

@@ -108,7 +108,7 @@ static int after_number(const struct after_asked *runs, size_t n, const char *na
 	return 0;
 }
 
-/* Of the runs that `placed` lacks each waits for another one of them: follows them until one comes
+/* Each run that `placed` lacks waits for another one of them: follows them until one comes
  * again. */
 static int after_circle(const struct after_set *of, const struct after_asked *runs, size_t n,
 			const struct after_set *placed, struct ava_error *err)

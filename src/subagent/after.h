@@ -1,5 +1,6 @@
-/* Which runs of a group wait for which: the order in which they can begin, and what is wrong with
- * an order that nobody could keep. Runs are numbers from 1, as in the group's spec. Pure. */
+/* The runs of a group that wait for others of it: the order in which they can begin, and what is
+ * wrong with an order that nobody could keep. Runs are numbers from 1, as in the group's spec.
+ * Pure. */
 #ifndef SUBAGENT_AFTER_H
 #define SUBAGENT_AFTER_H
 
@@ -27,7 +28,7 @@ size_t after_order(const struct after_set *of, size_t n, int order[AFTER_MAX]);
 
 #define AFTER_NAME_MAX 32
 
-/* What a request says of a run; borrowed. */
+/* A run as a request names it; borrowed. */
 struct after_asked {
 	const char *id;           /* NULL: it has none, and nobody can wait for it */
 	const char *const *after; /* ids */

@@ -35,7 +35,7 @@ struct budget {
 	int64_t others; /* of `cap`: spent before, or spent and reserved by other machines */
 	bool dry;       /* within budget_lent: there is no more */
 
-	/* Of a period (struct budgets). */
+	/* Its period (struct budgets). */
 	const char *of; /* folder or tag, *borrowed* from the settings; "": all calls */
 	enum clock_period period;
 	int64_t before; /* spent in the period counted before */
@@ -115,7 +115,7 @@ unsigned budgets_list(const struct settings *s, struct budget_of out[SETTINGS_BU
 uint64_t budgets_of_run(const struct budget_of *list, unsigned n, const char *cwd,
 			const char *tags);
 
-/* What the runs that ended in each budget's newest period have cost, but for the first's, the
+/* Costs of the runs that ended in each budget's newest period, but for the first's, the
  * day's, which is in struct spend. */
 struct spends {
 	uint64_t names; /* hash over what the budgets are of: other ones are counted anew */

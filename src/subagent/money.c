@@ -294,7 +294,7 @@ static enum agent_share budget_share(const struct budget *b)
 	return b->of[0] == '/' ? SHARE_FOLDER_COST : b->of[0] ? SHARE_TAG_COST : all[b->period];
 }
 
-/* Of several budgets of folders, or of tags, the model is told of the one that is nearest its
+/* The model is told of one budget of several of folders, or of tags: that which is nearest its
  * end. */
 static void budget_near(struct agent_shared *out, const struct budget *b)
 {

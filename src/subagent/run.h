@@ -560,7 +560,7 @@ void money_init(struct supervisor *s);
 void money_seen(struct supervisor *s, int64_t wall_ms);
 /* After a restart: counts the cost of runs that ended in these periods. */
 void money_restore(struct supervisor *s);
-/* Of a run that was restored: what it cost counts in its group, and in the periods. */
+/* A run that was restored: its cost counts in its group, and in the periods. */
 void money_restored(struct run *r);
 /* Micro-USD that count against today's budget, of all machines that share it. */
 int64_t money_day(struct supervisor *s);
@@ -625,7 +625,7 @@ void blocked_end_saved(struct run *r);
 void blocked_restored(struct supervisor *s, const char *id);
 /* Member "after" of the result of a run that never began: ids of the others. */
 void blocked_write(const struct run *r, struct jw *w);
-/* What the runs of these ids found, for a context; `window` in tokens, 0: unknown. `was`: the runs
+/* Findings of the runs of these ids, for a context; `window` in tokens, 0: unknown. `was`: the runs
  * of the group that they came of; NULL: they are of it, and read_result gives the whole. Any
  * thread. */
 int blocked_outcomes(struct buf *out, int root_fd, const char (*ids)[24], const char (*was)[24],

@@ -1,4 +1,4 @@
-/* What ended runs have cost, by the day for who asks, and by the period of each budget.
+/* Costs of ended runs, by the day for who asks, and by the period of each budget.
  *
  * A start adds up the ends of the catalog, of which wal/catalog keeps the sums (past.h): so a month
  * of runs costs a start no more than a day of them. Other budgets than those that were added up

@@ -296,7 +296,7 @@ static int make_at(struct making *m, const char *folder)
 			 .poll = make_poll,
 			 .user = m};
 	int fd = copy_open_folder(folder), rv = 0;
-	char head[HEAD_MAX + 1];
+	char head[COPY_HEAD_MAX + 1];
 
 	if (fd < 0 || mkdirat(fd, "base", 0700) != 0 || mkdirat(fd, "tree", 0700) != 0)
 		rv = err_sys(m->err, "make %.300s", folder);
@@ -560,7 +560,7 @@ int copy_changes(const char *folder, struct copy_changes *out, struct ava_error 
 	jw_init(&l.left, &out->left);
 	jw_array(&l.left, NULL);
 	snprintf(path, sizeof(path), "%s/head", folder);
-	n = readlink(path, out->head, HEAD_MAX);
+	n = readlink(path, out->head, COPY_HEAD_MAX);
 	out->head[MAX(n, (ssize_t)0)] = '\0';
 	snprintf(path, sizeof(path), "%s/base", folder);
 	place_init(&l.base, copy_open_folder(path));

@@ -16,10 +16,10 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "tool/head.h"
 
 struct ava_error;
 
+#define COPY_HEAD_MAX  64 /* hex digits of a commit's id, with SHA-256 */
 #define COPY_FILES_MAX 50000
 #define COPY_BYTES_MAX (256ull << 20)
 #define COPY_LOOK_MAX  300000 /* names looked at for changes */
@@ -41,7 +41,7 @@ int copy_make(const struct copy_wish *w, struct ava_error *err);
 
 /* Differences of the tree from the base. */
 struct copy_changes {
-	char head[HEAD_MAX + 1]; /* the project's commit when it was copied; "": not known */
+	char head[COPY_HEAD_MAX + 1]; /* the project's commit when it was copied; "": not known */
 	struct buf patch;
 	struct buf left; /* [{"path","why"}]: changes that the patch does not hold */
 	size_t files, nleft;
@@ -57,5 +57,11 @@ int copy_put_back(const char *tree, const char *path, bool large);
 /* Remove a folder (`path` from the folder `at`, or AT_FDCWD) with all its contents, however deep;
  * undeletable files stay. */
 void copy_remove(int at, const char *path);
+
+/* ---- head.c: the commit that the HEAD of a repository of git names, read from its files: no
+ * program is run over a project before a person asks for it. */
+/* Read it of the repository that `folder` (absolute) is in: a clone, a worktree or a submodule.
+ * False: in none, without a commit, or one whose form is not known (reftable). */
+bool head_read(const char *folder, char out[COPY_HEAD_MAX + 1]);
 
 #endif

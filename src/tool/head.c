@@ -4,7 +4,7 @@
  *
  * Whatever stands there is a person's, or was made by a run of another program: only hex digits of
  * the length of an id are taken from it. */
-#include "tool/head.h"
+#include "tool/copy.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -33,7 +33,7 @@ static char *head_text(const char *dir, const char *name, size_t max)
 
 static bool head_is_id(const char *text, size_t len)
 {
-	return (len == 40 || len == HEAD_MAX) && strspn(text, "0123456789abcdef") >= len;
+	return (len == 40 || len == COPY_HEAD_MAX) && strspn(text, "0123456789abcdef") >= len;
 }
 
 /* Makes `dir` the folder that its file `name` leads to, behind `word`. False: there is none. */
@@ -76,7 +76,7 @@ static bool head_folder(const char *folder, char out[PATH_MAX])
 }
 
 /* The id behind which the file has the branch, in lines "ID NAME". */
-static bool head_packed(const char *text, const char *branch, char out[HEAD_MAX + 1])
+static bool head_packed(const char *text, const char *branch, char out[COPY_HEAD_MAX + 1])
 {
 	size_t len = strlen(branch);
 
@@ -97,7 +97,7 @@ static bool head_packed(const char *text, const char *branch, char out[HEAD_MAX 
 	return false;
 }
 
-static bool head_taken(char *text, char out[HEAD_MAX + 1])
+static bool head_taken(char *text, char out[COPY_HEAD_MAX + 1])
 {
 	bool is = text && head_is_id(text, strlen(text));
 
@@ -107,7 +107,7 @@ static bool head_taken(char *text, char out[HEAD_MAX + 1])
 	return is;
 }
 
-bool head_read(const char *folder, char out[HEAD_MAX + 1])
+bool head_read(const char *folder, char out[COPY_HEAD_MAX + 1])
 {
 	char dir[PATH_MAX], *head, *branch, *packed;
 	bool found = false;

@@ -226,6 +226,24 @@ TEST(lent)
 	assert_int_equal(budget_ask(&c[2].h, 0, 0), 0); /* a free call asks nobody */
 }
 
+/* A step by chance: a caller settles up to `cost` thousandths of what it holds, gives up or asks
+ * for up to `most`. */
+static void step_of(struct caller *c, int n, uint64_t *seed, int64_t cost, int64_t most)
+{
+	struct caller *at;
+	uint64_t chance;
+
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	chance = *seed >> 33;
+	at = &c[chance % (unsigned)n];
+	if (at->h.held > 0)
+		budget_settle(&at->h, (int64_t)(chance / 64 % (uint64_t)cost) * at->h.held / 1000);
+	else if (!list_empty(&at->h.node) && chance / 64 % 8 == 0)
+		budget_settle(&at->h, 0);
+	else if (list_empty(&at->h.node))
+		(void)budget_ask(&at->h, 5, 5 + (int64_t)(chance / 64 % (uint64_t)most));
+}
+
 /* Any order of asking, settling and giving up: never more than the limit while
  * each call costs at most what it holds, and at the end nobody waits. */
 TEST(never_over)
@@ -243,19 +261,7 @@ TEST(never_over)
 		for (int i = 0; i < N; i++)
 			c[i].h.rank = (uint64_t)(i * 7 % N);
 		for (int step = 0; step < 2000; step++) {
-			struct caller *at;
-			uint64_t chance;
-
-			seed = seed * 6364136223846793005u + 1442695040888963407u;
-			chance = seed >> 33;
-			at = &c[chance % N];
-			if (at->h.held > 0)
-				budget_settle(&at->h,
-					      (int64_t)(chance / 64 % 1000) * at->h.held / 1000);
-			else if (!list_empty(&at->h.node) && chance / 64 % 8 == 0)
-				budget_settle(&at->h, 0);
-			else if (list_empty(&at->h.node))
-				(void)budget_ask(&at->h, 5, 5 + (int64_t)(chance / 64 % 200));
+			step_of(c, N, &seed, 1000, 200);
 			assert_true(group.spent + group.reserved <= group.limit);
 			assert_true(day.spent + day.reserved <= day.limit);
 			assert_true(group.reserved > 0 || list_empty(&group.waiting));
@@ -302,19 +308,7 @@ TEST(many_budgets)
 			c[i].h.rank = (uint64_t)(i * 7 % N);
 		}
 		for (int step = 0; step < 2000; step++) {
-			struct caller *at;
-			uint64_t chance;
-
-			seed = seed * 6364136223846793005u + 1442695040888963407u;
-			chance = seed >> 33;
-			at = &c[chance % N];
-			if (at->h.held > 0)
-				budget_settle(&at->h,
-					      (int64_t)(chance / 64 % 100) * at->h.held / 1000);
-			else if (!list_empty(&at->h.node) && chance / 64 % 8 == 0)
-				budget_settle(&at->h, 0);
-			else if (list_empty(&at->h.node))
-				(void)budget_ask(&at->h, 5, 5 + (int64_t)(chance / 64 % 100));
+			step_of(c, N, &seed, 100, 100);
 			for (unsigned k = 0; k < BUDGETS; k++)
 				assert_whole(c, N, &all[k], k);
 			assert_true(group.spent + group.reserved <= group.limit);

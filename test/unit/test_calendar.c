@@ -317,7 +317,7 @@ TEST(of_the_machine)
 		{":Asia/Tokyo", "Asia/Tokyo", "2025-01-01T15:00"},
 		{"/usr/share/zoneinfo/Asia/Tokyo", "Asia/Tokyo", "2025-01-01T15:00"},
 		{"JST-9", "local", "2025-01-01T15:00"},
-		{"XXX-1YYY,J1/0,J365/23", "local", "2025-01-01T22:00"},
+		{"AAA-1BBB,J1/0,J365/23", "local", "2025-01-01T22:00"},
 		{"", "UTC", "2025-01-02T00:00"},
 	};
 	struct calendar *c;

@@ -5,7 +5,7 @@
 #include <ava.h>
 #include <string.h>
 
-#include "ava/triggers.h"
+#include "ava/orders.h"
 
 static int signed_as(const char *how, const char *secret, const char *value, const char *time,
 		     const char *body, int64_t now_s, struct ava_error *err)
