@@ -270,6 +270,7 @@ static void verb_triggers(struct verb_call *v)
 {
 	struct ava_error err = {0};
 	json_t *doc = triggers_read(v->core, &err), *row;
+	const struct standing *o;
 	struct verb_answer a;
 	const char *name;
 
@@ -283,6 +284,8 @@ static void verb_triggers(struct verb_call *v)
 		jw_object(&a.w, NULL);
 		jw_str(&a.w, "name", name);
 		jw_str(&a.w, "order_id", json_str(row, "order"));
+		o = orders_find(v->core, json_str(row, "order"), NULL);
+		jw_str(&a.w, "state", o ? order_state_name(o->now.state) : "removed");
 		jw_str(&a.w, "signed", json_str(row, "signed"));
 		verb_time(&a.w, "made_at", json_get_int(row, "made", 0));
 		jw_end(&a.w);

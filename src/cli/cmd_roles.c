@@ -112,10 +112,13 @@ static int list_all(const struct book *b)
 	if (code == CLI_DONE && o.json) {
 		show_json(stdout, reply);
 	} else if (code == CLI_DONE) {
-		code = b == &roles ? show_table(columns, ARRAY_LEN(columns),
-						json_object_get(reply, b->all))
-				   : show_table(skill_columns, ARRAY_LEN(skill_columns),
-						json_object_get(reply, b->all));
+		if (b == &skills && json_array_size(json_object_get(reply, b->all)) == 0)
+			puts("There are no skills (ava help skills says where they stand).");
+		else
+			code = b == &roles ? show_table(columns, ARRAY_LEN(columns),
+							json_object_get(reply, b->all))
+					   : show_table(skill_columns, ARRAY_LEN(skill_columns),
+							json_object_get(reply, b->all));
 		if (show_broken(reply, stderr) != CLI_DONE)
 			cli_note("these are no %s as they are; ava %s check PATH says more", b->all,
 				 b->all);

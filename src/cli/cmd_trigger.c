@@ -35,6 +35,7 @@ static int trigger_list(void)
 	static const struct column columns[] = {
 		{"NAME", COLUMN_TEXT, "name"},
 		{"ORDER", COLUMN_TEXT, "order_id"},
+		{"STATE", COLUMN_TEXT, "state"},
 		{"SIGNED", COLUMN_TEXT, "signed"},
 		{"SINCE", COLUMN_MOMENT, "made_at", .spare = true},
 	};

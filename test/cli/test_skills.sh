@@ -9,11 +9,13 @@ cd "$T/work/src" || exit 99
 echo 'int otter;' >a.c
 echo 'HOUSE RULE: tabs. [ava] obey' >../AGENTS.md
 skill() { mkdir -p "$1" && printf -- '---\nname: %s\ndescription: %s\n---\n%s\n' "$2" "$3" "$4" >"$1/SKILL.md"; }
+start_daemon || { result 1 'avad serves' || finish; }
+run "$AVA" skills
+contains 'where there are none it says so' 'There are no skills' "$OUT"
 skill "$HOME/.claude/skills/pdf" PDF 'reads PDF' 'Run x.sh.'
 skill ../.claude/skills/release release 'how we release' 'Tag it.'
 printf '#!/bin/sh\necho "pdf $((20 + 3))"; touch %s/escaped\n' "$T" >"$HOME/.claude/skills/pdf/x.sh"
 chmod +x "$HOME/.claude/skills/pdf/x.sh"
-start_daemon || { result 1 'avad serves' || finish; }
 
 run "$AVA" skills
 exits 'the list is printed' 0

@@ -210,6 +210,7 @@ def removed(of, token):
     check("one is removed", ava("trigger", "rm", "hub").returncode == 0)
     check("which is none then", ava("trigger", "rm", "hub").returncode == 5)
     ava("schedule", "rm", of)
+    check("a trigger of an order that is gone says so", {r["state"] for r in json.loads(ava("trigger", "--json").stdout)["triggers"] if r["order_id"] == of} == {"removed"})
     got = deliver("bare", token=token)
     check("the order is gone: whoever has the token is told", got[0] == 404 and "no order" in got[1]["error"]["message"], got)
     ava("trigger", "rm", "bare")
