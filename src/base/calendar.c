@@ -705,7 +705,7 @@ static void text_values(const struct calendar *c, enum calendar_field f, struct 
 
 		buf_adds(out, row && n > 2 && i > 0 ? " to " : text_between(i, n));
 		if (f == DAY)
-			buf_addf(out, "%d%.2s", d, "thstndrd" + 2 * ordinal);
+			buf_addf(out, "%d%.2s", d, &"thstndrd"[2 * ordinal]);
 		else
 			buf_addf(out, "%.*s", len, name);
 	}
