@@ -688,7 +688,8 @@ void show_result(FILE *f, const json_t *result)
 	bold = term_colours(f);
 	shown = result;
 
-	if (error[0] != '\0') {
+	/* A check that did not pass is shown below, whole. */
+	if (error[0] != '\0' && strcmp(json_str(result, "status"), "unproven") != 0) {
 		fputs(failed, f);
 		term_theirs(f, term_width(f), error, strlen(error), sizeof(failed) - 1);
 		fputc('\n', f);

@@ -68,6 +68,7 @@ contains 'with the reason' 'its check did not pass: exit 1' "$OUT"
 equal 'its result is kept' 'third false' "$(of .summary) $(of .partial)"
 run "$AVA" result "$run_id"
 contains 'ava result says so' 'Check did not pass: `sh test.sh`, exit 1' "$OUT"
+refuse 'once' grep -q '^Error' "$OUT"
 contains 'with its last lines' '  | FAILED: -1 is not 5' "$OUT"
 run "$AVA" ps -a
 contains 'and the list' unproven "$OUT"

@@ -79,11 +79,11 @@ function Task({ run: r }: { run: Run }) {
 // The failure, said once, and the next steps one can take.
 function Failure({ run: r, result }: { run: Run; result: Result | null }) {
   const id = r.subagent_id, items = useGet<{ items: Item[] }>(`/api/v1/items?run=${id}&limit=1000`, (i) => i.run === id && i.kind === "failed").data?.items;
-  const d = items?.findLast((i) => i.kind === "failed")?.detail, error = errorOf(result);
+  const d = items?.findLast((i) => i.kind === "failed")?.detail, error = errorOf(result), end = String(d?.end ?? "It failed");
   return (
     <div class="run-failure" role="note" aria-label="What went wrong">
-      <p><strong>{String(d?.end ?? "It failed")}</strong></p>
-      {error ? <p class="ask-text">{error}</p> : null}
+      <p><strong>{end}</strong></p>
+      {error && !end.includes(error) ? <p class="ask-text">{error}</p> : null}
       {d?.next ? <Markdown text={String(d.next)} /> : null}
     </div>
   );
