@@ -485,6 +485,15 @@ AVA_API int ava_result(struct ava_runtime *rt, const char *run, struct ava_resul
 		       struct ava_error *err);
 /* Cancel for good: nothing of the run starts after this returns 0. Also 0 for an ended run. */
 AVA_API int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err);
+/* Let a run stand still from the end of its turn on, until `until` ("2h", "18:40", "2026-12-01
+ * 08:00"; NULL: until ava_unpause); 0 when that is on disk. It takes no slot and its time stands.
+ * AVA_EEXIST: it has ended, or is paused until another time; AVA_EINVAL: no time, or one that is
+ * over; AVA_ENOENT. */
+AVA_API int ava_pause(struct ava_runtime *rt, const char *run, const char *until,
+		      struct ava_error *err);
+/* Let a paused run go on; 0 when that is on disk. AVA_EEXIST: it has ended, or is not paused;
+ * AVA_ENOENT. */
+AVA_API int ava_unpause(struct ava_runtime *rt, const char *run, struct ava_error *err);
 /* Say something to a run; 0 when the message is on disk. A run that asks a person (AVA_WAITING;
  * its event Waiting has the question) takes it as the answer: to a question any text, the number
  * of a choice is that choice; for a call that needs a yes a yes, or a no with its reason. `call`

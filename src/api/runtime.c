@@ -493,6 +493,25 @@ int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err)
 	return call_end(&c);
 }
 
+int ava_pause(struct ava_runtime *rt, const char *run, const char *until, struct ava_error *err)
+{
+	struct runtime_call c;
+
+	call_about(&c, rt, "run", run, err);
+	spawn_put_str(&c.w, "until", until);
+	call_ask(&c, "POST", "/api/v1/runs/{id}/pause", run);
+	return call_end(&c);
+}
+
+int ava_unpause(struct ava_runtime *rt, const char *run, struct ava_error *err)
+{
+	struct runtime_call c;
+
+	call_about(&c, rt, "run", run, err);
+	call_ask(&c, "POST", "/api/v1/runs/{id}/unpause", run);
+	return call_end(&c);
+}
+
 int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)
 {
 	struct runtime_call c;

@@ -549,7 +549,8 @@ static int write_turn(struct talk *t, int64_t *added)
 static void begin_turn(struct talk *t)
 {
 	static const char *const tools[] = {"subagent_status", "list_subagents", "steer_subagent",
-					    "cancel_subagent", "read_ava_logs",  "confirm_spawn"};
+					    "cancel_subagent", "pause_subagent", "unpause_subagent",
+					    "read_ava_logs",   "confirm_spawn"};
 	struct run *r = &t->run;
 	int64_t added = 0;
 

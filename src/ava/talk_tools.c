@@ -621,6 +621,10 @@ static const char steer_text[] =
 	"them. A yes to a call they must confirm is theirs alone to give.";
 static const char cancel_text[] = "Stop a subagent for good. Only when the person wants it; what "
 				  "it had found so far comes as a partial result.";
+static const char pause_text[] =
+	"Let a subagent stand still from the end of its turn on, until a time or until they let it "
+	"go on. Only when the person wants it; nothing of it is lost.";
+static const char unpause_text[] = "Let a paused subagent go on. Only when the person wants it.";
 static const char checkpoint_text[] =
 	"Give the present position of a subagent at work a name, so that the person can later fork "
 	"the run there. When they ask for it, or before it does something that they may want to "
@@ -680,6 +684,11 @@ static const char steer_schema[] = SCHEMA(
 	       "\"call_id\":{\"type\":\"string\",\"maxLength\":15,\"description\":\"only as the "
 	       "answer to this question of its\"}",
 	"\"subagent_id\",\"message\"");
+static const char pause_schema[] =
+	SCHEMA(RUN_ID ",\"until\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"
+		      "\"description\":\"when it goes on by itself: 2h, 18:40, tomorrow or "
+		      "2026-12-01 08:00; leave it out for no end\"}",
+	       "\"subagent_id\"");
 static const char checkpoint_schema[] =
 	SCHEMA(RUN_ID ",\"name\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"
 		      "\"description\":\"letters, digits, '.', '_' and '-', a letter first: "
@@ -757,6 +766,20 @@ static const struct talk_tool tool_rows[] = {
 	  TOOL_REPEATABLE | TOOL_LATER | TOOL_OF_RUNS, tool_start},
 	 "POST",
 	 RUN_PATH "/cancel",
+	 "subagent_id",
+	 false,
+	 talk_tools_tell_run},
+	{{"pause_subagent", pause_text, pause_schema, "",
+	  TOOL_REPEATABLE | TOOL_LATER | TOOL_OF_RUNS, tool_start},
+	 "POST",
+	 RUN_PATH "/pause",
+	 "subagent_id",
+	 false,
+	 talk_tools_tell_run},
+	{{"unpause_subagent", unpause_text, SCHEMA(RUN_ID, "\"subagent_id\""), "",
+	  TOOL_REPEATABLE | TOOL_LATER | TOOL_OF_RUNS, tool_start},
+	 "POST",
+	 RUN_PATH "/unpause",
 	 "subagent_id",
 	 false,
 	 talk_tools_tell_run},

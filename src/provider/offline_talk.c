@@ -322,6 +322,10 @@ static void talk_words(struct offline_talk_state *t, const char *words)
 
 	if (stops && talk_is_run(object, id))
 		talk_call(t, "cancel_subagent", id);
+	else if (find_listed(" pause ", plain, n) && talk_is_run(object, id))
+		talk_call(t, "pause_subagent", id);
+	else if (find_listed(" unpause continue ", plain, n) && talk_is_run(object, id))
+		talk_call(t, "unpause_subagent", id);
 	else if (stops || (!*object && find_listed(" list status runs ps ", plain, n)))
 		talk_call(t, "list_subagents", NULL);
 	else if (talk_order(t, plain))

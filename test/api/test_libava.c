@@ -98,6 +98,24 @@ TEST_OF(cancel, struct world *w)
 	assert_int_equal(n, 0);
 }
 
+TEST_OF(pause, struct world *w)
+{
+	struct ava_run_id id = spawn(w, w->slow);
+	struct ava_error err;
+
+	assert_int_equal(ava_unpause(w->rt, id.text, &err), AVA_EEXIST);
+	assert_int_equal(ava_pause(w->rt, id.text, "2001-01-01", &err), AVA_EINVAL);
+	assert_int_equal(ava_pause(w->rt, id.text, NULL, &err), 0);
+	assert_int_equal(ava_pause(w->rt, id.text, NULL, &err), 0); /* again */
+	assert_int_equal(ava_pause(w->rt, id.text, "2h", &err), AVA_EEXIST);
+	assert_int_equal(ava_unpause(w->rt, id.text, &err), 0);
+	assert_int_equal(ava_pause(w->rt, id.text, "2h", &err), 0);
+	assert_int_equal(ava_cancel(w->rt, id.text, NULL), 0);
+	world_wait(w, id.text);
+	assert_int_equal(ava_pause(w->rt, id.text, NULL, &err), AVA_EEXIST);
+	assert_int_equal(ava_unpause(w->rt, "S-000000", &err), AVA_ENOENT);
+}
+
 /* Until the run waits for a person: its state comes with its events. */
 static void wait_for_question(struct world *w, const char *id, struct ava_run *run)
 {

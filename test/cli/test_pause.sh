@@ -178,6 +178,15 @@ equal 'it stands' paused "$(status_of queued .status)"
 "$AVA" cancel "$(id queued)" >/dev/null 2>&1
 equal 'one that is paused can be cancelled' cancelled "$(status_of queued .status)"
 equal 'which ends the pause' 'asked stopped ' "$(states queued)"
+start spoken slow
+wait_for 20 calling spoken
+printf 'pause %s\n' "$(id spoken)" | "$AVA" chat >"$T/chat" 2>&1
+pausing() { [ "$(status_of "$1" .pause)" = true ]; }
+not_pausing() { [ "$(status_of "$1" .pause)" = null ]; }
+check 'Ava pauses one when she is told to' wait_for 20 pausing spoken
+printf 'continue %s\n' "$(id spoken)" | "$AVA" chat >>"$T/chat" 2>&1
+check 'and lets it go on' wait_for 20 not_pausing spoken
+"$AVA" cancel "$(id spoken)" >/dev/null 2>&1
 start ends last
 wait_for 20 calling ends
 "$AVA" pause "$(id ends)" >"$T/ends" 2>&1 </dev/null &

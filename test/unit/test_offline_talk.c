@@ -70,6 +70,8 @@ static const struct {
 	{"Status, please!", "list_subagents", "{}"},
 	{"stop it", "list_subagents", "{}"},
 	{"stop S-7f3a2b, please", "cancel_subagent", "{\"subagent_id\":\"S-7f3a2b\"}"},
+	{"please pause S-7f3a2b", "pause_subagent", "{\"subagent_id\":\"S-7f3a2b\"}"},
+	{"continue S-7f3a2b", "unpause_subagent", "{\"subagent_id\":\"S-7f3a2b\"}"},
 	{"stop S-7f3a2b from reading b.c", "list_subagents", "{}"},
 	{"don't stop S-7f3a2b", NULL, SENTENCE},
 	{"review it", NULL, SENTENCE},

@@ -117,6 +117,16 @@ class Calls(World):
             run.cancel()
             self.assertEqual(run.wait(PATIENCE_S).status, "cancelled")
 
+    def test_pause(self):
+        with self.open() as rt:
+            run = self.spawn(rt, self.slow)
+            run.pause("2h")
+            run.unpause()
+            run.pause()
+            with self.assertRaises(ava.Error):
+                run.pause("2h")
+            run.cancel()
+
     def test_same_request(self):
         with self.open() as rt:
             one = self.spawn(rt, request_id="kettle-1")

@@ -215,6 +215,13 @@ class Run(Named):
         """Nothing of it starts after this; an ended run stays as it is."""
         self._call("cancel")
 
+    def pause(self, until: str | None = None) -> None:
+        """It stands still from the end of its turn on, until that time ("2h", "18:40") or `unpause`."""
+        self._call("pause", until)
+
+    def unpause(self) -> None:
+        self._call("unpause")
+
     def steer(self, words: str, call: str | None = None, request_id: str | None = None) -> None:
         """Say something to it, or answer its question."""
         self._call("steer_once", request_id, words, call)
