@@ -248,24 +248,26 @@ int task_cwd(char **cwd, struct ava_error *err)
 		       "root folder or not UTF-8");
 }
 
-/* ---- a group: the object of a run in each line of a file */
+/* ---- a group: a file with the object of a run in each line, or with a list of them */
 
 /* Copy a line that is an object as it stands. */
 static int group_line(struct jw *w, const char *line, size_t len, unsigned number,
 		      struct ava_error *err)
 {
-	size_t bom = number == 1 && jscan_begins(line, len, "\xef\xbb\xbf") ? 3 : 0;
-	json_t *o = json_parse(line + bom, len - bom, err);
+	struct ava_error why = {0};
+	json_t *o = json_parse(line, len, &why);
 	bool object = json_is_object(o);
 
 	if (object)
-		jw_raw(w, NULL, line + bom, len - bom);
+		jw_raw(w, NULL, line, len);
 	json_decref(o);
 	if (object)
 		return 0;
 	return o != NULL ? err_set(err, AVA_EINVAL,
 				   "line %u is no object: write {\"task\":\"…\"} in each", number)
-			 : err_wrap(err, AVA_EINVAL, "line %u", number);
+			 : err_set(err, AVA_EINVAL,
+				   "line %u%s; write one object in each line, or all in a list",
+				   number, strchrnul(why.text, ':'));
 }
 
 static int group_lines(struct jw *w, const char *data, size_t len, struct ava_error *err)
@@ -290,6 +292,27 @@ static int group_lines(struct jw *w, const char *data, size_t len, struct ava_er
 	return rv;
 }
 
+static int group_runs(struct jw *w, const char *data, size_t len, struct ava_error *err)
+{
+	size_t bom = jscan_begins(data, len, "\xef\xbb\xbf") ? 3 : 0;
+	json_t *list;
+	int rv = 0;
+
+	data += bom;
+	len -= bom;
+	if (data[strspn(data, " \t\r\n")] == '[') {
+		list = json_parse(data, len, err);
+		rv = list != NULL ? 0 : AVA_EINVAL;
+		jw_raw(w, "runs", data, len);
+		json_decref(list);
+		return rv;
+	}
+	jw_array(w, "runs");
+	rv = group_lines(w, data, len, err);
+	jw_end(w);
+	return rv;
+}
+
 static int group_request(struct buf *out, const struct task_options *o, int fd, const char *cwd,
 			 const char *request_id, struct ava_error *err)
 {
@@ -301,12 +324,10 @@ static int group_request(struct buf *out, const struct task_options *o, int fd, 
 	if (rv != 0)
 		return err_wrap(err, rv == AVA_ENOENT ? AVA_EINVAL : rv, "--parallel");
 	api_body(&w, out, 2 * GROUP_MAX);
-	jw_array(&w, "runs");
-	rv = group_lines(&w, data, len, err);
+	rv = group_runs(&w, data, len, err);
 	free(data);
 	if (rv != 0)
 		return err_wrap(err, rv, "--parallel %.200s", o->parallel);
-	jw_end(&w);
 	spawn_put_group(&w,
 			&(struct ava_spawn_group){.cwd = cwd,
 						  .request_id = request_id,

@@ -60,6 +60,13 @@ exits 'and a resume, too' 2
 echo 'nothing' >bad.jsonl
 run "$AVA" run --parallel bad.jsonl --yes
 exits 'what is no JSON is refused' 2
+contains 'with its line, once' 'bad.jsonl: line 1: ' "$ERR"
+printf '\357\273\277\n[\n  {"task": "Find where one is said.",\n   "role": "code_reviewer"}, 5\n]\n' >list.json
+run "$AVA" run --parallel list.json --yes
+contains 'of a list each is looked at' 'run 2' "$ERR"
+sed -i 's/, 5//' list.json
+run "$AVA" run --parallel list.json --yes
+exits 'a list is as good as lines' 0
 run "$AVA" run --parallel tasks.jsonl --role researcher x
 exits 'a task and a file are one too many' 2
 
