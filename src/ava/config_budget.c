@@ -32,9 +32,12 @@ static int budget_row_name(const struct yaml *y, const struct yaml_node *n, bool
 				  "%s has \"%.90s\", which is no tag: a name or KEY=VALUE, each of "
 				  "1 to 40 letters, digits, . _ - : or /, no / first",
 				  what, of);
-	if (folders && of[0] != '/')
+	if (folders && (of[0] != '/' || strstr(of, "//") || strstr(of, "/./") ||
+			(of[1] && of[strlen(of) - 1] == '/')))
 		return yaml_error(y, n->key_line, AVA_EINVAL, err,
-				  "%s has \"%.200s\"; it must be an absolute path", what, of);
+				  "%s has \"%.200s\"; it must be an absolute path, without // and "
+				  "without a / at its end",
+				  what, of);
 	if (folders && realpath(of, real) && strcmp(real, of) != 0)
 		return yaml_error(y, n->key_line, AVA_EINVAL, err,
 				  "%s has %.200s; its path without links is %.200s", what, of,
@@ -58,8 +61,8 @@ static int budget_row(struct config *c, const struct yaml *y, const struct yaml_
 		used++;
 	if (rv == 0 && (n->kind != YAML_MAP || !n->first))
 		rv = yaml_error(y, n->line, AVA_EINVAL, err,
-				"the budget of %.100s is %s; it must be a mapping with day_cents, "
-				"week_cents or month_cents",
+				"the budget of %.100s is %s; it must have day_cents, week_cents or "
+				"month_cents: {day_cents: 500}",
 				n->key, yaml_shown(n));
 	if (rv == 0 && used > SETTINGS_BUDGETS)
 		rv = yaml_error(y, n->line, AVA_EINVAL, err,

@@ -305,8 +305,10 @@ const char *yaml_shown(const struct yaml_node *n)
 {
 	static char text[64];
 
+	if (n->kind == YAML_MAP)
+		return n->first ? "a mapping" : "an empty mapping";
 	if (n->kind != YAML_SCALAR)
-		return n->kind == YAML_MAP ? "a mapping" : "a list";
+		return n->first ? "a list" : "an empty list";
 	if (yaml_is_null(n))
 		return "empty";
 	snprintf(text, sizeof(text), "\"%.40s%s\"", n->text, n->len > 40 ? "..." : "");
