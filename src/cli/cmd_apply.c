@@ -214,11 +214,20 @@ static int apply_answered(void)
 	return rv;
 }
 
-/* Files that programs obey are asked about one by one, and shown whole. */
-static void ask_obeyed(struct applying *a)
+static int apply_no_yes(int answer, const char *so, struct ava_error *err)
+{
+	if (answer == AVA_ECANCELED)
+		return err_set(err, AVA_ECANCELED, "stopped: %s", so);
+	return err_set(err, AVA_EREJECTED, "no yes: %s%s", so,
+		       answer < 0 ? " (use --yes to confirm without one)" : "");
+}
+
+/* Files that programs obey are asked about one by one, and shown whole. Ctrl-C ends all of it. */
+static int ask_obeyed(struct applying *a, const char *so, struct ava_error *err)
 {
 	for (size_t i = 0; i < a->patch.n && !o.yes; i++) {
 		struct apply_target *t = &a->targets[i];
+		int yes;
 
 		if (!t->obeyed)
 			continue;
@@ -226,17 +235,26 @@ static void ask_obeyed(struct applying *a)
 			   t->f->is_gone ? ", and goes" : "");
 		apply_show(stderr, a, t);
 		term_print(stderr, "Write %s", t->f->path);
-		if (apply_answered() != 1)
+		yes = apply_answered();
+		if (yes == AVA_ECANCELED)
+			return apply_no_yes(yes, so, err);
+		if (yes != 1)
 			continue;
 		t->obeyed = false;
 		a->obeyed--;
 		a->fit++;
 	}
+	return a->fit > 0 ? 0
+			  : err_set(err, AVA_EREJECTED,
+				    "%s: programs or agents obey what it changes, so each file is "
+				    "named (--also PATH) or asked about",
+				    so);
 }
 
 /* 0: go on and write. */
 static int apply_ask(struct applying *a, struct ava_error *err)
 {
+	static const char so[] = "nothing was written";
 	int yes = 1;
 
 	if (!o.yes && a->fit > 0) {
@@ -245,16 +263,7 @@ static int apply_ask(struct applying *a, struct ava_error *err)
 			   a->fit, a->fit == 1 ? "" : "s", a->cwd);
 		yes = apply_answered();
 	}
-	if (yes == 1)
-		ask_obeyed(a);
-	if (yes == 1 && a->fit > 0)
-		return 0;
-	if (yes == 1)
-		return err_set(err, AVA_EREJECTED,
-			       "nothing was written: programs or agents obey what it changes, so "
-			       "each file is named (--also PATH) or asked about");
-	return err_set(err, AVA_EREJECTED, "no yes: nothing was written%s",
-		       yes < 0 ? " (use --yes to confirm without one)" : "");
+	return yes == 1 ? ask_obeyed(a, so, err) : apply_no_yes(yes, so, err);
 }
 
 /* Have the daemon record the changes; the files are written even if that fails. */
@@ -308,13 +317,11 @@ static int apply_done(const struct applying *a)
 /* The patch as a commit: asked about once more, with all that is in it. */
 static int apply_to_branch(struct applying *a, struct ava_error *err)
 {
-	int yes = 1, rv;
+	static const char so[] = "there is no branch, and nothing changed";
+	int yes = 1, rv = ask_obeyed(a, so, err);
 
-	ask_obeyed(a);
-	rv = a->fit > 0 ? apply_write_all(a, err)
-			: err_set(err, AVA_EREJECTED,
-				  "there is no branch: programs or agents obey what it changes, so "
-				  "each file is named (--also PATH) or asked about");
+	if (rv == 0)
+		rv = apply_write_all(a, err);
 	if (rv == 0)
 		rv = outcome_stage(&made, a, err);
 	if (rv != 0)
@@ -327,11 +334,7 @@ static int apply_to_branch(struct applying *a, struct ava_error *err)
 	} else if (!o.json) {
 		outcome_show(stdout, &made);
 	}
-	if (yes != 1)
-		return err_set(err, AVA_EREJECTED,
-			       "no yes: there is no branch, and nothing changed%s",
-			       yes < 0 ? " (use --yes to confirm without one)" : "");
-	return outcome_commit(&made, err);
+	return yes == 1 ? outcome_commit(&made, err) : apply_no_yes(yes, so, err);
 }
 
 /* Lay out what there is to be written, and where. */

@@ -24,14 +24,14 @@
 
 extern char **environ;
 
-/* The names of who commits, keys and settings of the person's stay; all else of git's decides which
- * repository it is. */
+/* The person's settings stay: who commits, keys, certificates, proxies, and configuration, which is
+ * theirs wherever it stands (doc/OUTCOMES.md). All else of git's decides which repository it is. */
 static bool git_keeps(const char *variable)
 {
 	static const char *const kept[] = {
-		"GIT_AUTHOR_",         "GIT_COMMITTER_",     "GIT_SSH",
-		"GIT_ASKPASS",         "GIT_CONFIG_GLOBAL=", "GIT_CONFIG_SYSTEM=",
-		"GIT_CONFIG_NOSYSTEM="};
+		"GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_",        "GIT_SSH",
+		"GIT_SSL_",    "GIT_HTTP_",      "GIT_PROXY_",         "GIT_ASKPASS",
+		"GIT_EDITOR=", "GIT_TERMINAL_",  "GIT_ALLOW_PROTOCOL="};
 
 	if (strncmp(variable, "GIT_", 4) != 0)
 		return true;

@@ -29,6 +29,7 @@
 #include "cli/term.h"
 #include "client/start.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 #include "tool/apply.h"
 
 #define BRANCHES    "branches" /* in the data root */
@@ -139,12 +140,37 @@ static int outcome_name(const struct outcome *o, struct ava_error *err)
 		       o->w->branch, ID_SHOWN, said);
 }
 
+/* What git is in the middle of there; NULL: nothing. */
+static const char *outcome_during(const struct outcome *o)
+{
+	static const char *const all[][2] = {{"MERGE_HEAD", "merge"},
+					     {"rebase-merge", "rebase"},
+					     {"rebase-apply", "rebase"},
+					     {"CHERRY_PICK_HEAD", "cherry-pick"},
+					     {"REVERT_HEAD", "revert"}};
+	char dir[PATH_MAX], path[PATH_MAX + 32];
+
+	if (GIT_WORD(o->cwd, dir, NULL, "rev-parse", "--absolute-git-dir") != 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, all[i][0]);
+		if (access(path, F_OK) == 0)
+			return all[i][1];
+	}
+	return NULL;
+}
+
 /* Without a name the current branch goes forward, which must not meet work of the person's. */
 static int outcome_current(const struct outcome *o, struct ava_error *err)
 {
 	int rv;
 	struct buf said;
 
+	if (o->during)
+		return err_set(err, AVA_EEXIST,
+			       "%.300s is in the middle of a %s: end it (git %s --continue, or "
+			       "--abort), or give --branch NAME",
+			       o->cwd, o->during, o->during);
 	if (!o->onto[0])
 		return err_set(err, AVA_EDENIED,
 			       "HEAD of %.300s is detached, so there is no current branch: give "
@@ -187,6 +213,7 @@ static int outcome_look(struct outcome *o, const json_t *about, char prefix[PATH
 	if (!*copied || GIT_WORD(o->cwd, o->copied, NULL, "rev-parse", "-q", "--verify", full))
 		memcpy(o->copied, o->head, sizeof(o->copied));
 	o->moved = strcmp(o->copied, o->head) != 0;
+	o->during = outcome_during(o);
 	return o->w->branch ? outcome_name(o, err) : outcome_current(o, err);
 }
 
@@ -316,22 +343,21 @@ static int outcome_base(struct outcome *o, const struct patch *p, struct ava_err
 
 /* ---- what is said of it */
 
-/* The first line of the summary as a subject: no control characters, at most SUBJECT_MAX bytes. */
+/* The first line of the summary as a subject of at most SUBJECT_MAX bytes. */
 static void outcome_subject(struct buf *out, const char *summary)
 {
-	size_t n = strcspn(summary, "\r\n");
+	size_t n = strcspn(summary, "\r\n"), keep = n;
 
-	if (n > SUBJECT_MAX) {
-		for (n = SUBJECT_MAX - 3; n > 0 && (summary[n] & 0xc0) == 0x80;)
-			n--;
-	}
-	for (size_t i = 0; i < n; i++)
-		buf_addc(out,
-			 (unsigned char)summary[i] < 0x20 || summary[i] == 0x7f ? ' ' : summary[i]);
-	if (summary[n] && summary[n] != '\r' && summary[n] != '\n')
+	if (n > SUBJECT_MAX)
+		for (keep = SUBJECT_MAX - 3; keep > 0 && (summary[keep] & 0xc0) == 0x80;)
+			keep--;
+	utf8_plain(out, summary, keep);
+	if (keep < n)
 		buf_adds(out, "...");
 }
 
+/* What models wrote goes in without its invisible parts: those who read a log see what git keeps.
+ */
 static void outcome_message(struct outcome *o, const json_t *result)
 {
 	const char *summary = json_str(result, "summary");
@@ -343,16 +369,16 @@ static void outcome_message(struct outcome *o, const json_t *result)
 		buf_adds(&o->message, o->w->message);
 		return;
 	}
-	if (*summary)
-		outcome_subject(&o->message, summary);
-	else
+	outcome_subject(&o->message, summary);
+	if (o->message.len == 0)
 		buf_addf(&o->message, "Changes of run %s", o->run);
 	buf_addf(&o->message, "\n\nRun: %s\nTrace: %s\nCost: %s", o->run,
 		 json_str(result, "trace_id"), format_cost_of(result, "cost_cents").text);
-	if (json_is_object(check))
-		buf_addf(&o->message, "\nCheck: %s: %.*s",
-			 json_get_bool(check, "passed", false) ? "passed" : "not passed",
-			 (int)MIN(strcspn(command, "\r\n"), (size_t)300), command);
+	if (!json_is_object(check))
+		return;
+	buf_addf(&o->message,
+		 "\nCheck: %s: ", json_get_bool(check, "passed", false) ? "passed" : "not passed");
+	utf8_plain(&o->message, command, utf8_prefix(command, strlen(command), 300));
 }
 
 static int outcome_author(struct outcome *o, struct ava_error *err)
@@ -478,8 +504,7 @@ void outcome_show(FILE *f, const struct outcome *o)
 	bool head = strcmp(o->base, o->head) == 0;
 	size_t n;
 
-	term_print(f, "\nBranch  %s, from %.*s, %s%s\n", o->w->branch ? o->w->branch : o->onto,
-		   ID_SHOWN, o->base,
+	term_print(f, "\nBranch  %s, from %.*s, %s%s\n", outcome_branch(o), ID_SHOWN, o->base,
 		   !head        ? "which was HEAD when the run copied the folder"
 		   : o->moved   ? "HEAD now; it was another one when the run copied the folder: "
 		   : o->onto[0] ? "HEAD of "
@@ -487,6 +512,8 @@ void outcome_show(FILE *f, const struct outcome *o)
 		   !head      ? ""
 		   : o->moved ? "the patch was tried on this one"
 			      : o->onto);
+	if (head && o->during)
+		term_print(f, "Now     HEAD is in the middle of a %s\n", o->during);
 	if (o->laid[0])
 		term_print(
 			f,

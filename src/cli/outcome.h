@@ -42,6 +42,7 @@ struct outcome {
 	char onto[256];                   /* the current branch; "": HEAD is detached */
 	size_t nlaid;                     /* files of `laid` */
 	bool moved;                       /* HEAD is another one than when it was copied */
+	const char *during;               /* "merge", "rebase": not ended there; NULL: nothing */
 	struct buf message, author, stat; /* as they are shown */
 };
 

@@ -20,7 +20,7 @@ new_repo() { repo=$T/$1; mkdir "$repo"; q init -q; seq 12 >"$repo/a.txt"
 	turn edit_file '{"path":"a.txt","old_string":"3\n","new_string":"three\n"}'
 	turn write_file '{"path":"new/file.txt","content":"new\n"}'
 	turn run_bash '{"command":"rm gone.txt; chmod +x \"run me\"; head -c 9 /dev/zero >bin; ln -s a.txt l; printf x >\"a\nb\"","cwd":"."}'
-	turn submit_result '{"summary":"Say three\u001b[1m where it said 3\n\nAnd more.","confidence":1}'
+	turn submit_result '{"summary":"Say thr\u202eee\u001b[1m where it said 3\n\nAnd more.","confidence":1}'
 } >"$T/turns.jsonl"
 play() { (cd "$1" && "$AVA" run --role code_reviewer --grant rw --yes --json --check "test -e new/file.txt" \
 	--model "offline:$T/turns.jsonl" 'Say three') >"$OUT" 2>"$ERR" </dev/null; id=$(jq -r .subagent_id "$OUT"); }
@@ -42,7 +42,7 @@ printf 'no\n' | "$AVA" apply "$id" --branch mend >"$OUT" 2>"$ERR"
 equal 'a no is one' 4 $?
 contains 'after the branch' "Branch  mend, from $(g rev-parse HEAD | cut -c 1-10), HEAD of main" "$OUT"
 equal 'the author, on a line' 1 "$(grep -cx 'Author  Pat <pat@localhost>' "$OUT")"
-contains 'the message' '    Say three [1m where it said 3' "$OUT"
+contains 'the message' '    Say three[1m where it said 3' "$OUT"
 contains 'and the files are shown' ' a.txt        | 2 +-' "$OUT"
 equal 'nothing of the repository has changed' "$before" "$(state)"
 run "$AVA" apply "$id" --branch mend
@@ -53,7 +53,7 @@ printf 'yes\n' | "$AVA" apply "$id" --branch mend >"$OUT" 2>"$ERR"
 equal 'a yes makes it' 0 $?
 equal 'the branch has one commit more' 1 "$(g rev-list --count main..mend)"
 equal 'by the person' 'Pat <pat@localhost> Pat <pat@localhost>' "$(g log -1 --format='%an <%ae> %cn <%ce>' mend)"
-equal 'with what the run said as its subject' 'Say three [1m where it said 3' "$(g log -1 --format=%s mend)"
+equal 'with what the run said as its subject' 'Say three[1m where it said 3' "$(g log -1 --format=%s mend)"
 equal 'and the run, its trace, cost and check' \
 	"Run: $id Trace: $(jq -r .trace_id "$AVA_DATA_ROOT/runs/$id/result.json") Cost: \$0.00 Check: passed: test -e new/file.txt" \
 	"$(g log -1 --format=%b mend | xargs)"
@@ -97,6 +97,15 @@ run "$AVA" apply "$id" --commit --yes
 exits 'not over work that is not committed' 1
 contains 'which is named' "has changes that are not committed (M a.txt)" "$ERR"
 equal 'and stays' "$before" "$(state)"
+
+q checkout -q -- a.txt
+q checkout -q -b side main && q commit -q --allow-empty -m side && q checkout -q main && q merge -q --no-ff --no-commit side
+run "$AVA" apply "$id" --commit --yes
+exits 'not in the middle of a merge' 1
+contains 'which is said at once' 'is in the middle of a merge: end it (git merge --continue' "$ERR"
+q merge --abort; q branch -D side
+echo mine >>"$repo/a.txt"
+before=$(state)
 
 # --- HEAD has moved; conflicts
 
@@ -200,14 +209,16 @@ run "$AVA" apply "$id" --branch mend --yes
 exits 'filters run as in the repository' 0
 equal 'both ways' 'ONE 2 THREE' "$(g show mend:a.txt | xargs)"
 equal 'without a commit for what only looks different' 1 "$(g rev-list --count main..mend)"
-printf '#!/bin/sh\n[ -e a.txt ] && ! [ -e gone.txt ] && echo checked >%s/hooked\ngrep -q NO "$1" /dev/null && exit 1\nexit 0\n' "$T" >"$repo/.git/hooks/pre-commit"
+printf '#!/bin/sh\n[ -e a.txt ] && ! [ -e gone.txt ] && echo "$GIT_SSL_CAINFO" >%s/hooked\ngrep -q NO "$1" /dev/null && exit 1\nexit 0\n' "$T" >"$repo/.git/hooks/pre-commit"
 printf '#!/bin/sh\ngrep -q "[F]orbidden" "$1" && { echo the hook says no >&2; exit 1; }\nexit 0\n' >"$repo/.git/hooks/commit-msg"
 printf '#!/bin/sh\ntouch %s/early\n' "$T" >"$repo/.git/hooks/post-checkout"
 chmod +x "$repo"/.git/hooks/pre-commit "$repo"/.git/hooks/commit-msg "$repo"/.git/hooks/post-checkout
 run "$AVA" apply "$id" --branch unasked
 refuse 'no hook runs before a yes' [ -e "$T/early" ] || [ -e "$T/hooked" ]
-run env GIT_DIR=/nowhere GIT_INDEX_FILE=/nowhere/index "$AVA" apply "$id" --branch hooked --yes
+run env GIT_DIR=/nowhere GIT_INDEX_FILE=/nowhere/index GIT_SSL_CAINFO=/mine GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=user.name \
+	GIT_CONFIG_VALUE_0=Variable "$AVA" apply "$id" --branch hooked --yes
 exits 'hooks run' 0
+equal 'with the settings of the person, and no variable that leads elsewhere' '/mine Variable' "$(cat "$T/hooked") $(g log -1 --format=%an hooked)"
 check 'over the whole tree' [ -e "$T/hooked" ]
 before=$(state)
 run "$AVA" apply "$id" --branch no -m Forbidden --yes
@@ -235,6 +246,18 @@ exits 'attributes are obeyed' 0
 contains 'so they are left out' 'Not written: .gitattributes' "$OUT"
 equal 'and in no commit' '' "$(g ls-tree --name-only mend .gitattributes)"
 refuse 'nor do they choose a filter' [ -e "$T/pwned" ]
+mkfifo "$T/answers"
+"$AVA" apply "$id" --branch stopped <"$T/answers" >"$OUT" 2>"$ERR" &
+stopped=$!
+keep $stopped
+exec 9>"$T/answers"
+wait_for 30 file_has 'Write .gitattributes?' "$ERR"
+kill -INT $stopped
+wait $stopped
+contains 'Ctrl-C there ends it' 'stopped: there is no branch, and nothing changed' "$ERR"
+exec 9>&-
+refuse 'with no branch' q rev-parse --verify stopped
+equal 'and no worktree' '' "$(left)"
 run "$AVA" apply "$id" --branch named --also .gitattributes --yes
 exits 'named they are in it' 0
 equal 'indeed' .gitattributes "$(g ls-tree --name-only named .gitattributes)"
@@ -293,13 +316,13 @@ whole()
 	shift 3
 	env PATH="$T/bin:$PATH" "$AVA" apply "$id" "$@" --yes >"$OUT" 2>"$ERR" </dev/null
 	now=$(state | grep -v "$AVA_DATA_ROOT/branches")
-	[ "$now" = "$before" ] || [ "$(g log -1 --format=%s $branch)$(g status --porcelain)" = 'Say three [1m where it said 3' ] || amiss="$amiss $at"
+	[ "$now" = "$before" ] || [ "$(g log -1 --format=%s $branch)$(g status --porcelain)" = 'Say three[1m where it said 3' ] || amiss="$amiss $at"
 	case $at in *INT*) [ -z "$(left)" ] || amiss="$amiss left:$at" ;; esac
 	again=0
 	[ "$now" != "$before" ] && [ $branch = whole ] && again=1 # it is there
 	"$AVA" apply "$id" "$@" --yes >"$OUT" 2>"$ERR" </dev/null
 	[ $? = $again ] || amiss="$amiss again:$at"
-	[ "$(g log -1 --format=%s $branch)$(g status --porcelain)" = 'Say three [1m where it said 3' ] || amiss="$amiss not-whole:$at"
+	[ "$(g log -1 --format=%s $branch)$(g status --porcelain)" = 'Say three[1m where it said 3' ] || amiss="$amiss not-whole:$at"
 	q branch -D whole
 	q reset -q --hard "$first"
 	rm -rf "$repo/new"
@@ -332,7 +355,7 @@ play "$repo"
 run "$AVA" apply "$id" --branch one --pr --yes
 exits 'without gh and glab nothing is pushed' 4
 contains 'but how is shown' "git push origin refs/heads/one:refs/heads/one" "$ERR"
-contains 'with the request' "gh pr create --head one --title 'Say three [1m where it said 3' --body 'Run: $id" "$ERR"
+contains 'with the request' "gh pr create --head one --title 'Say three[1m where it said 3' --body 'Run: $id" "$ERR"
 equal 'the branch is made' 1 "$(g rev-list --count main..one)"
 equal 'and is nowhere else' '' "$(git -C "$T/remote.git" for-each-ref)"
 mkdir "$T/gh"
@@ -349,7 +372,7 @@ equal 'nor is a no' 4 $?
 printf 'yes\nyes\n' | "$AVA" apply "$id" --branch four --pr --draft --base main >"$OUT" 2>"$ERR"
 equal 'two yes do both' 0 $?
 equal 'the branch is pushed' "$(g rev-parse four) commit	refs/heads/four" "$(git -C "$T/remote.git" for-each-ref)"
-equal 'and gh is called, without a shell' "pr create --head four --title Say three [1m where it said 3 --body" \
+equal 'and gh is called, without a shell' "pr create --head four --title Say three[1m where it said 3 --body" \
 	"$(tr '\0' ' ' <"$T/said" | head -1 | sed 's/ Run:.*//')"
 equal 'with base and draft' '--base main --draft' "$(tr '\0' '\n' <"$T/said" | tail -3 | xargs)"
 git init -q --bare "$T/push.git"
