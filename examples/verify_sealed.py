@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """verify_sealed.py FILE [KEY]: checks a sealed record of ava as doc/SEALS.md says, with nothing but Python."""
 import functools, hashlib, json, sys
-P, ORDER, ZERO, file, at = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493, (0, 1, 1, 0), open(sys.argv[1], "rb"), 0
+try: file = open(sys.argv[1], "rb")
+except (IndexError, OSError) as why: print(f"verify_sealed.py: {why}" if sys.argv[1:] else __doc__, file=sys.stderr); sys.exit(2)
+P, ORDER, ZERO, at, KEYS = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493, (0, 1, 1, 0), 0, [key.lower() for key in sys.argv[2:]]
 D, ROOT, sha = -121665 * pow(121666, -1, P) % P, pow(2, (P - 1) // 4, P), lambda data: hashlib.sha256(data).hexdigest()
 def stop(why, line=0): sys.exit(f"{sys.argv[1]}:{line or at}: {why}")
+sys.excepthook = lambda kind, why, trace: print(f"{sys.argv[1]}:{at}: this is no record ({kind.__name__}: {why})", file=sys.stderr)  # exit 1
 def add(a, b):  # points of Ed25519 as X, Y, Z, XY/Z
     m, n, o, p = (a[1] - a[0]) * (b[1] - b[0]), (a[1] + a[0]) * (b[1] + b[0]), 2 * D * a[3] * b[3], 2 * a[2] * b[2]
     return (n - m) * (p - o) % P, (p + o) * (n + m) % P, (p - o) * (p + o) % P, (n - m) * (n + m) % P
@@ -20,8 +23,7 @@ def signed(key, sig, text):
 def crc8(crc, byte): return functools.reduce(lambda c, _: c >> 1 ^ (0x82f63b78 if c & 1 else 0), range(8), crc ^ byte)
 def crc32c(text): return (functools.reduce(crc8, text, 0xffffffff) ^ 0xffffffff).to_bytes(4, "little")
 def read():
-    global at
-    at, raw = at + 1, file.readline()
+    global at; at, raw = at + 1, file.readline()
     if not raw.endswith(b"\n"): stop("the record was cut here")
     try: return raw, dict(json.loads(raw))
     except (ValueError, TypeError): return raw, {}
@@ -39,8 +41,7 @@ while (line := read())[0].startswith(b'{"seal":') or not seals:
     text, seal, sig = line[0][8:-2], line[1].get("seal"), line[0][8:-2][-130:-2].decode("latin-1")
     try: good = signed(bytes.fromhex(seal["key"]), bytes.fromhex(sig), text[:-138]) and text == text[:-138] + f',"sig":"{sig.lower()}"}}'.encode()
     except (ValueError, TypeError, KeyError, StopIteration): good = False
-    good or stop("this is no seal that its key signed")
-    if seal["key"] not in head["keys"] or seal["key"] not in (sys.argv[2:] or head["keys"]): stop(f"seal {seal['n']} is of another key")
+    good or stop("this is no seal that its key signed"); {seal["key"]} <= set(head["keys"]) & set(KEYS or head["keys"]) or stop(f"seal {seal['n']} is of another key")
     if seals and seal["n"] != seals[-1][0] + 1: stop(f"seal {seal['n']} stands where seal {seals[-1][0] + 1} belongs")
     if seals and seal["prev"] != seals[-1][1]: stop(f"seal {seal['n']} does not follow the one before it")
     seals.append((seal["n"], sha(text), seal["at"]))
@@ -54,7 +55,6 @@ for path in head["files"]:
     else: stop(f"nothing here proves {path}")
     if name[1] == "subagents": results[name[2].split(".")[0]] = json.loads(data.splitlines()[-1])["content"].get("resultHash")
     at += data.count(b"\n") + (data[-1:] not in (b"", b"\n") and len(file.read(1))); line = read()
-if not line[0].startswith(b'{"end":'): stop("here belongs the end")
-if (line[1].get("seals"), line[1].get("files")) != (len(seals), len(head["files"])): stop("the end counts otherwise")
-if file.read(1): stop("something follows the end", at + 1)
+line[0].startswith(b'{"end":') or stop("here belongs the end")
+(line[1].get("seals"), line[1].get("files")) == (len(seals), len(head["files"])) or stop("the end counts otherwise"); file.read(1) and stop("something follows the end", at + 1)
 print(f"all holds: {len(head['files'])} files, {len(seals)} seals, the newest {seals[-1][0]} of {seals[-1][2]}, of key {', '.join(head['keys'])}")

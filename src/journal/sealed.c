@@ -99,7 +99,7 @@ static bool sealed_has_key(const struct sealed *s, const char *key, const char *
 
 	json_array_foreach(json_object_get(s->head, "keys"), i, one) found =
 		found || strcmp(key, json_is_string(one) ? json_string_value(one) : "") == 0;
-	return found && (keys == NULL || strstr(keys, key) != NULL);
+	return found && (keys == NULL || strcasestr(keys, key) != NULL);
 }
 
 static int sealed_take_seal(struct sealed *s, const struct seal *seal, const char *keys)

@@ -27,8 +27,9 @@ struct sealed_sum {
 int sealed_write(int rootfd, const struct sealed_wish *w, FILE *out, struct sealed_sum *sum,
 		 struct ava_error *err);
 
-/* Check the record in the regular file `fd`. `keys`, NULL: text in which each key must stand that
- * sealed. AVA_ECORRUPT: `err` says what the first thing is that does not hold, sum->line where. */
+/* Check the record in the regular file `fd`. `keys`, NULL: text in which each key must stand (in
+ * any case) that sealed. AVA_ECORRUPT: `err` says what the first thing is that does not hold,
+ * sum->line where. */
 int sealed_check(int fd, const char *keys, struct sealed_sum *sum, struct ava_error *err);
 
 #endif

@@ -66,6 +66,8 @@ elsewhere() { run env -i HOME="$T/elsewhere" PATH="$PATH" "$@"; }
 elsewhere "$AVA" logs verify "$T/one.sealed" --key "$key"
 exits 'it holds without a data root' 0
 contains 'which is said' 'all is as it was sealed' "$OUT"
+elsewhere "$AVA" logs verify "$T/one.sealed" --key "$(echo "$key" | tr a-f A-F)"
+exits 'nor does the case of a key matter' 0
 elsewhere "$AVA" logs verify "$T/one.sealed" --json
 equal 'as JSON' "true $key" "$(jq -r '"\(.ok) \(.newest.key)"' "$OUT")"
 elsewhere "$AVA" logs verify "$T/one.sealed" --key "$AVA_DATA_ROOT/seals/public"
@@ -79,8 +81,16 @@ equal 'nothing was made there' '' "$(ls -A "$T/elsewhere")"
 golden=$(head -1 "$SRCDIR/test/golden/sealed/1.sealed" | jq -r '.keys[0]')
 run "$AVA" logs verify "$SRCDIR/test/golden/sealed/1.sealed" --key "$golden"
 exits 'the golden record holds' 0
-run python3 -B "$SRCDIR/examples/verify_sealed.py" "$SRCDIR/test/golden/sealed/1.sealed" "$golden"
+run python3 -B "$SRCDIR/examples/verify_sealed.py" "$SRCDIR/test/golden/sealed/1.sealed" "$(echo "$golden" | tr a-f A-F)"
 exits 'for both' 0
+run python3 -B "$SRCDIR/examples/verify_sealed.py" "$T/none"
+exits 'a file that is not there is a sentence' 2
+equal 'of one line' 1 "$(wc -l <"$ERR")"
+run python3 -B "$SRCDIR/examples/verify_sealed.py"
+exits 'so is no file at all' 2
+printf '{"record":1,"keys":[],"files":5}\n{"seal":{}}\n' >"$T/odd.sealed"
+run python3 -B "$SRCDIR/examples/verify_sealed.py" "$T/odd.sealed"
+equal 'and what is no record' '1 1' "$CODE $(wc -l <"$ERR")"
 sed -e '1s/"files":\[.*\]/"files":[]/' -e '/^{"file":/,$d' "$T/one.sealed" >"$T/none.sealed"
 grep -a '^{"end"' "$T/one.sealed" | sed 's/"files":[0-9]*/"files":0/' >>"$T/none.sealed"
 run "$AVA" logs verify "$T/none.sealed"
