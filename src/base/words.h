@@ -216,7 +216,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_CHECK_CUT         "its check did not finish: %.*s"
 #define WORDS_CHECK_TIME        "ended by the run's time limit"
 #define WORDS_CHECK_CANCELLED   "cancelled"
-#define WORDS_CHECK_EDITED      "it edited %s, which the check runs"
+#define WORDS_CHECK_EDITED      "%s changed in its copy, and the check runs it"
 /* The outcome of the check, with a result: "Check passed: `make test`, exit 0, 1.2 s". */
 #define WORDS_CHECK(passed, command, how)                                                          \
 	"Check %s: `%s`, %s", (passed) ? "passed" : "did not pass", command, how

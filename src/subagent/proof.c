@@ -8,6 +8,7 @@
  * What can fail: memory, which leaves a file or a line out, and the request. */
 #include "subagent/proof.h"
 
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,10 +114,12 @@ static bool proof_is_test(const char *path)
 	       strstr(name, ".spec.");
 }
 
-/* The next word of a command, without "./" in front and "/" behind; 0: there is none. */
+/* The next word of a command, without "./" in front and "/" behind; 0: there is none. "a{b,c}" is
+ * one word. */
 static size_t proof_word(const char **at)
 {
-	static const char parts[] = " \t;|&()<>{}\"'`$=,";
+	static const char parts[] = " \t;|&()<>\"'`$=,";
+	const char *open;
 	size_t len;
 
 	do {
@@ -125,9 +128,38 @@ static size_t proof_word(const char **at)
 			*at += 2;
 		len = strcspn(*at, parts);
 	} while (len == 0 && **at);
+	while ((*at)[len] == ',' && (open = memrchr(*at, '{', len)) != NULL &&
+	       !memchr(open, '}', (size_t)(*at + len - open)))
+		len += 1 + strcspn(*at + len + 1, parts);
 	while (len > 1 && (*at)[len - 1] == '/')
 		len--;
 	return len;
+}
+
+static bool proof_is_pattern(const char *word, size_t len)
+{
+	return strcspn(word, "*?[{") < len && (word[0] != '{' || len > 2);
+}
+
+/* Does the pattern of a shell fit the path, or its end: the command may go to a folder? */
+static bool proof_fits(const char *word, size_t len, const char *path)
+{
+	char pattern[COMMAND_MAX + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n < COMMAND_MAX; i++) {
+		const char *end = word[i] == '{' ? memchr(word + i, '}', len - i) : NULL;
+
+		i = end ? (size_t)(end - word) : i;
+		pattern[n++] = end ? '*' : word[i];
+	}
+	pattern[n] = '\0';
+	do {
+		path += *path == '/';
+		if (fnmatch(pattern, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0)
+			return true;
+	} while ((path = strchr(path, '/')) != NULL);
+	return false;
 }
 
 bool proof_runs(const char *command, const char *path)
@@ -146,6 +178,8 @@ bool proof_runs(const char *command, const char *path)
 		/* "/home/p/repo/check.sh", "$PWD/check.sh", "../check.sh" */
 		if (len > size && at[len - size - 1] == '/' &&
 		    memcmp(at + len - size, path, size) == 0)
+			return true;
+		if (proof_is_pattern(at, len) && proof_fits(at, len, path))
 			return true;
 		base = memrchr(at, '/', len);
 		base = base ? base + 1 : at;
@@ -273,7 +307,8 @@ void proof_named(struct buf *out, const char *command, const char *cwd)
 	for (size_t len; (len = proof_word(&at)) > 0; at += len) {
 		int size = snprintf(path, sizeof(path), "%s/%.*s", cwd, (int)len, at);
 
-		if (*at == '/' || (size_t)size >= sizeof(path) || lstat(path, &st) != 0)
+		if (*at == '/' || (size_t)size >= sizeof(path) ||
+		    (!proof_is_pattern(at, len) && lstat(path, &st) != 0))
 			continue;
 		buf_adds(out, n++ > 0 ? ", " : WORDS_QUOTE_CHECK_RUNS);
 		utf8_terminal(out, at, len, false);

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/screen.h"
@@ -113,15 +114,16 @@ static const char *command_exit_words(const struct command_state *m, int code)
 
 static void say_end(struct buf *out, const struct command_state *m, const struct exec_end *end)
 {
-	double s = (double)(clock_mono_ms() - m->started_ms) / 1000;
+	struct format took = format_ms(clock_mono_ms() - m->started_ms);
 
 	if (end->how == EXEC_TIMEOUT)
 		buf_addf(out, "stopped: it was not done after %d s", m->seconds);
 	else if (end->how == EXEC_SIGNALLED)
-		buf_addf(out, "ended by signal %d (%s), %.1f s", end->code, strsignal(end->code),
-			 s);
+		buf_addf(out, "ended by signal %d (%s), %s", end->code, strsignal(end->code),
+			 took.text);
 	else
-		buf_addf(out, "exit %d%s, %.1f s", end->code, command_exit_words(m, end->code), s);
+		buf_addf(out, "exit %d%s, %s", end->code, command_exit_words(m, end->code),
+			 took.text);
 	if (end->left)
 		buf_adds(out, "; something of it does not end");
 	buf_addc(out, '\n');

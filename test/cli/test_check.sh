@@ -50,6 +50,7 @@ play --check 'sh test.sh'
 equal 'the run is a success' 'success submitted 0' "$(of .status) $(of .stop_reason) $CODE"
 equal 'its result has the check' 'sh test.sh 0 2 PASSED true' \
 	"$(of '.check | "\(.command) \(.exit) \(.rounds) \(.tail | rtrimstr("\n")) \(.passed)"')"
+check 'with a time that is not 0' expr "$(of .check.how)" : 'exit 0, \([1-9][0-9]* ms\|[1-9][0-9]*\.[0-9] s\)$'
 equal 'and the summary of what passed' second "$(of .summary)"
 contains 'the model read what it said' 'the check of the result did not pass (1 of 3): sh test.sh' "$AVA_DATA_ROOT/runs/$run_id/messages.jsonl"
 contains 'with its last lines' 'FAILED: -1 is not 5' "$AVA_DATA_ROOT/runs/$run_id/messages.jsonl"
@@ -86,7 +87,7 @@ equal 'a resumed run has the same check' 'success sh test.sh true' "$(of '"\(.st
 { turn write_file '{"path":"test.sh","content":"exit 0\n"}'; submit done; } >"$T/turns.jsonl"
 play --check './test.sh || sh ./test.sh'
 equal 'a script that it edited is named' 'success test.sh' "$(of '"\(.status) \(.check.edited[])"')"
-contains 'in a caveat too' 'it edited test.sh, which the check runs' "$OUT"
+contains 'in a caveat too' 'test.sh changed in its copy, and the check runs it' "$OUT"
 
 submit done >"$T/turns.jsonl"
 "$AVA" run --role code_reviewer --yes --json --model "offline:$T/turns.jsonl" --check 'touch x || { printf "\033[31mred\033[0m\n"; seq 4000; echo "token sk-ant-api03"-$(seq -s B 60 | tr -d 0-9); echo end; exit 3; }' \

@@ -240,7 +240,8 @@ TEST(result)
 	shows("its check was not run", WORDS_CHECK_NOT_RUN);
 	shows("its check did not finish: cancelled", WORDS_CHECK_CUT, 9, WORDS_CHECK_CANCELLED);
 	shows("ended by the run's time limit", WORDS_CHECK_TIME);
-	shows("it edited check.sh, which the check runs", WORDS_CHECK_EDITED, "check.sh");
+	shows("check.sh changed in its copy, and the check runs it", WORDS_CHECK_EDITED,
+	      "check.sh");
 	shows("\n• Check: ", WORDS_QUOTE_CHECK);
 	shows("; else it ends as unproven", WORDS_QUOTE_CHECK_ONCE);
 	shows("; it may change what that runs (a), which its result tells",

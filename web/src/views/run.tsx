@@ -127,7 +127,7 @@ function CheckPart({ check: c }: { check: NonNullable<Result["check"]> }) {
     <section>
       <h2>Check {c.passed ? <span class="tag green">passed</span> : <span class="tag red">did not pass</span>}</h2>
       <p><code>{visible(c.command)}</code> <span class="soft">{c.how}{c.rounds > 1 ? `, ran ${c.rounds} times` : ""}</span></p>
-      {c.edited?.length ? <p class="tag yellow">It edited what the check runs: {c.edited.map(visible).join(", ")}</p> : null}
+      {c.edited?.length ? <p class="tag yellow">Changed in its copy, and the check runs it: {c.edited.map(visible).join(", ")}</p> : null}
       {c.tail ? <details open={!c.passed}><summary>Its last lines</summary><pre class="plain">{c.tail}</pre></details> : null}
     </section>
   );
