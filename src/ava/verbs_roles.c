@@ -347,8 +347,13 @@ static void write_skill_text(struct jw *w, const struct skill *s)
 			utf8_terminal(&safe, f.items[i].data, f.items[i].len, true);
 	jw_strn(w, "text", safe.data ? safe.data : "", safe.len);
 	jw_array(w, "contents");
-	for (size_t i = 0; i < f.n; i++)
-		jw_str(w, NULL, f.items[i].path);
+	for (size_t i = 0; i < f.n; i++) {
+		jw_object(w, NULL);
+		jw_str(w, "path", f.items[i].path);
+		jw_int(w, "bytes", (int64_t)f.items[i].len);
+		jw_bool(w, "runs", f.items[i].runs);
+		jw_end(w);
+	}
 	jw_end(w);
 	buf_fini(&safe);
 	skill_files_fini(&f);

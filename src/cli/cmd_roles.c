@@ -32,9 +32,10 @@ static const struct book {
 } roles = {"role", "roles",
 	   "Its text goes to models as instructions, with these tools. Trust it as it is now? "
 	   "[Yes/No] "},
-  skills = {"skill", "skills",
-	    "Models read these files, and may run them in the sandbox. Trust them as they are "
-	    "now? [Yes/No] "};
+  skills = {
+	  "skill", "skills",
+	  "Models read all of these files, and may run them in the sandbox. Trust them as they are "
+	  "now? [Yes/No] "};
 
 static const struct opt roles_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "as JSON"),
@@ -175,7 +176,6 @@ static void show_head(const json_t *r)
 	if (*why && trusted)
 		term_print(stdout, "Not used: %s\n", why);
 	if (!json_object_get(r, "model")) {
-		show_names("Files: ", json_object_get(r, "contents"));
 		show_notes(r);
 		return;
 	}
@@ -189,6 +189,29 @@ static void show_head(const json_t *r)
 	show_notes(r);
 }
 
+/* The files of a skill that are not its text: trust is for them, too. */
+static void show_beside(const json_t *r)
+{
+	const json_t *files = json_object_get(r, "contents"), *f;
+	bool text = false;
+	size_t i, n = 0;
+
+	json_array_foreach(files, i, f)
+	{
+		const char *path = json_str(f, "path");
+
+		if (!text && strcasecmp(path, "SKILL.md") == 0) {
+			text = true;
+			continue;
+		}
+		term_print(stdout, "%s%s (%s%s)", n++ ? ", " : "Files beside it: ", path,
+			   format_bytes(json_get_int(f, "bytes", 0)).text,
+			   json_get_bool(f, "runs", false) ? ", executable" : "");
+	}
+	if (n > 0)
+		putchar('\n');
+}
+
 static void show_whole(const json_t *r)
 {
 	const char *text = json_str(r, json_object_get(r, "model") ? "instructions" : "text");
@@ -197,6 +220,7 @@ static void show_whole(const json_t *r)
 	putchar('\n');
 	term_theirs(stdout, term_width(stdout), text, strlen(text), 0);
 	putchar('\n');
+	show_beside(r);
 }
 
 static int show_one(const struct book *b, const char *name)

@@ -101,8 +101,12 @@ run "$AVA" confirm "$proposal"
 exits 'what is as it was quoted needs no second yes' 0
 
 # Trust by content.
+echo 'else' >../.claude/skills/release/skill.md
+echo ls >../.claude/skills/release/tag.sh
+chmod +x ../.claude/skills/release/tag.sh
 run "$AVA" skills trust ../.claude/skills/release </dev/null
 exits 'trust needs a person' 4
+contains 'who sees which files it is for' 'Files beside it: skill.md (5 B), tag.sh (3 B, executable)' "$OUT"
 contains 'bytes that were not shown are not trusted' 'is not what was shown' \
 	"$(post skills/trust "{\"path\":\"$T/work/.claude/skills/release\",\"hash\":\"$(echo x | sha256sum | cut -d' ' -f1)\"}" >answer; echo answer)"
 run "$AVA" skills trust ../.claude/skills/release --yes
