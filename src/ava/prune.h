@@ -25,6 +25,7 @@ int prune_away_finish(int rootfd, struct ava_error *err);
  * on which the first of them began; threads of the pool read, hash and remove files, and their
  * Seals come between those of the work. */
 void verb_prune(struct verb_call *v);
+void verb_seal(struct verb_call *v);
 extern const struct arg prune_args[];
 
 #endif

@@ -161,7 +161,7 @@ int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn
 
 	if (!s || s->closing || s->pruned.done)
 		return err_set(err, AVA_EBUSY,
-			       s && s->pruned.done ? "logs are being pruned already"
+			       s && s->pruned.done ? "logs are being sealed or pruned already"
 						   : "the runtime stops");
 	s->pruned.texts = texts;
 	s->pruned.n = n;

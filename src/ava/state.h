@@ -165,8 +165,8 @@ void seals_restore(struct core *c);
 void seals_close(struct core *c);
 void seals_free(struct core *c); /* after the journal is closed */
 /* Commits Seals about pruned files, one for each JSON object of `texts`, which are the caller's
- * until `done`: all are on disk (0), or the error. AVA_EBUSY: others are being written, or the
- * runtime stops; `done` is not called then. */
+ * until `done`: all are on disk (0), or the error. An empty text: only what has grown is sealed.
+ * AVA_EBUSY: others are being written, or the runtime stops; `done` is not called then. */
 typedef void (*seals_done_fn)(int rv, const struct ava_error *err, void *user);
 int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
 		struct ava_error *err);

@@ -810,6 +810,7 @@ const struct verb verbs_about_us[] = {
 	{"GET", "/api/v1/runs/{id}/events", NULL, run_events_args, false},
 	{"POST", "/api/v1/audit", verb_audit, audit_args, true},
 	{"POST", "/api/v1/prune", verb_prune, prune_args, false},
+	{"POST", "/api/v1/seals", verb_seal, NULL, false},
 	{"POST", "/api/v1/dashboard", verb_dashboard, dashboard_args, false},
 	{"POST", "/api/v1/login", verb_login, login_args, false},
 	{"POST", "/api/v1/mcp-token", verb_mcp, mcp_args, false},

@@ -266,6 +266,19 @@ static int write_export(struct export *e, struct ava_error *err)
 	return rv;
 }
 
+/* Let the daemon do the work if one serves (1), since it has the files open. */
+static int root_ask_daemon(const char *verb, const char *body, json_t **reply,
+			   struct ava_error *err)
+{
+	int rv = api_open(API_LOOK, err);
+
+	if (rv == AVA_ECONNECT || rv == AVA_ENOENT)
+		return 0;
+	if (rv == 0)
+		rv = api_call(verb, body, reply, NULL, err);
+	return rv == 0 ? 1 : rv;
+}
+
 /* Write the record to a file beside `path`, check that, and give it its name. */
 static int export_to(int rootfd, const struct sealed_wish *w, const char *path,
 		     struct sealed_sum *sum, struct ava_error *err)
@@ -304,6 +317,7 @@ static int export_sealed(const char *run)
 {
 	struct sealed_wish w = {.run = run, .of = run ? run : o.since, .messages = o.with != NULL};
 	char root[ROOT_PATH_MAX];
+	json_t *sealed = NULL;
 	struct sealed_sum sum;
 	struct ava_error err;
 	int rv = 0, fd = -1;
@@ -313,6 +327,9 @@ static int export_sealed(const char *run)
 	if (o.since && query_time(o.since, clock_wall_ms(), &w.since_ms, &err) != 0)
 		return cli_fail(&err);
 	rv = root_prepare(root, &err);
+	if (rv == 0 && root_ask_daemon("/seals", "{}", &sealed, &err) < 0)
+		cli_note("the newest lines could not be sealed now: %s", err.text);
+	json_decref(sealed);
 	if (rv == 0)
 		rv = fd = read_open_root(root, &err);
 	if (rv >= 0)
@@ -392,27 +409,10 @@ static int64_t root_seconds_of(const char *text)
 	return 0;
 }
 
-/* Let the daemon do the work if one serves (1), since it has the files open. */
-static int ask_daemon(json_t **report, struct ava_error *err)
-{
-	char older[64] = "", body[128];
-	int rv = api_open(API_LOOK, err);
-
-	if (rv == AVA_ECONNECT || rv == AVA_ENOENT)
-		return 0;
-	if (o.older)
-		snprintf(older, sizeof(older), "\"older_than_seconds\":%" PRId64 ",",
-			 root_seconds_of(o.older));
-	snprintf(body, sizeof(body), "{%s\"dry_run\":%s}", older, o.dry ? "true" : "false");
-	if (rv == 0)
-		rv = api_call("/prune", body, report, NULL, err);
-	return rv == 0 ? 1 : rv;
-}
-
 static int prune_run(int argc, char **argv)
 {
 	const char *words[] = {"--prune", NULL, NULL, NULL};
-	char seconds[24] = "retention";
+	char seconds[24] = "retention", older[64] = "", body[128];
 	struct ava_error err;
 	json_t *r = NULL;
 	size_t runs, days;
@@ -423,11 +423,14 @@ static int prune_run(int argc, char **argv)
 			CLI_USAGE,
 			"\"%.40s\" is no time: give hours, days or weeks, as 48h, 90d, 12w",
 			o.older);
-	if (o.older)
+	if (o.older) {
 		snprintf(seconds, sizeof(seconds), "%" PRId64, root_seconds_of(o.older));
+		snprintf(older, sizeof(older), "\"older_than_seconds\":%s,", seconds);
+	}
 	words[1] = seconds;
 	words[2] = o.dry ? "--dry-run" : NULL;
-	rv = ask_daemon(&r, &err);
+	snprintf(body, sizeof(body), "{%s\"dry_run\":%s}", older, o.dry ? "true" : "false");
+	rv = root_ask_daemon("/prune", body, &r, &err);
 	if (rv == 0)
 		rv = helper_ask(words, &r, &err);
 	if (rv < 0)

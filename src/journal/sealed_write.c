@@ -360,10 +360,10 @@ int sealed_write(int rootfd, const struct sealed_wish *w, FILE *out, struct seal
 		rv = sealing_more(&r);
 	sealing_drop_gone(&r);
 	if (rv == 0 && r.nfiles == 0)
-		rv = err_set(err, AVA_ENOENT,
-			     "nothing of %s is sealed (yet: a seal follows within "
-			     "seals.every seconds)",
-			     w->of);
+		rv = err_set(
+			err, AVA_ENOENT,
+			"nothing of %s is sealed (what a kill left is, when the daemon starts)",
+			w->of);
 	if (r.nfiles > 0)
 		qsort(r.files, r.nfiles, sizeof(struct sealing_file *), sealing_order);
 	if (rv == 0)

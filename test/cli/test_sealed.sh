@@ -60,6 +60,19 @@ mkfifo "$T/fifo"
 run "$AVA" export --sealed "$id" --out "$T/fifo"
 equal 'what is no file is not replaced by one' "2 fifo" "$CODE $(stat -c %F "$T/fifo")"
 
+# A run that has just ended: no seal has it, and the daemon makes one.
+last=$id
+AVA_SEALS_EVERY=3600 "$AVA" run 'where is the end?' --yes >/dev/null 2>&1
+fresh=$(basename "$(ls -t "$AVA_DATA_ROOT"/logs/subagents/*.jsonl | head -n 1)" .jsonl)
+run "$AVA" export --sealed "$fresh" --out "$T/fresh.sealed"
+exits 'a run that has just ended is exported at once' 0
+lacks 'whole' 'not sealed yet' "$ERR"
+contains 'with its result' "{\"file\":\"runs/$fresh/result.json\"" "$T/fresh.sealed"
+run "$AVA" logs verify "$T/fresh.sealed"
+exits 'and that holds' 0
+"$AVA" stop >/dev/null 2>&1
+id=$last
+
 # Elsewhere: no root, no daemon, no home.
 mkdir "$T/elsewhere"
 elsewhere() { run env -i HOME="$T/elsewhere" PATH="$PATH" "$@"; }
