@@ -185,7 +185,9 @@ static void apply_show(FILE *f, const struct applying *a, const struct apply_tar
 			continue;
 		if (left > 0)
 			term_print(f, "\n%s%s\n", t->f->path,
-				   t->f->chmod && t->f->exec ? ", executable" : "");
+				   !t->f->chmod ? ""
+				   : t->f->exec ? ", executable"
+						: ", no longer executable");
 		for (const char *s = t->f->hunks; s < t->f->end; s += n + 1) {
 			n = strcspn(s, "\n");
 			if (--left < 0)

@@ -124,20 +124,64 @@ static int outcome_make_tree(struct outcome *o, const char *prefix, struct ava_e
 
 /* ---- is there a place for it? */
 
+/* Is the ref, or one below or above it, which keeps the name from it? */
+static bool outcome_meets(const char *full, const char *ref, size_t len)
+{
+	size_t size = strlen(full), both = MIN(size, len);
+
+	return memcmp(full, ref, both) == 0 &&
+	       (size == len || (size > len ? full : ref)[both] == '/');
+}
+
 static int outcome_name(const struct outcome *o, struct ava_error *err)
 {
-	char said[300], full[300];
+	const char *name = o->w->branch;
+	char said[300], full[300], first[300];
+	struct buf all;
+	int rv;
 
-	snprintf(full, sizeof(full), "refs/heads/%.250s", o->w->branch);
-	if (strlen(o->w->branch) > 240 ||
-	    GIT_WORD(o->cwd, said, NULL, "check-ref-format", "--branch", o->w->branch) != 0 ||
-	    strcmp(said, o->w->branch) != 0)
-		return err_set(err, AVA_EINVAL, "%.250s cannot be the name of a branch",
-			       o->w->branch);
-	if (GIT_WORD(o->cwd, said, NULL, "rev-parse", "-q", "--verify", full) != 0)
-		return 0;
-	return err_set(err, AVA_EEXIST, "there is a branch %s already (at %.*s): give another name",
-		       o->w->branch, ID_SHOWN, said);
+	if (strlen(name) > 240 || strncmp(name, "refs/", 5) == 0 || strcmp(name, "@") == 0 ||
+	    GIT_WORD(o->cwd, said, NULL, "check-ref-format", "--branch", name) != 0 ||
+	    strcmp(said, name) != 0)
+		return err_set(err, AVA_EINVAL, "%.250s cannot be the name of a branch", name);
+	snprintf(full, sizeof(full), "refs/heads/%s", name);
+	snprintf(first, sizeof(first), "refs/heads/%.*s", (int)strcspn(name, "/"), name);
+	buf_init(&all, SAID_MAX);
+	rv = git_say(o->cwd, &all, err, "for-each-ref", "--format=%(objectname) %(refname)", first,
+		     NULL);
+	for (const char *at = all.data; rv == 0 && at && *at;
+	     at += strcspn(at, "\n"), at += *at > 0) {
+		const char *ref = at + strcspn(at, " ") + 1;
+		size_t len = strcspn(ref, "\n");
+
+		if (outcome_meets(full, ref, len))
+			rv = err_set(err, AVA_EEXIST,
+				     "there is a branch %.*s already (at %.*s): give another name",
+				     (int)len - 11, ref + 11, ID_SHOWN, at);
+	}
+	buf_fini(&all);
+	return rv > 0 ? err->code : rv;
+}
+
+/* What lies below another repository's folder cannot be in a commit of this one. */
+static int outcome_own_files(const struct outcome *o, const struct patch *p, struct ava_error *err)
+{
+	char at[2 * PATH_MAX];
+
+	for (size_t i = 0; i < p->n; i++) {
+		const char *path = p->files[i].path;
+
+		for (const char *s = path; (s = strchr(s, '/')) != NULL; s++) {
+			snprintf(at, sizeof(at), "%s/%.*s/.git", o->cwd, (int)(s - path), path);
+			if (access(at, F_OK) == 0)
+				return err_set(err, AVA_EDENIED,
+					       "%.200s is in a repository of its own (%.*s): `ava "
+					       "apply %s` writes into the folder, and you commit "
+					       "there",
+					       path, (int)MIN(s - path, 200), path, o->run);
+		}
+	}
+	return 0;
 }
 
 /* What git is in the middle of there; NULL: nothing. */
@@ -197,10 +241,10 @@ static int outcome_look(struct outcome *o, const json_t *about, char prefix[PATH
 
 	if (GIT_WORD(o->cwd, said, err, "rev-parse", "--is-inside-work-tree") != 0 ||
 	    strcmp(said, "true") != 0)
-		return err_wrap(err, AVA_EDENIED,
-				"%.300s is no work tree of git: `ava apply %s` writes into the "
-				"folder itself",
-				o->cwd, o->run);
+		return err_set(err, AVA_EDENIED,
+			       "%.300s is no work tree of git: `ava apply %s` writes into the "
+			       "folder itself",
+			       o->cwd, o->run);
 	if (GIT_WORD(o->cwd, o->head, &none, "rev-parse", "-q", "--verify", "HEAD^{commit}") != 0)
 		return err_set(err, AVA_EDENIED,
 			       "the repository of %.300s has no commit yet: `ava apply %s` writes "
@@ -273,6 +317,7 @@ static int outcome_add(const struct outcome *o, const struct buf *paths, struct 
 					   "--literal-pathspecs",
 					   "add",
 					   "-f",
+					   "--sparse",
 					   "--pathspec-from-file=-",
 					   "--pathspec-file-nul",
 					   NULL};
@@ -416,6 +461,8 @@ int outcome_begin(struct outcome *o, const json_t *got, const json_t *result, st
 	rv = patch_read(&p, json_string_value(text), json_string_length(text), err);
 	if (rv == 0)
 		rv = outcome_look(o, json_object_get(got, "about"), prefix, err);
+	if (rv == 0)
+		rv = outcome_own_files(o, &p, err);
 	if (rv == 0)
 		rv = outcome_author(o, err);
 	if (rv == 0)
@@ -563,6 +610,8 @@ int outcome_commit(struct outcome *o, struct ava_error *err)
 	if (rv == 0)
 		rv = git_call(&(struct git_call){o->tree, argv, o->message.data, o->message.len},
 			      err);
+	if (rv > 0)
+		return err_wrap(err, AVA_EIO, "there is no branch, and nothing changed");
 	if (rv == 0)
 		rv = GIT_WORD(o->tree, o->commit, err, "rev-parse", "HEAD");
 	if (rv == 0 && outcome_stopped)

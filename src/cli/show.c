@@ -543,12 +543,16 @@ static void changes_lines(FILE *f, const json_t *patch)
 	json_array_foreach(list, i, one)
 	{
 		const char *how = json_str(one, "how");
+		const json_t *exec = json_object_get(one, "exec");
 
-		term_print(f, "  %s  +%" PRId64 " -%" PRId64 "%s%s\n", json_str(one, "path"),
+		term_print(f, "  %s  +%" PRId64 " -%" PRId64 "%s%s%s\n", json_str(one, "path"),
 			   json_get_int(one, "added", 0), json_get_int(one, "removed", 0),
 			   strcmp(how, "new") == 0       ? "  (new)"
 			   : strcmp(how, "deleted") == 0 ? "  (deleted)"
 							 : "",
+			   json_is_true(exec)    ? "  (executable)"
+			   : json_is_false(exec) ? "  (no longer executable)"
+						 : "",
 			   patch_obeyed(json_str(one, "path"))
 				   ? "  (programs or agents obey it: asked about by itself)"
 				   : "");

@@ -281,6 +281,8 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 					    : "changed");
 		jw_int(w, "added", (int64_t)p.files[i].added);
 		jw_int(w, "removed", (int64_t)p.files[i].removed);
+		if (p.files[i].chmod)
+			jw_bool(w, "exec", p.files[i].exec);
 		jw_end(w);
 	}
 	jw_end(w);

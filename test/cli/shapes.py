@@ -52,7 +52,7 @@ def shape_of(method, path, status):
 misfits = {}
 had = set()
 # Members that no answer has here: they need a service that is away or does not tell its usage, a page of the web, damage, another machine.
-LACKING = {"Agent.ghost", "Citation.url", "Health.matrix", "Health.model_lacks", "MessagePage.unreadable", "MessagePage.unreadable_first", "Patch.left_out.path", "Patch.left_out.why",
+LACKING = {"Agent.ghost", "Citation.url", "Health.matrix", "Health.model_lacks", "MessagePage.unreadable", "MessagePage.unreadable_first", "Patch.changed.exec", "Patch.left_out.path", "Patch.left_out.why",
            "Result.artifacts.more", "Result.artifacts.path", "Result.copy_kept", "Result.estimated", "Result.needs", "Run.estimated", "Run.machine", "Run.place", "RunList.others",
            "Cluster.folders.name", "Cluster.folders.path", "Cluster.folders.problem", "Cluster.folders.tree", "Ask.machine", "Messenger.machine", "AskList.others", "AskList.shared",
            "Order.ask", "Order.machine", "OrderList.unreadable", "OrderList.unreadable.file", "OrderList.unreadable.problem", "Session.trouble", "Stats.top.cost_cents", "Stats.top.id", "Stats.top.model", "Stats.top.role", "Stats.top.started_at", "Stats.top.status",

@@ -69,7 +69,8 @@ exits 'a branch that is there is refused' 1
 contains 'by its name and place' "there is a branch mend already (at $(g rev-parse mend | cut -c 1-10))" "$ERR"
 run "$AVA" apply "$id" --branch mend/more --yes
 exits 'so is one below another' 1
-for name in '-x' 'a..b' '@{-1}' '' 'a b'; do
+contains 'before a question' 'there is a branch mend already' "$ERR"
+for name in '-x' 'a..b' '@{-1}' '' 'a b' @ refs/heads/x; do
 	run "$AVA" apply "$id" "--branch=$name" --yes
 	refuse "and what is no name: $name" [ "$CODE" = 0 ]
 done
@@ -186,6 +187,18 @@ run "$AVA" apply "$id" --branch in-sub --yes
 exits 'which has the branch' 0
 equal 'itself' 1 "$(git -C "$repo/sub" rev-list --count HEAD..in-sub)"
 refuse 'not the one around it' q rev-parse -q --verify in-sub
+new_repo nest
+mkdir "$repo/new" && git -C "$repo/new" init -q
+play "$repo"
+run "$AVA" apply "$id" --branch x --yes
+exits 'no file of a repository within it is committed' 1
+contains 'which is said' 'new/file.txt is in a repository of its own (new)' "$ERR"
+new_repo sparse
+q sparse-checkout set deep
+play "$repo"
+run "$AVA" apply "$id" --branch mend --yes
+exits 'a sparse checkout takes a file outside of its part' 0
+contains 'and a change of mode has a word' 'run me  +0 -0  (executable)' "$OUT"
 mkdir "$T/none" && cp "$repo"/*.txt "$repo/run me" "$T/none"
 play "$T/none"
 run "$AVA" apply "$id" --branch x --yes
@@ -224,6 +237,7 @@ before=$(state)
 run "$AVA" apply "$id" --branch no -m Forbidden --yes
 exits 'a hook may say no' 1
 contains 'in its own words' 'the hook says no' "$ERR"
+contains 'and it is said what that means' 'there is no branch, and nothing changed: git commit' "$ERR"
 equal 'and nothing came of it' "$before" "$(state)"
 cp "$T/gitconfig" "$T/gitconfig.was"
 printf '[user]\n\tuseConfigOnly = true\n' >"$T/gitconfig"
