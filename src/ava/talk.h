@@ -191,8 +191,8 @@ unsigned talk_tools(const struct core *c, const char *cwd, const struct tool **o
 
 /* ---- talk_choices.c: the schema of spawn_subagent, or (`several`) of spawn_parallel, with the
  * roles and models that there are. Appends; AVA_ENOMEM. */
-struct role_list;
-int talk_choices(struct buf *out, bool several, const struct role_list *all,
+struct book_list;
+int talk_choices(struct buf *out, bool several, const struct book_list *all,
 		 const struct settings *set);
 
 #endif

@@ -26,7 +26,7 @@ static bool lost_without_search(const struct role *r)
 	       strcmp(r->core[0], "read_webpages") == 0;
 }
 
-static void add_roles(struct buf *b, const struct role_list *all, const struct settings *set)
+static void add_roles(struct buf *b, const struct book_list *all, const struct settings *set)
 {
 	struct buf about, safe;
 	unsigned n = 0;
@@ -71,7 +71,7 @@ static bool add_model(struct buf *prices, const char *name, struct model *m)
 }
 
 /* Writes the roles and models with their costs. A person may name any other model. */
-static void add_choices(struct buf *b, const struct role_list *all, const struct settings *set)
+static void add_choices(struct buf *b, const struct book_list *all, const struct settings *set)
 {
 	static const char *const names[] = {"claude-haiku", "claude-sonnet", "claude-opus"};
 	char name[64], first[sizeof(((struct model *)0)->id)] = "";
@@ -153,7 +153,7 @@ static const char parallel_rest[] = TASK
 	"\"share\":{\"type\":\"boolean\",\"description\":\"each may read what the others found, "
 	"once they have ended\"}},\"required\":[\"runs\"],\"additionalProperties\":false}";
 
-int talk_choices(struct buf *out, bool several, const struct role_list *all,
+int talk_choices(struct buf *out, bool several, const struct book_list *all,
 		 const struct settings *set)
 {
 	buf_adds(out, "{\"type\":\"object\",\"properties\":{");

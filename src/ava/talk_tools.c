@@ -842,7 +842,7 @@ static void choice_free(struct choice *h)
 	free(h);
 }
 
-static struct choice *choice_new(const struct role_list *all, const struct settings *set)
+static struct choice *choice_new(const struct book_list *all, const struct settings *set)
 {
 	struct choice *h = calloc(1, sizeof(*h));
 
@@ -865,13 +865,13 @@ static struct choice *choice_new(const struct role_list *all, const struct setti
 static const struct choice *choice_at(const struct core *c, const char *cwd)
 {
 	struct talk_tools *t = c->talk_tools;
-	struct role_list all;
+	struct book_list all;
 	struct choice *h;
 
-	if (roles_list(cwd, &all) != 0)
+	if (book_list(&book_of_roles, cwd, &all) != 0)
 		return NULL;
 	h = choice_new(&all, &c->settings);
-	role_list_free(&all);
+	book_list_free(&all);
 	for (unsigned i = 0; h && i < t->nchoices; i++)
 		if (strcmp(t->choices[i]->schemas[0].data, h->schemas[0].data) == 0) {
 			choice_free(h);

@@ -28,7 +28,7 @@
 #define TRUSTED_FILE "roles/trusted.jsonl"
 #define TRUSTED_MAX  (4u << 20)
 
-/* ---- a role as JSON */
+/* ---- a role, a skill as JSON */
 
 static void write_tools(struct jw *w, const struct core *c, const struct role *r)
 {
@@ -46,20 +46,21 @@ static void write_tools(struct jw *w, const struct core *c, const struct role *r
 	jw_end(w);
 }
 
-static void write_role(struct jw *w, const struct core *c, const struct role_entry *e, bool whole)
+static void write_note(struct jw *w, unsigned line, const char *text, size_t len)
+{
+	jw_object(w, NULL);
+	jw_int(w, "line", line);
+	jw_strn(w, "text", text, len);
+	jw_end(w);
+}
+
+static void write_role(struct jw *w, const struct core *c, const struct book_entry *e, bool whole)
 {
 	const struct role *r = e->role;
 	struct ava_error err = {0};
 	bool usable = !e->why && role_usable(r, true, &err) == 0;
 
-	jw_object(w, NULL);
-	jw_str(w, "name", r->name);
 	jw_str(w, "display", r->display);
-	jw_str(w, "summary", r->summary);
-	jw_str(w, "source", role_sources[r->source]);
-	jw_str(w, "path", r->path);
-	jw_str(w, "hash", r->hash);
-	jw_bool(w, "trusted", e->trusted);
 	jw_str(w, "model", r->model);
 	jw_bool(w, "usable", usable);
 	jw_str(w, "why", e->why ? e->why : err.text);
@@ -70,32 +71,101 @@ static void write_role(struct jw *w, const struct core *c, const struct role_ent
 	jw_int(w, "max_iterations", spec_iterations_otherwise(r, &c->settings));
 	jw_bool(w, "extended_thinking", r->thinking);
 	jw_array(w, "notes");
-	for (unsigned i = 0; i < r->nnotes; i++) {
-		jw_object(w, NULL);
-		jw_int(w, "line", r->notes[i].line);
-		jw_str(w, "text", r->notes[i].text);
-		jw_end(w);
-	}
+	for (unsigned i = 0; i < r->nnotes; i++)
+		write_note(w, r->notes[i].line, r->notes[i].text, strlen(r->notes[i].text));
 	jw_end(w);
 	if (whole && r->schema)
 		jw_raw(w, "output_schema", r->schema, strlen(r->schema));
 	if (whole)
 		jw_str(w, "instructions", r->instructions);
+}
+
+/* The text of SKILL.md, as it is now. */
+static void write_skill_text(struct jw *w, const char *path)
+{
+	struct skill_files f;
+	struct buf safe;
+
+	if (skill_load(path, &f, NULL) != 0)
+		return;
+	buf_init(&safe, 8 * SKILL_TEXT_MAX);
+	for (size_t i = 0; i < f.n; i++)
+		if (&f.items[i] == skill_file_of(&f, ""))
+			utf8_terminal(&safe, f.items[i].data, f.items[i].len, true);
+	jw_strn(w, "text", safe.data ? safe.data : "", safe.len);
+	jw_array(w, "contents");
+	for (size_t i = 0; i < f.n; i++) {
+		jw_object(w, NULL);
+		jw_str(w, "path", f.items[i].path);
+		jw_int(w, "bytes", (int64_t)f.items[i].len);
+		jw_bool(w, "runs", f.items[i].runs);
+		jw_end(w);
+	}
+	jw_end(w);
+	buf_fini(&safe);
+	skill_files_fini(&f);
+}
+
+static void write_skill(struct jw *w, const struct book_entry *e, bool whole)
+{
+	const struct skill *s = e->skill;
+
+	jw_bool(w, "usable", !e->why);
+	jw_str(w, "why", e->why ? e->why : "");
+	jw_int(w, "files", s->files);
+	jw_int(w, "bytes", s->bytes);
+	jw_array(w, "notes");
+	for (const char *at = s->notes; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+		const char *text = strchr(at, ' ') + 1;
+
+		write_note(w, (unsigned)atoi(at), text, strcspn(text, "\n"));
+	}
+	jw_end(w);
+	if (whole)
+		write_skill_text(w, e->path);
+}
+
+/* ---- what both have */
+
+static const char *entry_name(const struct book *b, const struct book_entry *e)
+{
+	return b == &book_of_roles ? e->role->name : e->skill->name;
+}
+
+static const char *entry_hash(const struct book *b, const struct book_entry *e)
+{
+	return b == &book_of_roles ? e->role->hash : e->skill->hash;
+}
+
+static void write_entry(struct jw *w, const struct core *c, const struct book *b,
+			const struct book_entry *e, bool whole)
+{
+	jw_object(w, NULL);
+	jw_str(w, "name", entry_name(b, e));
+	jw_str(w, "summary", b == &book_of_roles ? e->role->summary : e->skill->summary);
+	jw_str(w, "source", role_sources[e->source]);
+	jw_str(w, "path", e->path);
+	jw_str(w, "hash", entry_hash(b, e));
+	jw_bool(w, "trusted", e->trusted);
+	if (b == &book_of_roles)
+		write_role(w, c, e, whole);
+	else
+		write_skill(w, e, whole);
 	jw_end(w);
 }
 
 /* {"roles":[…],"broken":[…]} */
-static void write_list(struct jw *w, const struct core *c, const struct role_list *l, bool whole)
+static void write_list(struct jw *w, const struct core *c, const struct book_list *l, bool whole)
 {
 	jw_object(w, NULL);
-	jw_array(w, "roles");
+	jw_array(w, l->book->all);
 	for (size_t i = 0; i < l->n; i++)
-		if (l->items[i].role)
-			write_role(w, c, &l->items[i], whole);
+		if (l->items[i].it)
+			write_entry(w, c, l->book, &l->items[i], whole);
 	jw_end(w);
 	jw_array(w, "broken");
 	for (size_t i = 0; i < l->n; i++)
-		if (!l->items[i].role) {
+		if (!l->items[i].it) {
 			jw_object(w, NULL);
 			jw_str(w, "path", l->items[i].path);
 			jw_str(w, "source", role_sources[l->items[i].source]);
@@ -116,7 +186,13 @@ static const struct arg roles_args[] = {
 	{NULL},
 };
 
-static void send_list(struct verb_call *v, int rv, struct role_list *l, bool whole,
+/* The book that a verb is about. */
+static const struct book *book_of(const struct verb_call *v)
+{
+	return strstr(v->verb->path, "/skills") ? &book_of_skills : &book_of_roles;
+}
+
+static void send_list(struct verb_call *v, int rv, struct book_list *l, bool whole,
 		      const struct ava_error *err)
 {
 	struct verb_answer a;
@@ -125,19 +201,19 @@ static void send_list(struct verb_call *v, int rv, struct role_list *l, bool who
 		write_list(&a.w, v->core, l, whole);
 		verb_send(&a, 200);
 	}
-	role_list_free(l);
+	book_list_free(l);
 }
 
 static void verb_roles(struct verb_call *v)
 {
 	struct roles_args args = {.cwd = ""};
 	struct ava_error err = {0};
-	struct role_list l;
+	struct book_list l;
 	int rv;
 
 	if (!verb_args(v, &args))
 		return;
-	rv = roles_list(args.cwd, &l);
+	rv = book_list(book_of(v), args.cwd, &l);
 	if (rv != 0)
 		err_set(&err, rv, "out of memory");
 	send_list(v, rv, &l, false, &err);
@@ -146,31 +222,27 @@ static void verb_roles(struct verb_call *v)
 static void verb_role(struct verb_call *v)
 {
 	struct roles_args args = {.cwd = ""};
-	const struct role_entry *e = NULL; /* else the first one of that name, which says why */
+	const struct book *b = book_of(v);
+	const struct book_entry *e = NULL;
 	struct ava_error err = {0};
 	struct verb_answer a;
-	struct role_list l;
+	struct book_list l;
 	int rv;
 
 	if (!verb_args(v, &args))
 		return;
-	rv = roles_list(args.cwd, &l);
-	for (size_t i = 0; rv == 0 && i < l.n; i++) {
-		const struct role_entry *one = &l.items[i];
-
-		if (one->role && role_name_is(one->role, v->id) && (!e || (e->why && !one->why)))
-			e = one;
-	}
+	rv = book_list(b, args.cwd, &l);
+	e = rv == 0 ? book_find(&l, v->id) : NULL;
 	if (rv != 0)
 		err_set(&err, rv, "out of memory");
 	else if (!e)
-		rv = err_set(&err, AVA_ENOENT, "there is no role %.60s (ava roles lists them)",
-			     v->id);
+		rv = err_set(&err, AVA_ENOENT, "there is no %s %.60s (ava %s lists them)", b->one,
+			     v->id, b->all);
 	if (verb_begin(&a, v->reply, rv, &err)) {
-		write_role(&a.w, v->core, e, true);
+		write_entry(&a.w, v->core, b, e, true);
 		verb_send(&a, 200);
 	}
-	role_list_free(&l);
+	book_list_free(&l);
 }
 
 static const struct arg check_args[] = {
@@ -178,8 +250,8 @@ static const struct arg check_args[] = {
 	{NULL},
 };
 
-/* Reads the file or folder of roles that the body names. false: answered. */
-static bool verbs_roles_look(struct verb_call *v, struct roles_args *args, struct role_list *l)
+/* Reads the file or folder that the body names. false: answered. */
+static bool verbs_roles_look(struct verb_call *v, struct roles_args *args, struct book_list *l)
 {
 	struct ava_error err = {0};
 	int rv;
@@ -187,7 +259,7 @@ static bool verbs_roles_look(struct verb_call *v, struct roles_args *args, struc
 	if (!verb_body(v) || !verb_args(v, args))
 		return false;
 	rv = args->path && args->path[0] == '/'
-		     ? roles_look(args->path, l, &err)
+		     ? book_look(book_of(v), args->path, l, &err)
 		     : err_set(&err, AVA_EINVAL, "path must be an absolute path");
 	if (rv != 0)
 		verb_fail(v->reply, rv, &err);
@@ -197,7 +269,7 @@ static bool verbs_roles_look(struct verb_call *v, struct roles_args *args, struc
 static void verb_check(struct verb_call *v)
 {
 	struct roles_args args = {0};
-	struct role_list l = {0};
+	struct book_list l = {0};
 
 	if (verbs_roles_look(v, &args, &l))
 		send_list(v, 0, &l, true, NULL);
@@ -233,8 +305,8 @@ static void trusted(int rv, void *user)
 
 	if (rv != 0)
 		err_set(&err, rv, "it was not kept (%s): ask again", ava_strerror(rv));
-	else if ((rv = roles_trust(t->hash)) != 0)
-		err_set(&err, rv, "%u files are trusted, as many as there can be", ROLE_TRUSTS_MAX);
+	else if ((rv = book_trust(t->hash)) != 0)
+		err_set(&err, rv, "%u files are trusted, as many as there can be", BOOK_TRUSTS_MAX);
 	if (verb_begin(&a, t->reply, rv, &err)) {
 		jw_object(&a.w, NULL);
 		jw_str(&a.w, "name", t->name);
@@ -282,27 +354,28 @@ static int commit_trust(struct verb_call *v, struct trusting *t, struct ava_erro
 	return draft_commit(d, JOURNAL_NOW, trusted, t, err);
 }
 
-/* `name` NULL: it cannot be read, and `why` says why not. `shown`: the hash of what was shown. */
-static int begin_trust(struct verb_call *v, const char *what, const char *name, const char *path,
-		       const char *hash, const char *why, const char *shown, struct ava_error *err)
+/* `shown`: the hash of what was shown. */
+static int begin_trust(struct verb_call *v, const struct book_entry *e, const char *shown,
+		       struct ava_error *err)
 {
+	const struct book *b = book_of(v);
 	struct trusting *t;
 	int rv;
 
-	if (!name)
-		return err_set(err, AVA_EINVAL, "%s", why);
-	if (!shown || strcmp(shown, hash) != 0)
+	if (!e->it)
+		return err_set(err, AVA_EINVAL, "%s", e->why);
+	if (!shown || strcmp(shown, entry_hash(b, e)) != 0)
 		return err_set(err, AVA_EINVAL,
 			       "%.300s is not what was shown (its SHA-256 is %s): read it again",
-			       path, hash);
+			       e->path, entry_hash(b, e));
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	t->reply = v->reply;
-	t->what = what;
-	t->name = strdup(name);
-	t->path = strdup(path);
-	snprintf(t->hash, sizeof(t->hash), "%s", hash);
+	t->what = b->one;
+	t->name = strdup(entry_name(b, e));
+	t->path = strdup(e->path);
+	snprintf(t->hash, sizeof(t->hash), "%s", shown);
 	rv = t->name && t->path ? commit_trust(v, t, err)
 				: err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv != 0)
@@ -314,189 +387,17 @@ static void verb_trust(struct verb_call *v)
 {
 	struct roles_args args = {0};
 	struct ava_error err = {0};
-	struct role_list l = {0};
-	int rv = 0;
+	struct book_list l = {0};
+	int rv;
 
 	if (!verbs_roles_look(v, &args, &l))
 		return;
-	if (l.n != 1)
-		rv = err_set(&err, AVA_EINVAL, "%.300s is a folder: files are trusted one by one",
-			     args.path);
-	if (rv == 0)
-		rv = begin_trust(v, "role", l.items[0].role ? l.items[0].role->name : NULL,
-				 l.items[0].path, l.items[0].role ? l.items[0].role->hash : "",
-				 l.items[0].why, args.hash, &err);
-	role_list_free(&l);
-	if (rv != 0)
-		verb_fail(v->reply, rv, &err);
-}
-
-/* ---- skills */
-
-/* The text of SKILL.md, as it is now. */
-static void write_skill_text(struct jw *w, const struct skill *s)
-{
-	struct skill_files f;
-	struct buf safe;
-
-	if (skill_load(s->path, &f, NULL) != 0)
-		return;
-	buf_init(&safe, 8 * SKILL_TEXT_MAX);
-	for (size_t i = 0; i < f.n; i++)
-		if (&f.items[i] == skill_file_of(&f, ""))
-			utf8_terminal(&safe, f.items[i].data, f.items[i].len, true);
-	jw_strn(w, "text", safe.data ? safe.data : "", safe.len);
-	jw_array(w, "contents");
-	for (size_t i = 0; i < f.n; i++) {
-		jw_object(w, NULL);
-		jw_str(w, "path", f.items[i].path);
-		jw_int(w, "bytes", (int64_t)f.items[i].len);
-		jw_bool(w, "runs", f.items[i].runs);
-		jw_end(w);
-	}
-	jw_end(w);
-	buf_fini(&safe);
-	skill_files_fini(&f);
-}
-
-static void write_skill(struct jw *w, const struct skill *s, bool whole)
-{
-	jw_object(w, NULL);
-	jw_str(w, "name", s->name);
-	jw_str(w, "summary", s->summary);
-	jw_str(w, "source", role_sources[s->source]);
-	jw_str(w, "path", s->path);
-	jw_str(w, "hash", s->hash);
-	jw_bool(w, "trusted", s->trusted);
-	jw_bool(w, "usable", !s->why);
-	jw_str(w, "why", s->why ? s->why : "");
-	jw_int(w, "files", s->files);
-	jw_int(w, "bytes", s->bytes);
-	jw_array(w, "notes");
-	for (const char *at = s->notes; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
-		const char *text = strchr(at, ' ') + 1;
-
-		jw_object(w, NULL);
-		jw_int(w, "line", atoi(at));
-		jw_strn(w, "text", text, strcspn(text, "\n"));
-		jw_end(w);
-	}
-	jw_end(w);
-	if (whole)
-		write_skill_text(w, s);
-	jw_end(w);
-}
-
-/* {"skills":[…],"broken":[…]} */
-static void send_skills(struct verb_call *v, int rv, struct skill_list *l, bool whole,
-			const struct ava_error *err)
-{
-	struct verb_answer a;
-
-	if (verb_begin(&a, v->reply, rv, err)) {
-		jw_object(&a.w, NULL);
-		jw_array(&a.w, "skills");
-		for (size_t i = 0; i < l->n; i++)
-			if (l->items[i].name)
-				write_skill(&a.w, &l->items[i], whole);
-		jw_end(&a.w);
-		jw_array(&a.w, "broken");
-		for (size_t i = 0; i < l->n; i++)
-			if (!l->items[i].name) {
-				jw_object(&a.w, NULL);
-				jw_str(&a.w, "path", l->items[i].path);
-				jw_str(&a.w, "source", role_sources[l->items[i].source]);
-				jw_str(&a.w, "why", l->items[i].why);
-				jw_end(&a.w);
-			}
-		jw_end(&a.w);
-		jw_end(&a.w);
-		verb_send(&a, 200);
-	}
-	skill_list_free(l);
-}
-
-static void verb_skills(struct verb_call *v)
-{
-	struct roles_args args = {.cwd = ""};
-	struct ava_error err = {0};
-	struct skill_list l = {0};
-	int rv;
-
-	if (!verb_args(v, &args))
-		return;
-	rv = skills_list(args.cwd, skills_project_ups(args.cwd), &l);
-	if (rv != 0)
-		err_set(&err, rv, "out of memory");
-	send_skills(v, rv, &l, false, &err);
-}
-
-static void verb_skill(struct verb_call *v)
-{
-	struct roles_args args = {.cwd = ""};
-	const struct skill *s = NULL;
-	struct ava_error err = {0};
-	struct skill_list l = {0};
-	struct verb_answer a;
-	int rv;
-
-	if (!verb_args(v, &args))
-		return;
-	rv = skills_list(args.cwd, skills_project_ups(args.cwd), &l);
-	s = rv == 0 ? skill_find(&l, v->id) : NULL;
-	if (rv != 0)
-		err_set(&err, rv, "out of memory");
-	else if (!s)
-		rv = err_set(&err, AVA_ENOENT, "there is no skill %.60s (ava skills lists them)",
-			     v->id);
-	if (verb_begin(&a, v->reply, rv, &err)) {
-		write_skill(&a.w, s, true);
-		verb_send(&a, 200);
-	}
-	skill_list_free(&l);
-}
-
-/* Reads the skill, or the folder of skills, that the body names. false: answered. */
-static bool verb_skills_look(struct verb_call *v, struct roles_args *args, struct skill_list *l)
-{
-	struct ava_error err = {0};
-	int rv;
-
-	if (!verb_body(v) || !verb_args(v, args))
-		return false;
-	rv = args->path && args->path[0] == '/'
-		     ? skills_look(args->path, l, &err)
-		     : err_set(&err, AVA_EINVAL, "path must be an absolute path");
-	if (rv != 0)
-		verb_fail(v->reply, rv, &err);
-	return rv == 0;
-}
-
-static void verb_skills_check(struct verb_call *v)
-{
-	struct roles_args args = {0};
-	struct skill_list l = {0};
-
-	if (verb_skills_look(v, &args, &l))
-		send_skills(v, 0, &l, true, NULL);
-}
-
-static void verb_skills_trust(struct verb_call *v)
-{
-	struct roles_args args = {0};
-	struct ava_error err = {0};
-	struct skill_list l = {0};
-	const struct skill *s;
-	int rv;
-
-	if (!verb_skills_look(v, &args, &l))
-		return;
-	s = l.n == 1 ? &l.items[0] : NULL;
-	rv = s ? begin_trust(v, "skill", s->name, s->path, s->hash, s->why, args.hash, &err)
-	       : err_set(&err, AVA_EINVAL,
-			 "%.300s is no skill: name the folder of one, they are trusted one by one",
-			 args.path);
-	skill_list_free(&l);
+	rv = l.n == 1 ? begin_trust(v, &l.items[0], args.hash, &err)
+		      : err_set(&err, AVA_EINVAL,
+				"%.300s is no %s, but a folder of them: they are trusted one by "
+				"one",
+				args.path, l.book->one);
+	book_list_free(&l);
 	if (rv != 0)
 		verb_fail(v->reply, rv, &err);
 }
@@ -511,7 +412,7 @@ int core_load_trust(struct core *c, struct ava_error *err)
 	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
 		json_t *o = json_parse(line, n, NULL);
 
-		if (roles_trust(json_str(o, "hash")) == AVA_EINVAL)
+		if (book_trust(json_str(o, "hash")) == AVA_EINVAL)
 			core_log(c, TRUSTED_FILE " has a line without a hash: it is left out");
 		json_decref(o);
 	}
@@ -526,9 +427,9 @@ const struct verb verbs_about_roles[] = {
 	{"GET", "/api/v1/roles/{id}", verb_role, roles_args, false},
 	{"POST", "/api/v1/roles/check", verb_check, check_args, false},
 	{"POST", "/api/v1/roles/trust", verb_trust, trust_args, true},
-	{"GET", "/api/v1/skills", verb_skills, roles_args, false},
-	{"GET", "/api/v1/skills/{id}", verb_skill, roles_args, false},
-	{"POST", "/api/v1/skills/check", verb_skills_check, check_args, false},
-	{"POST", "/api/v1/skills/trust", verb_skills_trust, trust_args, true},
+	{"GET", "/api/v1/skills", verb_roles, roles_args, false},
+	{"GET", "/api/v1/skills/{id}", verb_role, roles_args, false},
+	{"POST", "/api/v1/skills/check", verb_check, check_args, false},
+	{"POST", "/api/v1/skills/trust", verb_trust, trust_args, true},
 	{NULL},
 };

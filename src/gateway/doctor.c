@@ -387,15 +387,15 @@ static void check_keys(struct doctor_state *d)
 static void check_skills(struct doctor_state *d)
 {
 	size_t used = 0;
-	struct skill_list l;
+	struct book_list l;
 
-	if (skills_list("", 0, &l) != 0 || l.n == 0)
+	if (book_list(&book_of_skills, "", &l) != 0 || l.n == 0)
 		return; /* a project's are looked at with its runs */
 	for (size_t i = 0; i < l.n; i++)
 		used += !l.items[i].why;
 	doctor_check(d, "skills", used == l.n ? true : NOTED,
 		     "%zu of %zu of yours can be used (`ava skills`)", used, l.n);
-	skill_list_free(&l);
+	book_list_free(&l);
 }
 
 /* Compare our clock with that of the first service that sends a date. */

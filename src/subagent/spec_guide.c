@@ -255,8 +255,9 @@ static void guide_own(struct guiding *g)
 
 /* ---- skills */
 
-static bool guide_add_skill(struct guiding *g, const struct skill *s, size_t room, size_t from)
+static bool guide_add_skill(struct guiding *g, const struct book_entry *e, size_t room, size_t from)
 {
+	const struct skill *s = e->skill;
 	struct buf *t = &g->text;
 
 	if (json_array_size(g->skills) >= SKILLS_OF_RUN ||
@@ -269,46 +270,44 @@ static bool guide_add_skill(struct guiding *g, const struct skill *s, size_t roo
 	buf_addc(t, '\n');
 	g->failed |=
 		json_array_append_new(g->skills, json_pack("{s:s,s:s,s:s,s:s}", "name", s->name,
-							   "source", role_sources[s->source],
-							   "path", s->path, "hash", s->hash)) != 0;
+							   "source", role_sources[e->source],
+							   "path", e->path, "hash", s->hash)) != 0;
 	return true;
 }
 
-static void guide_skills(struct guiding *g, unsigned ups, size_t room)
+static void guide_skills(struct guiding *g, size_t room)
 {
 	const struct role *role = g->r->role;
 	size_t from = g->text.len, over = 0;
-	struct skill_list all;
+	struct book_list all;
 
-	if (skills_list(g->r->cwd, ups, &all) != 0) {
+	if (book_list(&book_of_skills, g->r->cwd, &all) != 0) {
 		g->failed = true;
 		return;
 	}
 	for (size_t i = 0; role->skills_said && role->skills[i]; i++) {
-		const struct skill *s = skill_find(&all, role->skills[i]);
+		const struct book_entry *e = book_find(&all, role->skills[i]);
 
-		if (!s || s->why)
+		if (!e || e->why)
 			guide_note(g, "%s: %s", role->skills[i],
-				   s ? s->why : "there is no such skill");
+				   e ? e->why : "there is no such skill");
 		else
-			over += !guide_add_skill(g, s, room, from);
+			over += !guide_add_skill(g, e, room, from);
 	}
 	for (size_t i = 0; !role->skills_said && i < all.n; i++) {
-		const struct skill *s = &all.items[i];
+		const struct book_entry *e = &all.items[i];
 
-		if (!s->why && s->named)
-			continue;
-		if (!s->why)
-			over += !guide_add_skill(g, s, room, from);
-		else if (s->name && !s->trusted)
-			guide_note(g, "%s", s->why);
+		if (!e->why && !e->skill->named)
+			over += !guide_add_skill(g, e, room, from);
+		else if (e->it && !e->trusted)
+			guide_note(g, "%s", e->why);
 	}
 	if (over > 0)
 		guide_note(g,
 			   "%zu skills more than there is room for: a role names those it needs "
 			   "(skills)",
 			   over);
-	skill_list_free(&all);
+	book_list_free(&all);
 }
 
 /* ---- the guide */
@@ -367,7 +366,7 @@ static int guide_make(struct run_spec *r, const struct op_spawn *s, const struct
 {
 	bool skills =
 		tool_find(SPEC_GUIDE_TOOL) && guide_may_read(s) && r->agent.ntools < ROLE_MAX_TOOLS;
-	unsigned ups = skills_project_ups(r->cwd);
+	unsigned ups = book_ups(r->cwd);
 	int64_t window = r->model->dialect->answer ? 0 : r->model->context;
 	size_t all = window > 0 ? (size_t)(window * WINDOW_BYTES / 8) : SIZE_MAX;
 	struct guiding g = {
@@ -385,7 +384,7 @@ static int guide_make(struct run_spec *r, const struct op_spawn *s, const struct
 	guide_folder(&g, ups);
 	guide_own(&g);
 	if (skills)
-		guide_skills(&g, ups, MIN((size_t)SKILLS_TEXT, all / 2));
+		guide_skills(&g, MIN((size_t)SKILLS_TEXT, all / 2));
 	if (g.text.len > 0)
 		g.failed |= json_object_set_new(guide, "text",
 						json_stringn(g.text.data, g.text.len)) != 0;
@@ -459,11 +458,12 @@ bool spec_guide_changed(const struct run_spec *r)
 	list = json_object_get(r->guide, "skills");
 	json_array_foreach(list, i, o)
 	{
-		struct skill_list l = {0};
+		struct book_list l = {0};
 
-		same = same && skills_look(json_str(o, "path"), &l, NULL) == 0 && l.n == 1 &&
-		       strcmp(l.items[0].hash, json_str(o, "hash")) == 0;
-		skill_list_free(&l);
+		same = same && book_look(&book_of_skills, json_str(o, "path"), &l, NULL) == 0 &&
+		       l.n == 1 && l.items[0].it &&
+		       strcmp(l.items[0].skill->hash, json_str(o, "hash")) == 0;
+		book_list_free(&l);
 	}
 	return !same;
 }

@@ -34,9 +34,10 @@
 #include "tool/job.h"
 #include "tool/root.h"
 
-#define DEPTH_MAX   8    /* folders inside each other */
-#define NAMES_MAX   2048 /* names in one folder */
-#define SETTLED_MS  1000 /* as in subagent/rolebook.c */
+#define DEPTH_MAX 8    /* folders inside each other */
+#define NAMES_MAX 2048 /* names in one folder */
+/* What changed so shortly ago may change again within the same time stamp. */
+#define SETTLED_MS  1000
 #define FILES_NAMED 60
 #define COPIES      ".skills" /* folder of the copies, in the work folder */
 
@@ -244,15 +245,17 @@ static int stamp_file(struct skill_walk *w, int dirfd, const char *name, const s
 	return 0;
 }
 
-int skill_stamp(const char *folder, uint64_t *stamp, bool *settled, struct ava_error *err)
+int skill_stamp(const char *path, uint64_t *stamp, bool *settled, struct ava_error *err)
 {
 	struct skill_stamping s = {0};
 	struct skill_walk w = {.file = stamp_file, .user = &s, .err = err};
 	unsigned char digest[32];
-	int rv;
+	struct stat st;
+	int rv = stat(path, &st) == 0 ? 0 : err_sys(err, "%.500s", path);
 
 	hash_sha256_init(&s.all);
-	rv = skill_walk(&w, folder);
+	if (rv == 0)
+		rv = S_ISDIR(st.st_mode) ? skill_walk(&w, path) : stamp_file(&w, -1, "", &st);
 	if (rv != 0)
 		return rv;
 	hash_sha256_end(&s.all, digest);

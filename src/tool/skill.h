@@ -41,8 +41,9 @@ void skill_files_fini(struct skill_files *f);
 /* The file of this path; "" for SKILL_FILE. NULL: none. */
 const struct skill_file *skill_file_of(const struct skill_files *f, const char *path);
 
-/* A number that changes when a file of the folder does, from what the kernel says of each.
+/* A number that changes when a file of the folder does, or the file at `path`, from what the kernel
+ * says of each.
  * *settled: the newest change is so old that another one gets another time. As skill_load. */
-int skill_stamp(const char *folder, uint64_t *stamp, bool *settled, struct ava_error *err);
+int skill_stamp(const char *path, uint64_t *stamp, bool *settled, struct ava_error *err);
 
 #endif

@@ -385,37 +385,37 @@ TEST(fronts)
 	char got[2000];
 
 	for (size_t i = 0; i < ARRAY_LEN(fronts); i++) {
-		struct skill_list l = {0};
+		struct book_list l = {0};
 		struct ava_error err;
 		const struct skill *s;
 
 		put_skill("home/folder", fronts[i].front);
-		assert_int_equal(skills_look(below("home/folder"), &l, &err), 0);
+		assert_int_equal(book_look(&book_of_skills, below("home/folder"), &l, &err), 0);
 		assert_int_equal(l.n, 1);
-		s = &l.items[0];
-		if (s->name)
+		s = l.items[0].skill;
+		if (s)
 			snprintf(got, sizeof(got), "%s: %s", s->name, s->summary);
 		else
-			snprintf(got, sizeof(got), "%s", s->why);
-		if (s->name ? strcmp(got, fronts[i].want) != 0 : !strstr(got, fronts[i].want))
+			snprintf(got, sizeof(got), "%s", l.items[0].why);
+		if (s ? strcmp(got, fronts[i].want) != 0 : !strstr(got, fronts[i].want))
 			fail_msg("%s: not \"%s\" but \"%s\"", fronts[i].what, fronts[i].want, got);
-		skill_list_free(&l);
+		book_list_free(&l);
 	}
 	put("home/folder/SKILL.md", "Just a text.\n");
 	{
-		struct skill_list l = {0};
+		struct book_list l = {0};
 
-		assert_int_equal(skills_look(below("home/folder"), &l, NULL), 0);
-		assert_null(l.items[0].name);
+		assert_int_equal(book_look(&book_of_skills, below("home/folder"), &l, NULL), 0);
+		assert_null(l.items[0].it);
 		assert_non_null(strstr(l.items[0].why, "there is no front matter"));
-		skill_list_free(&l);
+		book_list_free(&l);
 	}
 }
 
 /* Project before user before claude; what nobody trusts hides nothing and is told. */
 TEST(trust)
 {
-	struct skill_list l = {0};
+	struct book_list l = {0};
 	const struct skill *s;
 	struct run_spec *r;
 
@@ -424,21 +424,21 @@ TEST(trust)
 	put_skill("home/.claude/skills/pdf", "name: pdf\ndescription: claude\n");
 	put_skill("home/.claude/skills/bad", "name: bad\n");
 	put_skill("home/.claude/skills/\xff", "name: odd\ndescription: no name for JSON\n");
-	assert_int_equal(skills_list(deep, 2, &l), 0);
+	assert_int_equal(book_list(&book_of_skills, deep, &l), 0);
 	assert_int_equal(l.n, 4);
-	s = skill_find(&l, "Pdf");
+	s = book_find(&l, "Pdf")->skill;
 	assert_string_equal(s->summary, "user");
 	assert_non_null(strstr(l.items[0].why, "is not trusted: read it, then: ava skills trust"));
-	skill_list_free(&l);
+	book_list_free(&l);
 	r = built_in(deep);
 	assert_int_equal(r->nskills, 1);
 	assert_non_null(strstr(spec_guide_text(r), "- pdf: user\n"));
 	assert_non_null(strstr(notes(r), "the project's skill pdf is not trusted"));
 	spec_free(r);
 
-	assert_int_equal(skills_list(deep, 2, &l), 0);
-	assert_int_equal(roles_trust(l.items[0].hash), 0);
-	skill_list_free(&l);
+	assert_int_equal(book_list(&book_of_skills, deep, &l), 0);
+	assert_int_equal(book_trust(l.items[0].skill->hash), 0);
+	book_list_free(&l);
 	r = built_in(deep);
 	assert_non_null(strstr(spec_guide_text(r), "- pdf: project\n"));
 	assert_string_equal(json_str(json_array_get(guide_list(r, "skills"), 0), "source"),
@@ -485,7 +485,7 @@ TEST(of_role)
 /* Thousands of skills cost neither time nor the window. */
 TEST(many)
 {
-	struct skill_list l = {0};
+	struct book_list l = {0};
 	char folder[200];
 	struct run_spec *r;
 
@@ -498,10 +498,10 @@ TEST(many)
 				  "description: One of very many, described at length so that "
 				  "they fill what there is of room.\n");
 	}
-	assert_int_equal(skills_list(work, 0, &l), 0);
-	assert_true(l.n <= SKILLS_MAX + 1);
+	assert_int_equal(book_list(&book_of_skills, work, &l), 0);
+	assert_true(l.n <= BOOK_ITEMS_MAX + 1);
 	assert_non_null(strstr(l.items[l.n - 1].why, "there is more than the 256 skills"));
-	skill_list_free(&l);
+	book_list_free(&l);
 	r = built_in(work);
 	assert_true(r->nskills > 0 && r->nskills <= 40);
 	assert_true(strlen(spec_guide_text(r)) < (9 << 10));

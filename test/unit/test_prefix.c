@@ -75,13 +75,13 @@ TEST(small_window)
 {
 	static const char url[] = "http://127.0.0.1:9/v1";
 	static const char *const later[] = {"read_result", "ask_person", "memory_search"};
-	struct role_list l;
+	struct book_list l;
 
 	setenv("AVA_LOCAL_BASE_URL", url, 1);
 	assert_int_equal(provider_configure(NULL), 0);
 	(void)learned_note("local/small", url, &(struct learned){.window = 8192}, "server");
 	(void)learned_note("local/enough", url, &(struct learned){.window = 16384}, "server");
-	assert_int_equal(roles_list("", &l), 0);
+	assert_int_equal(book_list(&book_of_roles, "", &l), 0);
 	for (size_t i = 0; i < l.n; i++) {
 		const char *role = l.items[i].role->name;
 		struct buf small, whole;
@@ -102,7 +102,7 @@ TEST(small_window)
 		buf_fini(&small);
 		buf_fini(&whole);
 	}
-	role_list_free(&l);
+	book_list_free(&l);
 	unsetenv("AVA_LOCAL_BASE_URL");
 	assert_int_equal(provider_configure(NULL), 0);
 }
@@ -129,16 +129,16 @@ TEST(shared)
 {
 	static const char *const models[] = {"offline:/dev/null", "anthropic/claude-haiku-4-5",
 					     "openai/gpt-5.6-luna"};
-	struct role_list l;
+	struct book_list l;
 
 	setenv("ANTHROPIC_API_KEY", "x", 1);
 	setenv("OPENAI_API_KEY", "x", 1);
-	assert_int_equal(roles_list("", &l), 0);
+	assert_int_equal(book_list(&book_of_roles, "", &l), 0);
 	for (size_t i = 0; i < l.n; i++)
 		for (size_t k = 0; k < ARRAY_LEN(models); k++)
 			if (!l.items[i].why && role_usable(l.items[i].role, true, NULL) == 0)
 				check_role(l.items[i].role->name, models[k]);
-	role_list_free(&l);
+	book_list_free(&l);
 }
 
 /* The mark that makes Anthropic cache stands at the end of what is shared: its order is

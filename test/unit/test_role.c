@@ -516,9 +516,9 @@ TEST(no_memory)
 
 TEST(builtin)
 {
-	struct role_list l;
+	struct book_list l;
 
-	assert_int_equal(roles_list("", &l), 0);
+	assert_int_equal(book_list(&book_of_roles, "", &l), 0);
 	assert_true(l.n >= 4);
 	for (size_t i = 0; i < 4; i++) {
 		const struct role *r = l.items[i].role;
@@ -539,7 +539,7 @@ TEST(builtin)
 				 AVA_EINVAL);
 		assert_non_null(strstr(err.text, "ava's own"));
 	}
-	role_list_free(&l);
+	book_list_free(&l);
 	assert_null(builtin_roles[4].path);
 }
 

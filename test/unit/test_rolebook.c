@@ -81,12 +81,12 @@ static int text_of(const char *name, const char *cwd, char out[1024])
 static void trust(const char *path)
 {
 	struct ava_error err = {0};
-	struct role_list l;
+	struct book_list l;
 
-	assert_int_equal(roles_look(path, &l, &err), 0);
+	assert_int_equal(book_look(&book_of_roles, path, &l, &err), 0);
 	assert_int_equal(l.n, 1);
-	assert_int_equal(roles_trust(l.items[0].role->hash), 0);
-	role_list_free(&l);
+	assert_int_equal(book_trust(l.items[0].role->hash), 0);
+	book_list_free(&l);
 }
 
 /* Project, user, claude; what nobody trusts hides nothing. */
@@ -123,8 +123,8 @@ TEST(untrusted)
 	/* Other bytes, another question. */
 	put("home/work/.claude/agents/u.md", "untrusted", "", "other");
 	assert_int_equal(text_of("untrusted", below("home/work"), text), AVA_EDENIED);
-	assert_int_equal(roles_trust("../x"), AVA_EINVAL);
-	assert_int_equal(roles_trust(""), AVA_EINVAL);
+	assert_int_equal(book_trust("../x"), AVA_EINVAL);
+	assert_int_equal(book_trust(""), AVA_EINVAL);
 }
 
 /* An edit of the same size in the same second is seen, and so is that it is gone; who holds
@@ -162,7 +162,7 @@ TEST(bad_files)
 		 "3.md:2: the name code_reviewer"},
 		{"config/ava/agents/5.md", "\xff\xfe", "5.md:1: this is no UTF-8"},
 	};
-	struct role_list l;
+	struct book_list l;
 	char text[1024];
 	unsigned found = 0;
 
@@ -175,7 +175,7 @@ TEST(bad_files)
 	put("config/ava/agents/twice.md", "Good", "", "twice");
 	put("config/ava/agents/open.md", "open", "", "open");
 	chmod(below("config/ava/agents/open.md"), 0606);
-	assert_int_equal(roles_list("", &l), 0);
+	assert_int_equal(book_list(&book_of_roles, "", &l), 0);
 	for (size_t i = 0; i < l.n; i++) {
 		for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++)
 			found += l.items[i].why && strstr(l.items[i].why, bad[k].why) != NULL;
@@ -183,27 +183,27 @@ TEST(bad_files)
 		found += l.items[i].why && strstr(l.items[i].why, "chmod o-w") != NULL;
 		found += l.items[i].why && strstr(l.items[i].why, "comes before it") != NULL;
 	}
-	role_list_free(&l);
+	book_list_free(&l);
 	assert_int_equal(found, 7);
 	assert_int_equal(text_of("good", "", text), 0);
 	assert_string_equal(text, "good");
-	assert_int_equal(text_of("open", "", text), AVA_EINVAL);
+	assert_int_equal(text_of("open", "", text), AVA_EDENIED);
 }
 
 TEST(many)
 {
-	struct role_list l;
+	struct book_list l;
 	char path[64], name[32];
 
-	for (unsigned i = 0; i < ROLE_FILES_MAX + 20; i++) {
+	for (unsigned i = 0; i < BOOK_ITEMS_MAX + 20; i++) {
 		snprintf(path, sizeof(path), "home/.claude/agents/m%03u.md", i);
 		snprintf(name, sizeof(name), "many-%03u", i);
 		put(path, name, "", "x");
 	}
-	assert_int_equal(roles_list("", &l), 0);
-	assert_int_equal(l.n, 4 + ROLE_FILES_MAX + 1);
+	assert_int_equal(book_list(&book_of_roles, "", &l), 0);
+	assert_int_equal(l.n, 4 + BOOK_ITEMS_MAX + 1);
 	assert_non_null(strstr(l.items[l.n - 1].why, "more than the 256 role files"));
-	role_list_free(&l);
+	book_list_free(&l);
 }
 
 /* A project's role may ask for less than what holds anyway, a person's own for more. */
