@@ -276,9 +276,11 @@ daemon_pid()
 daemon_answers() { [ -S "$AVA_DATA_ROOT/ava.sock" ] && daemon_pid >/dev/null; }
 
 # start_daemon [ARGUMENT...]: run avad in the background and wait until its
-# socket is there. Its pid is in $DAEMON, its output in $T/avad.out.
+# socket is there. Its pid is in $DAEMON, its output in $T/avad.out. One that a command started is
+# stopped first: the new one would wait for it, and what follows would talk with the other.
 start_daemon()
 {
+	stop_daemon
 	env ${CLOCK:+"LD_PRELOAD=$CLOCK"} "$AVAD" "$@" >>"$T/avad.out" 2>&1 </dev/null &
 	DAEMON=$!
 	keep "$DAEMON"
