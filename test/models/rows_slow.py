@@ -75,7 +75,7 @@ def chat(world, lines, model, limit="600", until=None, last=None):
 
 def reads(world, row):
     return chat(world, f"hello [row {row.name}]\n", row.model(),
-                until=["Ava is thinking (1", "Ava is waiting for the first word of the model (3", "All is well."])
+                until=["Ava is thinking (", "Ava is waiting for the first word of the model (", "All is well."])
 
 
 def nobody(world, row):
