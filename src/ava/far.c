@@ -373,6 +373,7 @@ int far_open(struct core *c, const struct core_options *o, struct ava_error *err
 						.user = o->log_user,
 						.held = others_held,
 						.came = far_came_run,
+						.gone = seals_go,
 						.runs_user = c};
 	bool wanted = o->cluster && *o->cluster;
 	const char *read = o->cluster_read && *o->cluster_read ? o->cluster_read : o->cluster;

@@ -386,26 +386,6 @@ static int check_sealed(struct prune *p, struct ava_error *err)
 
 /* ---- the Seal about pruned files */
 
-/* Writes files [from, to) of the list as the object of a Seal. */
-static int write_pruned(struct prune *p, struct buf *b, size_t from, size_t to,
-			struct ava_error *err)
-{
-	char hex[HASH_HEX_LEN + 1];
-	uint64_t size;
-
-	hash_hex(p->base.hash, SEAL_HASH, hex);
-	buf_addf(b, "{\"upTo\":%llu,\"hash\":\"%s\",\"files\":[", (unsigned long long)p->base.n,
-		 hex);
-	for (size_t i = from; i < to; i++) {
-		if (files_hash(p->core->root_fd, p->files.names[i], &size, hex) != 0)
-			return err_set(err, AVA_EIO, "%s cannot be read", p->files.names[i]);
-		buf_addf(b, "%s{\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\"}",
-			 i > from ? "," : "", p->files.names[i], (unsigned long long)size, hex);
-	}
-	buf_adds(b, "]}");
-	return buf_check(b) == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
-}
-
 static void prune_written(int rv, void *user)
 {
 	*(int *)user = rv;
@@ -440,7 +420,7 @@ static int seal_pruned(struct prune *p, struct sealer *s, size_t from, size_t to
 	int rv;
 
 	buf_init(&b, PRUNED_MAX);
-	rv = write_pruned(p, &b, from, to, err);
+	rv = seal_gone_text(p->core->root_fd, &p->base, p->files.names + from, to - from, &b, err);
 	if (rv == 0)
 		rv = sealer_round(s, paths, 1, b.data, &list, err);
 	if (rv == 0)
@@ -570,6 +550,7 @@ struct prune_work {
 	struct job job;
 	struct prune p;
 	struct verb_reply *reply;
+	struct seal_gone gone;
 	struct buf *seals; /* the text of each Seal; texts and array are owned */
 	size_t nseals;
 	int64_t older_s;
@@ -642,8 +623,9 @@ static void pruning_look(struct job *j)
 		size_t from = g->nseals * FILES_ONCE;
 
 		buf_init(&g->seals[g->nseals], PRUNED_MAX);
-		g->rv = write_pruned(&g->p, &g->seals[g->nseals], from,
-				     MIN(from + FILES_ONCE, g->p.files.n), &g->err);
+		g->rv = seal_gone_text(g->p.core->root_fd, &g->p.base, g->p.files.names + from,
+				       MIN((size_t)FILES_ONCE, g->p.files.n - from),
+				       &g->seals[g->nseals], &g->err);
 	}
 }
 
@@ -659,9 +641,9 @@ static void pruning_removed(struct job *j)
 	pruning_end(CONTAINER_OF(j, struct prune_work, job));
 }
 
-static void pruning_sealed(int rv, const struct ava_error *err, void *user)
+static void pruning_sealed(struct seal_gone *gone, int rv, const struct ava_error *err)
 {
-	struct prune_work *g = user;
+	struct prune_work *g = CONTAINER_OF(gone, struct prune_work, gone);
 
 	if (err)
 		g->err = *err;
@@ -679,8 +661,9 @@ static void pruning_looked(struct job *j)
 {
 	struct prune_work *g = CONTAINER_OF(j, struct prune_work, job);
 
+	g->gone = (struct seal_gone){.texts = g->seals, .n = g->nseals, .done = pruning_sealed};
 	if (g->rv == 0 && g->nseals > 0)
-		g->rv = seals_prune(g->p.core, g->seals, g->nseals, pruning_sealed, g, &g->err);
+		g->rv = seals_go(&g->gone, g->p.core);
 	if (g->rv != 0 || g->nseals == 0)
 		pruning_end(g);
 }
@@ -726,23 +709,38 @@ void verb_prune(struct verb_call *v)
 }
 
 /* ---- sealing at once: who hands a record over has just seen what belongs into it. */
-static void sealed_now(int rv, const struct ava_error *err, void *reply)
+
+struct sealing_now {
+	struct seal_gone gone;
+	struct buf no_text;
+	struct verb_reply *reply;
+};
+
+static void sealed_now(struct seal_gone *gone, int rv, const struct ava_error *err)
 {
+	struct sealing_now *n = CONTAINER_OF(gone, struct sealing_now, gone);
 	struct verb_answer a;
 
-	if (verb_begin(&a, reply, rv, err)) {
+	if (verb_begin(&a, n->reply, rv, err)) {
 		jw_object(&a.w, NULL);
 		jw_bool(&a.w, "sealed", true);
 		verb_send(&a, 200);
 	}
+	free(n);
 }
 
 void verb_seal(struct verb_call *v)
 {
-	static const struct buf no_text;
-	struct ava_error err = {0};
-	int rv = seals_prune(v->core, &no_text, 1, sealed_now, v->reply, &err);
+	struct sealing_now *n = calloc(1, sizeof(*n));
+	int rv = AVA_ENOMEM;
 
-	if (rv != 0)
-		verb_fail(v->reply, rv, &err);
+	if (n) {
+		n->reply = v->reply;
+		n->gone = (struct seal_gone){.texts = &n->no_text, .n = 1, .done = sealed_now};
+		rv = seals_go(&n->gone, v->core);
+	}
+	if (rv != 0) {
+		free(n);
+		verb_fail(v->reply, rv, NULL);
+	}
 }

@@ -31,11 +31,11 @@ struct seals {
 	struct os_work work;
 	enum seals_step step;
 	bool armed, closing;
-	bool over;             /* the sealer is closed; a refused commit may still come back */
-	bool claimed;          /* a prune is under way; no other may begin */
-	bool pruning;          /* the round under way is about pruned.texts[at] */
-	uint64_t settled;      /* as of core_settled, when its Seals were on disk */
-	struct strmap touched; /* paths with new lines, as keys and values */
+	bool over;               /* the sealer is closed; a refused commit may still come back */
+	bool claimed;            /* a prune is under way; no other may begin */
+	struct seal_gone *going; /* the first of `gone`, in the round under way, or NULL */
+	uint64_t settled;        /* as of core_settled, when its Seals were on disk */
+	struct strmap touched;   /* paths with new lines, as keys and values */
 	size_t ntouched;
 
 	/* The fields from here to `err` belong to the round under way. */
@@ -49,14 +49,8 @@ struct seals {
 	struct ava_error err;
 	int told; /* the error that the log told last */
 
-	/* Seals about pruned files; done NULL: none. */
-	struct {
-		const struct buf *texts;
-		size_t n, at;
-		bool sealed; /* texts[at] stands in `contents` */
-		seals_done_fn done;
-		void *user;
-	} pruned;
+	struct list gone; /* struct seal_gone, in order */
+	bool sealed;      /* the present text of the first stands in `contents` */
 };
 
 static void commit_some(struct seals *s);
@@ -113,27 +107,28 @@ static void seals_failed(struct seals *s, int rv, const struct ava_error *err)
 	s->told = rv;
 }
 
-/* ---- pruned files, a Seal for each list */
+/* ---- files that go, a Seal for each list */
 
-static void pruned_end(struct seals *s, int rv, const struct ava_error *err)
+static void gone_end(struct seals *s, int rv, const struct ava_error *err)
 {
-	seals_done_fn done = s->pruned.done;
+	struct seal_gone *g = LIST_FIRST(&s->gone, struct seal_gone, node);
 
-	s->pruned.done = NULL;
-	if (done)
-		done(rv, err, s->pruned.user);
+	list_del(&g->node);
+	g->done(g, rv, err);
 }
 
-static void pruned_next(struct seals *s)
+static void gone_next(struct seals *s)
 {
-	if (!s->pruned.done || s->step != IDLE || s->closing)
-		return;
-	s->pruned.at += s->pruned.sealed;
-	s->pruned.sealed = false;
-	if (s->pruned.at == s->pruned.n)
-		pruned_end(s, 0, NULL);
-	else
-		begin_round(s);
+	while (!list_empty(&s->gone) && s->step == IDLE && !s->closing) {
+		struct seal_gone *g = LIST_FIRST(&s->gone, struct seal_gone, node);
+
+		g->at += s->sealed;
+		s->sealed = false;
+		if (g->at == g->n)
+			gone_end(s, 0, NULL);
+		else
+			begin_round(s);
+	}
 }
 
 int seals_prune_claim(struct core *c, struct ava_error *err)
@@ -154,23 +149,15 @@ void seals_prune_over(struct core *c)
 		c->seals->claimed = false;
 }
 
-int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
-		struct ava_error *err)
+int seals_go(struct seal_gone *g, void *core)
 {
-	struct seals *s = c->seals;
+	struct seals *s = ((struct core *)core)->seals;
 
-	if (!s || s->closing || s->pruned.done)
-		return err_set(err, AVA_EBUSY,
-			       s && s->pruned.done ? "logs are being sealed or pruned already"
-						   : "the runtime stops");
-	s->pruned.texts = texts;
-	s->pruned.n = n;
-	s->pruned.at = 0;
-	s->pruned.sealed = false;
-	s->pruned.user = user;
-	s->pruned.done = done;
+	if (!s || s->closing)
+		return AVA_EBUSY;
+	list_add(&s->gone, &g->node);
 	if (s->contents.n == 0)
-		pruned_next(s);
+		gone_next(s);
 	return 0;
 }
 
@@ -179,17 +166,18 @@ int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn
 static void hash_work(struct os_work *w)
 {
 	struct seals *s = w->priv;
-	const char *pruned = s->pruning ? s->pruned.texts[s->pruned.at].data : NULL;
+	const char *text = s->going ? s->going->texts[s->going->at].data : NULL;
 
 	s->err = (struct ava_error){0};
 	s->rv = s->sealer ? 0 : sealer_open(&s->sealer, s->core->root_fd, &s->err);
 	if (s->rv == 0)
-		s->rv = sealer_round(s->sealer, s->paths, s->npaths, pruned, &s->contents, &s->err);
+		s->rv = sealer_round(s->sealer, s->paths, s->npaths, text, &s->contents, &s->err);
 }
 
 static void hash_done(struct os_work *w)
 {
 	struct seals *s = w->priv;
+	bool going = s->going != NULL;
 
 	for (size_t i = 0; i < s->npaths; i++) {
 		if (s->rv != 0)
@@ -203,15 +191,14 @@ static void hash_done(struct os_work *w)
 	if (s->rv != 0)
 		seals_failed(s, s->rv, &s->err);
 	s->step = IDLE;
-	if (s->pruning && s->rv != 0)
-		pruned_end(s, s->rv, &s->err);
-	else if (s->pruning)
-		s->pruned.sealed = true;
-	s->pruning = false;
+	s->going = NULL;
+	s->sealed = going && s->rv == 0;
+	if (going && s->rv != 0)
+		gone_end(s, s->rv, &s->err);
 	if (s->contents.n > 0)
 		commit_some(s);
 	else
-		pruned_next(s);
+		gone_next(s);
 	arm(s);
 }
 
@@ -247,11 +234,14 @@ static void fire(void *user)
 
 static void begin_round(struct seals *s)
 {
+	struct seal_gone *g = LIST_FIRST(&s->gone, struct seal_gone, node);
+
 	if (!take_paths(s)) {
-		pruned_end(s, AVA_ENOMEM, NULL);
+		if (g)
+			gone_end(s, AVA_ENOMEM, NULL);
 		return;
 	}
-	s->pruning = s->pruned.done != NULL;
+	s->going = g;
 	s->step = HASHING;
 	s->work = (struct os_work){.work = hash_work, .done = hash_done, .priv = s};
 	os_work_start(s->core->loop, &s->work);
@@ -262,6 +252,7 @@ static void begin_round(struct seals *s)
 static void note_work(struct os_work *w)
 {
 	struct seals *s = w->priv;
+	const char *text = s->going ? s->going->texts[s->going->at].data : NULL;
 
 	s->err = (struct ava_error){0};
 	s->rv = sealer_committed(s->sealer, s->day, &s->err);
@@ -276,7 +267,7 @@ static void note_done(struct os_work *w)
 	if (s->rv != 0)
 		seals_failed(s, s->rv, &s->err);
 	s->step = IDLE;
-	pruned_next(s);
+	gone_next(s);
 	arm(s);
 }
 
@@ -355,6 +346,7 @@ int seals_open(struct core *c, struct ava_error *err)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	strmap_init(&s->touched);
+	list_init(&s->gone);
 	c->seals = s;
 	c->book.touched = touched;
 	c->book.touched_user = s;
@@ -420,7 +412,8 @@ void seals_close(struct core *c)
 		journal_sync(c->journal);
 	s->work.priv = s;
 	/* Seal the contents of a refused commit, then files that grew since. */
-	pruned_end(s, AVA_ECANCELED, NULL);
+	while (!list_empty(&s->gone))
+		gone_end(s, AVA_ECANCELED, NULL);
 	rv = seal_rest(s);
 	if (rv == 0 && s->ntouched > 0)
 		rv = seal_rest(s);

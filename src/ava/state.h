@@ -13,6 +13,7 @@
 #include "subagent/supervisor.h"
 
 struct proposal;
+struct seal_gone;
 
 /* Hooks that tell a conversation the outcome of its proposals; sessions_open sets them.
  * `answering` adds to the commit of the answer, whatever its channel; `answered` follows when that
@@ -164,12 +165,9 @@ void seals_restore(struct core *c);
 /* Seals and commits the rest, and stops; the journal must be open. Accepts a core without seals. */
 void seals_close(struct core *c);
 void seals_free(struct core *c); /* after the journal is closed */
-/* Commits Seals about pruned files, one for each JSON object of `texts`, which are the caller's
- * until `done`: all are on disk (0), or the error. An empty text: only what has grown is sealed.
- * AVA_EBUSY: others are being written, or the runtime stops; `done` is not called then. */
-typedef void (*seals_done_fn)(int rv, const struct ava_error *err, void *user);
-int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
-		struct ava_error *err);
+/* Seals that files go; `core` is a struct core. 0: g->done once, later; AVA_EBUSY: the runtime
+ * stops. */
+int seals_go(struct seal_gone *g, void *core);
 /* A prune holds this claim from its beginning until all is removed, since there is one list of
  * removals (prune.c). AVA_EBUSY: another prune holds it. */
 int seals_prune_claim(struct core *c, struct ava_error *err);

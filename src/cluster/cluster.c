@@ -463,6 +463,7 @@ int cluster_open(struct cluster **out, const struct cluster_options *o, struct a
 	c->tell.user = o->user;
 	c->tell.held = o->held;
 	c->tell.came = o->came;
+	c->tell.gone = o->gone;
 	c->tell.runs_user = o->runs_user;
 	list_init(&c->look.held);
 	strmap_init(&c->look.by_id);

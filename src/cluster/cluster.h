@@ -17,6 +17,7 @@ struct ava_error;
 struct jw;
 struct os_loop;
 struct restart_hooks;
+struct seal_gone;
 struct supervisor;
 
 struct cluster_options {
@@ -38,6 +39,8 @@ struct cluster_options {
 	void (*held)(const struct catalog_row *row, const char *sentence, void *user);
 	/* A run of another machine goes on here from now on. */
 	void (*came)(const struct catalog_row *row, void *user);
+	/* Seals that files go (journal/seal.h). Not 0: it was not begun. */
+	int (*gone)(struct seal_gone *g, void *user);
 	void *runs_user;
 };
 

@@ -19,6 +19,8 @@
 #include "cluster/row.h"
 #include "codec/jscan.h"
 #include "event/event.h"
+#include "journal/seal.h"
+#include "journal/seal_read.h"
 #include "subagent/run.h"
 
 #define LAY_BYTES (4u << 20) /* of a commit, which must fit into a segment */
@@ -106,24 +108,6 @@ int64_t lay_size(const struct cluster *c, const char *path)
 	return sys->fstatat(c->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)
 		       ? st.st_size
 		       : 0;
-}
-
-void lay_aside(struct cluster *c, const char *id)
-{
-	char from[LOGBOOK_PATH], to[LOGBOOK_PATH];
-
-	(void)sys->mkdirat(c->root_fd, "moved", 0700);
-	snprintf(to, sizeof(to), "moved/%s.%lld", id, (long long)c->epoch);
-	snprintf(from, sizeof(from), "runs/%s", id);
-	(void)sys->renameat(c->root_fd, from, c->root_fd, to);
-	logbook_run_path(id, from);
-	snprintf(to, sizeof(to), "moved/%s.%lld.jsonl", id, (long long)c->epoch);
-	if (sys->renameat(c->root_fd, from, c->root_fd, to) == 0)
-		lay_problem(
-			from,
-			"another machine went on with this run from fewer lines: what was here is "
-			"in moved/",
-			c);
 }
 
 /* ---- laying down */
@@ -355,6 +339,76 @@ static int64_t taking_has(const struct taking *t, const char *path, const struct
 	return has;
 }
 
+/* ---- files that others do not go on with: a Seal says that they go, then they are moved */
+
+struct lay_away {
+	struct seal_gone gone;
+	struct cluster *c;
+	struct taking *t; /* is laid down then, or NULL */
+	struct buf text;
+	char id[24];
+};
+
+static void away_move(struct cluster *c, const char *id)
+{
+	char from[LOGBOOK_PATH], to[LOGBOOK_PATH];
+
+	(void)sys->mkdirat(c->root_fd, "moved", 0700);
+	snprintf(to, sizeof(to), "moved/%s.%lld", id, (long long)c->epoch);
+	snprintf(from, sizeof(from), "runs/%s", id);
+	(void)sys->renameat(c->root_fd, from, c->root_fd, to);
+	logbook_run_path(id, from);
+	snprintf(to, sizeof(to), "moved/%s.%lld.jsonl", id, (long long)c->epoch);
+	if (sys->renameat(c->root_fd, from, c->root_fd, to) == 0)
+		lay_problem(
+			from,
+			"another machine went on with this run from fewer lines: what was here is "
+			"in moved/",
+			c);
+}
+
+static void away_sealed(struct seal_gone *g, int rv, const struct ava_error *err)
+{
+	struct lay_away *a = CONTAINER_OF(g, struct lay_away, gone);
+
+	if (rv == 0)
+		away_move(a->c, a->id);
+	if (rv == 0 && a->t)
+		take_lay(a->t);
+	else if (a->t)
+		taking_failed(a->t, ava_strerror(rv));
+	buf_fini(&a->text);
+	free(a);
+}
+
+void lay_aside(struct cluster *c, const char *id, struct taking *t)
+{
+	char paths[2][LOGBOOK_PATH], *names[2];
+	struct lay_away *a = malloc(sizeof(*a));
+	size_t n = 0;
+	int rv;
+
+	if (!a) {
+		if (t)
+			taking_failed(t, ava_strerror(AVA_ENOMEM));
+		return;
+	}
+	*a = (struct lay_away){
+		.gone = {.texts = &a->text, .n = 1, .done = away_sealed}, .c = c, .t = t};
+	snprintf(a->id, sizeof(a->id), "%s", id);
+	buf_init(&a->text, 4096);
+	logbook_run_path(id, paths[0]);
+	logbook_messages_path(id, paths[1]);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (lay_size(c, paths[i]) > 0)
+			names[n++] = paths[i];
+	rv = seal_gone_text(c->root_fd, &(struct seal_newest){0}, names, n, &a->text, NULL);
+	if (rv == 0)
+		rv = c->tell.gone(&a->gone, c->tell.runs_user);
+	if (rv != 0)
+		away_sealed(&a->gone, rv, NULL);
+}
+
 /* A run that was here before goes on in its files, where they are the beginning of what it is now.
  */
 static void taking_begin(struct taking *t)
@@ -369,10 +423,12 @@ static void taking_begin(struct taking *t)
 	logbook_messages_path(t->id, messages);
 	in_log = taking_has(t, log, &t->log);
 	in_messages = taking_has(t, messages, &t->messages);
-	if (in_log < 0 || in_messages < 0)
-		lay_aside(t->c, t->id);
-	t->log_laid = in_log < 0 || in_messages < 0 ? 0 : (size_t)in_log;
-	t->messages_laid = in_log < 0 || in_messages < 0 ? 0 : (size_t)in_messages;
+	if (in_log < 0 || in_messages < 0) {
+		lay_aside(t->c, t->id, t);
+		return;
+	}
+	t->log_laid = (size_t)in_log;
+	t->messages_laid = (size_t)in_messages;
 	take_lay(t);
 }
 

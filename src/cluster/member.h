@@ -100,6 +100,7 @@ struct lend_told {
 struct flush;
 struct inbox;
 struct leaving;
+struct seal_gone;
 struct taking;
 
 struct cluster {
@@ -114,6 +115,7 @@ struct cluster {
 		void *user;
 		void (*held)(const struct catalog_row *row, const char *sentence, void *user);
 		void (*came)(const struct catalog_row *row, void *user);
+		int (*gone)(struct seal_gone *g, void *user);
 		void *runs_user;
 	} tell;
 	struct pg *pg;
@@ -299,9 +301,9 @@ bool lay_has_group(const struct cluster *c, const char *group);
 /* Carries on a run from its files here. False: it cannot be, which was told. */
 bool lay_go_on(struct cluster *c, const struct catalog_row *row);
 void lay_problem(const char *path, const char *sentence, void *cluster);
-/* Puts files aside that were written here and that others, who had the run since, know nothing of.
- */
-void lay_aside(struct cluster *c, const char *id);
+/* Puts files aside that were written here and that others, who had the run since, know nothing of;
+ * then `t`, if not NULL, is laid down. */
+void lay_aside(struct cluster *c, const char *id, struct taking *t);
 int64_t lay_size(const struct cluster *c, const char *path); /* 0: no such file */
 void lay_close(struct cluster *c);
 

@@ -245,7 +245,7 @@ static void look_at_others(struct cluster *c, const struct take_row *row)
 	if (!read_run_ended(c->root_fd, row->id) ||
 	    (row->state == CLUSTER_ENDED && lay_size(c, path) == row->head && take_agrees(c, row)))
 		return;
-	lay_aside(c, row->id);
+	lay_aside(c, row->id, NULL);
 }
 
 static void look_at(struct cluster *c, const struct take_row *row)

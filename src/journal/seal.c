@@ -347,6 +347,33 @@ static int do_paths(struct sealer *s, char *const *paths, size_t n, struct ava_e
 	return first;
 }
 
+int seal_gone_text(int rootfd, const struct seal_newest *base, char *const *names, size_t n,
+		   struct buf *out, struct ava_error *err)
+{
+	char hex[HASH_HEX_LEN + 1];
+	uint64_t size;
+
+	hash_hex(base->hash, SEAL_HASH, hex);
+	buf_addf(out, "{\"upTo\":%llu,\"hash\":\"%s\",\"files\":[", (unsigned long long)base->n,
+		 hex);
+	for (size_t i = 0; i < n; i++) {
+		if (files_hash(rootfd, names[i], &size, hex) != 0)
+			return err_set(err, AVA_EIO, "%s cannot be read", names[i]);
+		buf_addf(out, "%s{\"path\":\"%s\",\"size\":%llu,\"head\":\"%s\"}", i > 0 ? "," : "",
+			 names[i], (unsigned long long)size, hex);
+	}
+	buf_adds(out, "]}");
+	return buf_check(out) == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+/* Does `"pruned"` of a Seal name the file? */
+static bool seal_names(const char *pruned, const char *path)
+{
+	const char *at = pruned != NULL ? strstr(pruned, path) : NULL;
+
+	return at != NULL && at > pruned && at[-1] == '"' && at[strlen(path)] == '"';
+}
+
 int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pruned,
 		 struct seal_list *out, struct ava_error *err)
 {
@@ -371,8 +398,10 @@ int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pru
 		/* The Seal failed: mark its files unsealed so that the next one covers them. */
 		if (rv == AVA_ENOMEM && f->round == s->round)
 			f->sealed = 0;
-		/* Forget files without news for long; the catalog and daily logs stay. */
-		if (s->round - f->round < IDLE_ROUNDS || strcmp(f->path, "catalog.jsonl") == 0)
+		/* Forget files without news for long, and those that go: another one may come to be
+		 * in their place. The catalog and daily logs stay. */
+		if (!(rv == 0 && seal_names(pruned, f->path)) &&
+		    (s->round - f->round < IDLE_ROUNDS || strcmp(f->path, "catalog.jsonl") == 0))
 			continue;
 		strmap_del(&s->files, f->path);
 		seal_file_free(f);

@@ -9,9 +9,11 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 
 struct sealer;
 struct ava_error;
+struct seal_newest;
 
 /* Read the key (made at first use) and the newest Seal. `rootfd` is borrowed. Bytes left
  * unsealed by an end without a last Seal are part of the next round. */
@@ -35,5 +37,19 @@ int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pru
 /* To call after all contents are committed, the last into this daily log: notes that one in
  * seals/last. */
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err);
+
+/* Files that go: a Seal for each JSON object of `texts`, which says so; those of several come one
+ * behind the other. For an empty text only what has grown is sealed. In the caller's memory until
+ * `done`: all are on disk (0), or the error. */
+struct seal_gone {
+	struct list node;
+	const struct buf *texts;
+	size_t n, at; /* `at`: 0 */
+	void (*done)(struct seal_gone *g, int rv, const struct ava_error *err);
+};
+/* One of the texts. `base`: the last Seal that goes with the files, or zeroed. AVA_EIO, AVA_ENOMEM.
+ */
+int seal_gone_text(int rootfd, const struct seal_newest *base, char *const *names, size_t n,
+		   struct buf *out, struct ava_error *err);
 
 #endif

@@ -63,7 +63,7 @@ struct verify_file {
 	struct verify_found *found; /* owned, in order */
 	struct verify_found **found_end;
 	uint64_t tail; /* bytes behind the last item */
-	bool pruned;   /* a Seal lists the file as pruned, so it may be missing */
+	bool pruned;   /* a Seal lists the file as gone, and none has sealed one in its place */
 	bool aside;    /* a recovery moved the file to this path */
 	int rv;        /* error code of reading the file */
 	char path[];
@@ -218,8 +218,8 @@ static void chain_place(struct verify *v, const struct seal *s, uint64_t line, u
 			    "seal %llu does not follow the seal %llu that stands here", n, was);
 }
 
-/* Take a good Seal's statements: how far files are sealed, and what `ava prune` removed, behind
- * which the chain begins. 0, AVA_ENOMEM, AVA_ECORRUPT. */
+/* Take a good Seal's statements: how far files are sealed, which are gone, and where the chain
+ * begins, if `ava prune` removed days. 0, AVA_ENOMEM, AVA_ECORRUPT. */
 static int chain_items(struct verify *v, const struct seal *s, uint64_t at, size_t len)
 {
 	const json_t *pruned = json_object_get(s->doc, "pruned"), *one;
@@ -235,6 +235,7 @@ static int chain_items(struct verify *v, const struct seal *s, uint64_t at, size
 		memcpy(place.head, item.head, SEAL_HASH);
 		if (verify_item(v, item.path, &place) != 0)
 			return AVA_ENOMEM;
+		verify_file(v, item.path)->pruned = false;
 	}
 	if (rv != 0)
 		return rv;
@@ -252,6 +253,7 @@ static int chain_items(struct verify *v, const struct seal *s, uint64_t at, size
 		if (f == NULL)
 			return AVA_ENOMEM;
 		f->pruned = true;
+		f->n = 0; /* who has the path from now on is another file */
 	}
 	return 0;
 }
@@ -713,7 +715,7 @@ static void verify_check_file(struct verify *v, struct verify_file *f, char *buf
 	} else if (f->aside) {
 		verify_tell(f, AVA_NOTE, 0, 0, "a recovery put this aside; it is not sealed");
 	} else if (f->disk == UINT64_MAX) {
-		if (f->n > 0 && !f->pruned)
+		if (f->n > 0)
 			verify_tell(f, AVA_BROKEN, 0, 0,
 				    "it is missing: %llu bytes of it were sealed (seal %llu)",
 				    (unsigned long long)f->items[f->n - 1].size,
@@ -725,7 +727,7 @@ static void verify_check_file(struct verify *v, struct verify_file *f, char *buf
 			f->rv = AVA_ENOMEM;
 		else if (fd >= 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 			f->rv = check_items(v, f, fd, (uint64_t)st.st_size, buf);
-		else if (f->n > 0 && (!f->pruned || fd >= 0 || errno != ENOENT))
+		else if (f->n > 0)
 			verify_tell(f, AVA_BROKEN, 0, 0, "it cannot be opened as a file");
 		if (f->rv == 0 && fd >= 0 && buf != NULL)
 			verify_check_result(v, f, fd, (uint64_t)st.st_size);

@@ -922,6 +922,28 @@ void machines_end(struct machines *w)
 	buf_fini(&w->trace);
 }
 
+static void machines_broken(const struct ava_finding *f, void *user)
+{
+	if (f->kind == AVA_BROKEN)
+		machines_wrong("machine %u: %s: %s", *(const unsigned *)user, f->path, f->what);
+}
+
+/* Each disk holds what was sealed there, whoever has the runs by now. */
+void machines_verify(void)
+{
+	for (unsigned i = 0; i < world->nmachines; i++) {
+		const struct ava_verify o = {
+			.root = "/", .finding = machines_broken, .user = &i, .threads = 1};
+		struct ava_verified report;
+		struct ava_error err = {0};
+
+		memdisk_use(machines[i].disk);
+		if (ava_log_verify(&o, &report, &err) != 0)
+			machines_wrong("machine %u: %s", i, err.text);
+		memdisk_use(NULL);
+	}
+}
+
 bool machines_have_result(const char *run)
 {
 	for (unsigned i = 0; i < world->nmachines; i++)

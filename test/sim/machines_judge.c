@@ -173,5 +173,6 @@ void machines_judge(struct machines *w)
 	for (unsigned i = 0; i < pgmap.now.nruns && w->broken[0] == '\0'; i++)
 		if (pgmap.now.runs[i].state == 9)
 			judge_row(w, &pgmap.now.runs[i]);
+	machines_verify();
 	people_judge();
 }

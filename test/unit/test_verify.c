@@ -614,6 +614,47 @@ TEST(golden_beside)
 	assert_string_equal(w.all, "");
 }
 
+/* ---- a file that goes, and another in its place: a run that comes back from another machine */
+
+static void rig_seal_gone(struct seal_rig *r, const char *path)
+{
+	struct seal_list out = {0};
+	char text[300];
+
+	snprintf(text, sizeof(text), "{\"upTo\":0,\"hash\":\"\",\"files\":[{\"path\":\"%s\"}]}",
+		 path);
+	assert_int_equal(sealer_round(r->sealer, r->touched, r->ntouched, text, &out, NULL), 0);
+	for (size_t i = 0; i < out.n; i++)
+		rig_event(r, r->day, EVENT_Seal, "ava", ++r->day_seq, out.contents[i].data);
+	assert_int_equal(sealer_committed(r->sealer, r->day, NULL), 0);
+	seal_list_fini(&out);
+	rig_forget(r);
+}
+
+TEST(another_in_its_place)
+{
+	static const char path[] = "logs/subagents/S-000005.jsonl";
+	struct rig_found w = {.want = path};
+
+	rig_fill(&rig, 11);
+	rig_some(&rig, path, "S-000005", 100);
+	rig_seal_gone(&rig, path);
+	assert_int_equal(unlink(rig_full(&rig, path)), 0);
+	rig_verify(&rig, &w);
+	assert_int_equal(w.broken, 0);
+	for (uint64_t seq = 1; seq <= 2; seq++) { /* the same sealer goes on with the other file */
+		rig_some(&rig, path, "S-000005", seq);
+		rig_seal(&rig);
+	}
+	rig_verify(&rig, &w);
+	assert_int_equal(w.broken, 0);
+	assert_null(strstr(w.all, path)); /* nothing of it is unsealed */
+	assert_int_equal(unlink(rig_full(&rig, path)), 0);
+	rig_verify(&rig, &w);
+	assert_true(w.hit);
+	assert_non_null(strstr(w.first, "it is missing"));
+}
+
 /* ---- `ava prune` beside it */
 
 static struct {
