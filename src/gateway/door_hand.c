@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ava/delivery.h"
 #include "ava/ops.h"
 #include "ava/state.h"
 #include "base/clock.h"
@@ -565,7 +566,21 @@ static void take_gap(struct door *d, const struct door_said *said)
 	hand_pass(d, said, true);
 }
 
-/* False: earlier updates must be on disk first, or the rest of the text has to come. */
+/* A press that names its message alone may be of one that a crash cut off from its record: it has
+ * its name when it is told again. */
+static bool press_waits(struct door *d, const struct door_chat *l, const struct door_said *said)
+{
+	char user[DOOR_USER_MAX];
+
+	if (said->kind != DOOR_PRESS || !d->wire->keys ||
+	    door_card_at(&d->kept, l->id, said->message))
+		return false;
+	door_user(d, l->id, user);
+	return l->telling > 0 || delivery_next(d->core, d->index, user);
+}
+
+/* False: earlier updates must be on disk first, the rest of the text has to come, or what a press
+ * is about. */
 static bool take_update(struct door *d, const struct door_said *said)
 {
 	struct door_chat *l = door_chat(&d->kept, said->person);
@@ -586,7 +601,7 @@ static bool take_update(struct door *d, const struct door_said *said)
 	} else if (l && (said->kind == DOOR_TEXT || said->kind == DOOR_PRESS)) {
 		l->blocked = false; /* a person who writes hears us again */
 		memcpy(l->room, said->room, sizeof(l->room));
-		return begin_update(d, said);
+		return !press_waits(d, l, said) && begin_update(d, said);
 	} else {
 		if (said->kind == DOOR_TEXT && said->person[0])
 			try_code(d, said);

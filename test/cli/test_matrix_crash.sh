@@ -58,5 +58,20 @@ play 'a result goes out' send before pressed 'From S-'
 play 'a result has gone out' send after pressed 'From S-'
 play 'nothing happens' sync after none
 
+# --- a press on a quote whose record a crash cut off, before the quote can be told again
+
+up
+wait_for 30 is .state serving
+runs=$(events SubagentSpawn) call=send when=after step=asked text='Proceed?'
+arm asked
+say 'Find where kettle is defined, early' >/dev/null
+check 'a quote is cut off: the kill came' wait_for 30 kill_came
+react "$(event 'Proceed?')" "$YES"
+hs plan '{"call":"send","status":503,"text":"Proceed?","times":2}' >/dev/null
+one_more() { [ "$(events SubagentSpawn)" = $((runs + 1)) ]; }
+check 'an early press: a run' wait_for 60 seen_up one_more
+equal 'an early press: nothing is refused' 0 "$(count 'This button is not good any more.')"
+check 'an early press: all is told' wait_for 60 seen_up quiet
+
 equal 'the server found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 finish
