@@ -91,9 +91,15 @@ static void turn_skip(struct order_turn *t, enum order_reason why, unsigned time
 void turn_state(struct order_turn *t, enum order_state to, const char *by, const char *origin,
 		const char *message)
 {
+	unsigned left = to == ORDER_ACTIVE || to == ORDER_REMOVED ? 0 : t->n->nwaiting;
 	struct buf b;
 	struct jw w;
 
+	if (left > 0)
+		turn_skip(t, ORDER_MISSED, left, t->n->waiting[left - 1],
+			  "%u time%s that waited %s left out: the order is %s", left,
+			  left == 1 ? "" : "s", left == 1 ? "was" : "were",
+			  to == ORDER_ASKS ? "changed" : order_state_name(to));
 	t->n->state = to;
 	if (to != ORDER_ACTIVE)
 		t->n->nwaiting = 0;

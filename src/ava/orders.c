@@ -435,6 +435,10 @@ void orders_set(struct core *c, const char *id, enum order_state to, const char 
 		rv = order_ask(o, &err);
 	else if (rv == 0 && o->now.state != to && (rv = order_call_new(o, done, user, &err)) == 0) {
 		rv = turn_begin(&t, o, &err);
+		if (rv == 0 && to == ORDER_PAUSED && o->now.state == ORDER_ACTIVE) {
+			turn_settle(&t);
+			turn_due(&t); /* what was due before is told */
+		}
 		if (rv == 0 && to == ORDER_ACTIVE) /* the times of the pause are no missed ones */
 			t.n->last_ms = MAX(t.n->last_ms, t.now_ms);
 		if (rv == 0)

@@ -399,6 +399,22 @@ TEST_OF(by_people, struct world *w)
 	assert_null(orders_find(w->core, id, NULL));
 }
 
+/* What was due before it was paused, or waited, is told: nothing of that is a time of the pause. */
+TEST_OF(paused_before_a_look, struct world *w)
+{
+	struct standing *o;
+
+	slow_model(w);
+	o = order_add(w, "{'when':'every 1h','overlap':'queue','missed':'skip'}");
+	clock_moves(w, HOUR);
+	clock_moves(w, HOUR - 60001);
+	assert_int_equal(o->now.nwaiting, 1);
+	atomic_fetch_add(&test_wall_ahead_ms, 3 * HOUR); /* nobody has looked yet */
+	assert_int_equal(order_put(w, o, ORDER_PAUSED).rv, 0);
+	assert_int_equal(o->now.nwaiting, 0);
+	assert_int_equal(order_told(w, "OrderChanged", "change", "missed"), 2);
+}
+
 /* Its count holds whoever starts its runs, and whatever its state is. */
 TEST_OF(count_by_hand, struct world *w)
 {
