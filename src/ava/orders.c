@@ -146,12 +146,16 @@ static bool order_is_ahead(const struct standing *o)
 
 static int turn_begin(struct order_turn *t, struct standing *o, struct ava_error *err)
 {
+	char latest[11];
+
 	*t = (struct order_turn){.o = o, .core = o->core, .n = &o->next, .now_ms = clock_wall_ms()};
 	t->draft = draft_new(&o->core->book);
+	clock_local_date(t->now_ms + BUDGET_BACK_MS, latest);
+	if (strcmp(o->now.day, latest) > 0) /* what is counted stays counted */
+		clock_local_date(t->now_ms, o->now.day);
 	o->next = o->now;
 	if (order_is_ahead(o)) {
 		o->next.last_ms = t->now_ms;
-		clock_local_date(t->now_ms, o->next.day); /* what is counted stays counted */
 		t->changed = true;
 	}
 	return t->draft ? 0 : err_set(err, AVA_ENOMEM, "out of memory");

@@ -457,6 +457,22 @@ TEST_OF(clock_was_wrong, struct world *w)
 	assert_int_equal(fired(w), 2);
 }
 
+/* Nor does it count what its runs cost then for a month, where no time of the calendar was due. */
+TEST_OF(clock_was_wrong_by_hand, struct world *w)
+{
+	struct standing *o = order_add(w, "{'when':'@trigger','day_cents':150}");
+
+	clock_moves(w, 720 * HOUR);
+	assert_int_equal(fire(w, o, NULL, NULL).rv, 0);
+	order_rests(w, o);
+	o->now.day_microusd = 600000;
+	clock_moves(w, -720 * HOUR);
+	assert_int_equal(fire(w, o, NULL, NULL).rv, AVA_EBUDGET);
+	clock_moves(w, 24 * HOUR);
+	assert_int_equal(fire(w, o, NULL, NULL).rv, 0);
+	order_rests(w, o);
+}
+
 /* Text of a stranger goes into one run, as such, and does not change the order. */
 TEST_OF(extra_text, struct world *w)
 {
