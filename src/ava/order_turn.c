@@ -474,6 +474,8 @@ void turn_over(struct order_turn *t)
 {
 	struct order_now *n = t->n;
 
+	if (n->state == ORDER_ASKS && t->o->plan.until_ms <= t->now_ms)
+		turn_state(t, ORDER_DONE, NULL, NULL, "its time was over before it was answered");
 	if (n->state != ORDER_ACTIVE || n->nwaiting > 0)
 		return;
 	if (t->o->plan.count > 0 && n->fired >= t->o->plan.count)

@@ -198,13 +198,15 @@ static int64_t order_due(const struct standing *o)
 {
 	const struct order_now *n = &o->now;
 	struct run *r = n->settled ? NULL : supervisor_find(&o->core->sup, n->run);
+	int64_t due;
 
 	/* A run that ended while the order was being written is counted now. */
 	if ((!n->settled && (!r || r->end.done)) || (n->nwaiting > 0 && n->settled))
 		return 0;
 	if (n->state != ORDER_ASKS && (n->state != ORDER_ACTIVE || order_counted_out(o, n)))
 		return ORDER_NEVER;
-	return order_next(&o->plan, n->last_ms);
+	due = order_next(&o->plan, n->last_ms);
+	return due == ORDER_NEVER && n->state == ORDER_ASKS ? o->plan.until_ms : due;
 }
 
 static void order_drop(struct standing *o)
@@ -238,6 +240,7 @@ static void order_saved(int rv, void *user)
 	}
 	if (rv == 0)
 		o->now = o->next;
+	o->unasked = o->unasked && o->now.state == ORDER_ASKS;
 	o->due_ms = order_due(o);
 	order_watch(o);
 	order_answer(o, rv, &err);
@@ -306,9 +309,10 @@ static void order_look(struct standing *o)
 		if (o->now.state == ORDER_ACTIVE) {
 			turn_due(&t);
 			rv = turn_next(&t);
-			turn_over(&t);
 		}
-		if (o->now.state == ORDER_ASKS && order_next(&o->plan, t.n->last_ms) <= t.now_ms) {
+		turn_over(&t);
+		if (t.n->state == ORDER_ASKS && o->now.state == ORDER_ASKS &&
+		    order_next(&o->plan, t.n->last_ms) <= t.now_ms) {
 			t.n->last_ms = t.now_ms;
 			o->unasked = t.changed = true;
 		}
@@ -707,7 +711,10 @@ bool orders_idle(const struct core *c)
 	LIST_EACH (&c->service.orders->all, node, tmp) {
 		const struct standing *o = LIST_ENTRY(node, struct standing, node);
 
-		if (o->writing || o->now.state == ORDER_ACTIVE || o->now.state == ORDER_ASKS)
+		/* One that asks and has no further time waits for its Ask alone, if that is open.
+		 */
+		if (o->writing || o->unasked || o->now.state == ORDER_ACTIVE ||
+		    (o->now.state == ORDER_ASKS && o->due_ms != ORDER_NEVER))
 			return false;
 	}
 	return true;

@@ -661,8 +661,9 @@ static void proposal_late(void *user)
 		proposal_free(p);
 		return;
 	}
-	if (p->step != STEP_PENDING)
-		return; /* an answer came just before the timer */
+	/* An answer came just before the timer, or the journal is closed: the next start looks. */
+	if (p->step != STEP_PENDING || p->core->book.closed)
+		return;
 	none = proposal_answer_new(STEP_EXPIRED, NULL, NULL, NULL);
 	if (!none)
 		os_timer_set(p->timer, LATER_MS);

@@ -572,6 +572,33 @@ TEST_OF(a_change_asks_again, struct world *w)
 	assert_int_equal(fired(w), 2);
 }
 
+/* The time of an order was over while it asked: that is its end, and keeps no daemon up. */
+TEST_OF(over_while_it_asks, struct world *w)
+{
+	struct standing *o;
+	struct quoted q;
+	char until[CLOCK_ISO_LEN + 1], plan[200], id[24];
+
+	put_role(w, role_before);
+	clock_iso(clock_wall_ms() + 5 * HOUR / 2, until);
+	snprintf(plan, sizeof(plan), "{'when':'every 1h','until':'%s'}", until);
+	q = order_quote(w, plan, "never", "counter");
+	o = orders_find(w->core, q.order, NULL);
+	assert_non_null(o);
+	snprintf(id, sizeof(id), "%s", q.order);
+	put_role(w, role_after);
+	clock_moves(w, HOUR);
+	assert_int_equal(o->now.state, ORDER_ASKS);
+	assert_false(orders_idle(w->core));
+	clock_moves(w, 2 * HOUR);
+	assert_int_equal(o->now.state, ORDER_DONE);
+	reopen(w);
+	o = orders_find(w->core, id, NULL);
+	assert_int_equal(o->now.state, ORDER_DONE);
+	assert_true(orders_idle(w->core));
+	assert_int_equal(fired(w), 0);
+}
+
 static struct got said_yes(struct world *w, const char *proposal)
 {
 	struct quoted q = {0};
