@@ -347,7 +347,9 @@ static int restore_take_event(struct tail *c, const struct event_view *v, bool b
 		json_decref(meta);
 		return AVA_ENOMEM;
 	}
-	c->run->agent.at.used_ms = json_get_int(content, "clockMs", c->run->agent.at.used_ms);
+	if (behind) /* a check before the position is older than that */
+		c->run->agent.at.used_ms =
+			json_get_int(content, "clockMs", c->run->agent.at.used_ms);
 	if (v->kind == EVENT_Waiting)
 		rv = take_waiting(c, v, content);
 	else if (v->kind == EVENT_Steering)
