@@ -124,13 +124,16 @@ static int turn_from(struct replay *p, struct turn *t)
 }
 
 /* Messages of people that the next results behind event `i` tell were there before the reply was
- * taken. */
+ * taken; where a check follows, they came while it ran. */
 static int hear(struct replay *p, size_t i)
 {
 	struct record *r = &p->rec;
+	size_t check = i;
 	int rv = 0;
 
-	while (rv == 0 && record_scan(r, &i, EVENT_Steering)) {
+	if (!record_scan(r, &check, EVENT_Check))
+		check = SIZE_MAX;
+	while (rv == 0 && record_scan(r, &i, EVENT_Steering) && i < check) {
 		if (strcmp(json_str(r->content, "outcome"), "delivered") != 0)
 			continue;
 		rv = person_restore_said(&p->run, json_str(r->content, "steerId"), r->content);
@@ -277,6 +280,8 @@ static bool feed_check(struct replay *p)
 		record_check(d, &p->run, &proof);
 		run_proof(&p->run, &proof);
 		replay_flush(p, NULL);
+		if (hear(p, p->rec.next) != 0)
+			replay_no_memory(p);
 		agent_on_checked(&p->run.agent, proof.how, proof.text);
 	}
 	json_decref(content);

@@ -360,6 +360,14 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 		replay_no_memory(p);
 }
 
+/* A word of the event looked at, for whoever has it when another one is. */
+static const char *replay_keeps(struct replay *p, const json_t *o, const char *key)
+{
+	const char *word = json_get_str(o, key);
+
+	return word ? arena_copy(&p->run.spec->mem, word, strlen(word)) : NULL;
+}
+
 /* Shared limits that are near (others' usage, the group's clock), from the Limit event. */
 static void replay_shared(struct agent *a, struct agent_shared *out)
 {
@@ -382,8 +390,8 @@ static void replay_shared(struct agent *a, struct agent_shared *out)
 			out->near |= 1u << s;
 			out->of[s].used = json_get_fixed(one, "used", decimals, 0);
 			out->of[s].limit = json_get_fixed(one, "of", decimals, 0);
-			out->of[s].whose = json_get_str(one, "whose");
-			out->of[s].period = json_get_str(one, "period");
+			out->of[s].whose = replay_keeps(p, one, "whose");
+			out->of[s].period = replay_keeps(p, one, "period");
 		}
 	}
 	out->last = json_get_bool(p->rec.content, "last", false);
