@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sys.h"
@@ -18,11 +19,13 @@
 #include "lives.h"
 #include "memdisk.h"
 #include "service.h"
+#include "standing.h"
 #include "subagent/replay.h"
 
 #define CALLS_MAX 256
 #define SPENT_MAX 4096
 #define TWICE_MAX 4096
+#define RUNS_MAX  512 /* with those of standing orders */
 
 struct call {
 	char id[16], name[40];
@@ -34,9 +37,12 @@ struct log { /* of one run */
 	struct lives_seen *seen;
 	char id[32], infer[16], began_at[32], status[32], reason[40];
 	int number; /* of lives.runs; -1: unknown */
+	const struct lives_run *r;
+	char order[24];        /* that started it */
+	bool checking, proved; /* its check runs; the newest one passed */
 	int64_t lsn, seq, lines, clock_ms, exact, estimated, tokens, duration_ms;
 	int64_t last_cost; /* of one call, the dearest */
-	int replies, cut, interrupted, ends, spawns;
+	int replies, cut, interrupted, ends, spawns, failed;
 	struct call calls[CALLS_MAX];
 	unsigned ncalls, nanswered, nattempts;
 	char attempts[CALLS_MAX][16]; /* callIds of InferStart */
@@ -54,9 +60,10 @@ struct judging {
 		char run[32];
 		char began[11], date[11], ended[11];
 		int64_t lsn, cost;
+		bool tagged;
 	} spent[SPENT_MAX];
 	unsigned nspent;
-	unsigned nlogs, joins, forks, day_ends, spawn_rows, end_rows;
+	unsigned nlogs, standing, fired, joins, forks, day_ends, spawn_rows, end_rows;
 	int members;
 	int64_t day_lsn, day_seq, row_lsn;
 	struct twice { /* an event that stands in both logs */
@@ -65,7 +72,7 @@ struct judging {
 		int places;
 	} twice[TWICE_MAX];
 	unsigned ntwice;
-	char ids[LIVES_RUNS][24];
+	char ids[RUNS_MAX][24];
 	struct {
 		int64_t began, ended; /* lsn of its first request and of its end; 0: it has none */
 		enum ava_status status;
@@ -83,7 +90,7 @@ static void count_day(struct log *s, const char *date, int64_t lsn, int64_t cost
 	if (judging->nspent == SPENT_MAX)
 		return;
 	judging->nspent++;
-	*p = (struct spent){.lsn = lsn, .cost = cost};
+	*p = (struct spent){.lsn = lsn, .cost = cost, .tagged = s->r != NULL && s->r->tagged};
 	snprintf(p->run, sizeof(p->run), "%s", s->id);
 	snprintf(p->date, sizeof(p->date), "%.10s", date);
 	snprintf(p->began, sizeof(p->began), "%.10s", s->began_at);
@@ -104,35 +111,52 @@ static int by_lsn(const void *a, const void *b)
 	return (x->lsn > y->lsn) - (x->lsn < y->lsn);
 }
 
-/* A day's budget holds until a later day has begun, wherever a clock was set back
- * to. Not counted: calls over midnight, and runs that ended, by such a clock, before
- * the day they were at work. */
-static bool check_days(struct judging *g)
+/* The budget of a day, a week or a month holds until a later one has begun, wherever a clock was
+ * set back to. Not counted: calls over its turn, and runs that ended, by such a clock, before the
+ * time they were at work in. */
+static bool check_period(struct judging *g, enum clock_period of, int64_t cents, bool tagged)
 {
-	const char *day = "";
-	int64_t sum = 0, other = 0, cap = g->l->day_cents * 10000;
+	char period[11] = "", begins[11], began[11], ended[11];
+	int64_t sum = 0, other = 0, cap = cents * 10000;
 
-	/* While all are paused a day may begin and be gone without a call that tells it. */
-	if (g->l->seed >= LIVES_PAUSES && g->l->days_back > 0)
-		return true;
-	qsort(g->spent, g->nspent, sizeof(g->spent[0]), by_lsn);
-	for (unsigned i = 0; i < g->nspent; i++) {
+	for (unsigned i = 0; cap > 0 && i < g->nspent; i++) {
 		const struct spent *p = &g->spent[i];
 
-		if (strcmp(p->date, day) > 0) {
-			day = p->date;
+		clock_period(p->date, of, begins);
+		clock_period(p->began, of, began);
+		clock_period(p->ended, of, ended);
+		if (strcmp(begins, period) > 0) {
+			memcpy(period, begins, sizeof(period));
 			sum = other = 0;
 		}
+		if (tagged && !p->tagged)
+			continue;
 		sum += p->cost;
-		if (strcmp(p->began, day) < 0 || strcmp(p->ended, day) < 0)
+		if (strcmp(began, period) < 0 || strcmp(ended, period) < 0)
 			other += p->cost;
 		if (sum > cap + other)
 			return lives_wrong(g->l,
-					   "%s: %" PRId64 " spent of %" PRId64 ", %" PRId64
+					   "%s since %s: %" PRId64 " spent of %" PRId64 ", %" PRId64
 					   " of it not counted",
-					   day, sum, cap, other);
+					   tagged ? "the tag" : "all", period, sum, cap, other);
 	}
 	return true;
+}
+
+static bool check_days(struct judging *g)
+{
+	const struct lives *l = g->l;
+
+	/* While all are paused a day may begin and be gone without a call that tells it. */
+	if (l->seed >= LIVES_PAUSES && l->days_back > 0)
+		return true;
+	qsort(g->spent, g->nspent, sizeof(g->spent[0]), by_lsn);
+	for (enum clock_period p = CLOCK_DAY; p < CLOCK_PERIODS; p++)
+		if (!check_period(g, p, l->tag_cents[p], true))
+			return false;
+	return check_period(g, CLOCK_DAY, l->day_cents, false) &&
+	       check_period(g, CLOCK_WEEK, l->week_cents, false) &&
+	       check_period(g, CLOCK_MONTH, l->month_cents, false);
 }
 
 static bool check_bill(struct log *s, const json_t *c, int64_t cost)
@@ -397,6 +421,20 @@ static bool see_pause(struct log *s, const char *state)
 	return true;
 }
 
+/* What is not passed is said again, to its end or another check; nothing else follows a pass. */
+static bool see_check(struct log *s, const char *outcome)
+{
+	if (s->r == NULL || s->r->check < 0 || (*outcome != '\0' && !s->checking))
+		return lives_wrong(s->l, "%s: a check is %s, which it cannot be", s->id, outcome);
+	s->checking = *outcome == '\0';
+	s->proved = strcmp(outcome, "passed") == 0;
+	s->seen->checks += !s->checking;
+	s->failed += strcmp(outcome, "failed") == 0;
+	if (s->failed > s->r->check + 1)
+		return lives_wrong(s->l, "%s: %d checks failed", s->id, s->failed);
+	return true;
+}
+
 static bool see_event(struct log *s, const json_t *e)
 {
 	const char *type = json_get_str(e, "eventType");
@@ -418,7 +456,11 @@ static bool see_event(struct log *s, const json_t *e)
 		const char *at = strstr(json_get_str(c, "task"), "number ");
 
 		s->number = at != NULL ? atoi(at + 7) : -1;
+		s->r = lives_run_of(s->l, s->number);
 		s->spawns++;
+		if (s->r != NULL && s->r->standing != (*json_str(c, "order") != '\0'))
+			return lives_wrong(s->l, "%s: it is of the order %s", s->id,
+					   json_str(c, "order"));
 	}
 	if (!see_clock(s, c))
 		return false;
@@ -434,6 +476,8 @@ static bool see_event(struct log *s, const json_t *e)
 		return see_tool_result(s, c);
 	if (strcmp(type, "Waiting") == 0 && strcmp(json_get_str(c, "kind"), "pause") == 0)
 		return see_pause(s, json_get_str(c, "state"));
+	if (strcmp(type, "Check") == 0)
+		return see_check(s, json_str(c, "outcome"));
 	if (strcmp(type, "Custom") == 0) { /* another process: what it takes up stands still */
 		s->seen->paused += s->pausing && !s->paused;
 		s->paused = s->pausing;
@@ -452,7 +496,9 @@ static bool see_event(struct log *s, const json_t *e)
 
 static bool shared(const struct lives *l, const struct lives_run *r)
 {
-	return l->day_cents > 0 || (r->grouped && (l->group_cost > 0 || l->group_time > 0));
+	return l->day_cents > 0 || l->week_cents > 0 || l->month_cents > 0 ||
+	       (r->tagged && l->tag_cents[0] + l->tag_cents[1] + l->tag_cents[2] > 0) ||
+	       (r->grouped && (l->group_cost > 0 || l->group_time > 0));
 }
 
 /* Which statuses it may have: those that somebody or something could cause. */
@@ -463,6 +509,8 @@ static bool may_end(const struct lives *l, const struct lives_run *r, enum ava_s
 		return true;
 	case AVA_NO_RESULT: /* a limit came behind its text, or its result was put off */
 		return r->steered || r->tight || shared(l, r);
+	case AVA_UNPROVEN:
+		return r->check >= 0;
 	case AVA_NOT_STARTED:
 		return r->after != 0; /* check_orders looks whether the others let it */
 	case AVA_CANCELLED:
@@ -489,7 +537,7 @@ static bool check_plan(struct log *s, const struct lives_run *r)
 			 calls[LIVES_KINDS] = {5, 5, 7, 2, 6, 1, 0};
 
 	/* Where the window was learned to be short, ask_person is not shown. */
-	if (r->tight || r->steered || shared(s->l, r) || s->l->rough ||
+	if (r->check >= 0 || r->tight || r->steered || shared(s->l, r) || s->l->rough ||
 	    (r->kind == LIVES_ASKS && service_temper.edits) || strcmp(s->status, "success") != 0)
 		return true;
 	if (s->replies != replies[r->kind] || (int)s->ncalls != calls[r->kind] ||
@@ -502,7 +550,7 @@ static bool check_plan(struct log *s, const struct lives_run *r)
 static bool check_end(struct log *s)
 {
 	struct lives *l = s->l;
-	struct lives_run *r = &l->runs[s->number];
+	const struct lives_run *r = s->r;
 	enum ava_status status = status_of(s->status);
 
 	if (s->ends != 1 || s->spawns != 1)
@@ -510,6 +558,8 @@ static bool check_end(struct log *s)
 	if (!may_end(l, r, status))
 		return lives_wrong(l, "%s: nothing could end it as %s (%s)", s->id, s->status,
 				   s->reason);
+	if (r->check >= 0 && status == AVA_SUCCESS && !s->proved)
+		return lives_wrong(l, "%s: a success without a check that passed", s->id);
 	if (r->cancelled && status != AVA_CANCELLED)
 		return lives_wrong(l, "%s: its cancel was acknowledged, it ended as %s", s->id,
 				   s->status);
@@ -531,7 +581,7 @@ static bool check_end(struct log *s)
  * looked at. */
 static bool check_money(struct log *s)
 {
-	const struct lives_run *r = &s->l->runs[s->number];
+	const struct lives_run *r = s->r;
 	int64_t total = s->exact + s->estimated;
 
 	if (!r->ask_limit && total > r->cost_microusd + s->last_cost)
@@ -569,17 +619,31 @@ static void judge_run(const char *path, const char *bytes, size_t len)
 		chain(&s, line, n + 1);
 		json_decref(e);
 	}
-	if (good && (s.number < 0 || s.number >= (int)s.l->nruns))
+	if (good && s.r == NULL)
 		good = lives_wrong(s.l, "%s is a run that nobody asked for", s.id);
-	if (judging->nlogs < LIVES_RUNS)
+	if (judging->nlogs < RUNS_MAX)
 		snprintf(judging->ids[judging->nlogs], sizeof(s.id), "%s", s.id);
 	judging->nlogs++;
-	judging->members += good && s.l->runs[s.number].grouped;
+	judging->members += good && s.r->grouped;
+	judging->standing += good && s.r->standing;
 	if (good && check_end(&s) && check_money(&s))
 		count(&s);
 }
 
 /* ---- the other files */
+
+static void see_told(const char *type, const char *change)
+{
+	struct lives_seen *seen = judging->seen;
+
+	seen->fired += strcmp(type, "OrderFired") == 0;
+	if (strcmp(type, "OrderChanged") != 0)
+		return;
+	seen->missed += strcmp(change, "missed") == 0;
+	seen->busy += strcmp(change, "busy") == 0;
+	seen->short_of += strcmp(change, "budget") == 0;
+	seen->asks += strcmp(change, "asks") == 0;
+}
 
 static void see_day(const json_t *e)
 {
@@ -600,6 +664,10 @@ static void see_day(const json_t *e)
 	judging->joins += strcmp(type, "Join") == 0;
 	judging->forks += strcmp(type, "Fork") == 0;
 	judging->day_ends += strcmp(type, "SubagentComplete") == 0;
+	judging->fired += strcmp(type, "OrderFired") == 0;
+	if (judging->l->norders > 0)
+		standing_see(e);
+	see_told(type, json_str(json_object_get(e, "content"), "change"));
 }
 
 static void see_row(const json_t *e)
@@ -646,6 +714,8 @@ static void on_file(const char *path, const char *bytes, size_t len, void *user)
 		judge_run(path + 16, bytes, len);
 	else if (strncmp(path, "/logs/ava/", 10) == 0)
 		each_day(bytes, len);
+	else if (strncmp(path, "/orders/", 8) == 0)
+		standing_see_file(path, bytes, len);
 	else if (strcmp(path, "/catalog.jsonl") == 0)
 		each_line(bytes, len, see_row);
 }
@@ -666,7 +736,7 @@ static bool check_budgets(struct judging *g)
 	if (l->group_cost > 0 && g->group_cost > l->group_cost)
 		return lives_wrong(g->l, "the group spent %" PRId64 " of %" PRId64, g->group_cost,
 				   l->group_cost);
-	return l->day_cents == 0 || check_days(g);
+	return check_days(g);
 }
 
 /* A run that waits for others begins behind the ends of all, and when all have succeeded; it is not
@@ -703,7 +773,7 @@ static bool check_joins(const struct judging *g)
 static void replay_all(struct judging *g)
 {
 	static struct replay_report out;
-	unsigned n = MIN(g->nlogs, (unsigned)LIVES_RUNS);
+	unsigned n = MIN(g->nlogs, (unsigned)RUNS_MAX);
 	struct ava_error err = {0};
 	int fd;
 
@@ -735,6 +805,7 @@ void lives_judge(struct lives *l, struct lives_seen *seen)
 	if (l->broken[0] != '\0')
 		return;
 	judging = &g;
+	standing_judge_begin(l);
 	memdisk_walk(l->disk, on_file, NULL);
 	judging = NULL;
 	if (l->broken[0] != '\0')
@@ -742,10 +813,12 @@ void lives_judge(struct lives *l, struct lives_seen *seen)
 	if (g.nlogs != g.spawn_rows || g.nlogs != g.end_rows || g.day_ends != g.nlogs)
 		lives_wrong(l, "%u logs, %u rows of spawns, %u of ends, %u told", g.nlogs,
 			    g.spawn_rows, g.end_rows, g.day_ends);
-	else if (g.nlogs != l->nruns)
-		lives_wrong(l, "%u runs were asked for, %u are there", l->nruns, g.nlogs);
+	else if (g.nlogs != l->nruns + g.fired || g.standing != g.fired)
+		lives_wrong(l, "%u runs were asked for, %u fired, %u are there, %u of orders",
+			    l->nruns, g.fired, g.nlogs, g.standing);
 	else if (g.forks != (l->ngrouped > 0) || !check_joins(&g))
 		lives_wrong(l, "%u forks and %u joins", g.forks, g.joins);
-	else if (check_twice(&g) && check_starts(l) && check_budgets(&g) && check_orders(&g))
+	else if (check_twice(&g) && check_starts(l) && check_budgets(&g) && check_orders(&g) &&
+		 standing_judge(l))
 		replay_all(&g);
 }

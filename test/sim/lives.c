@@ -26,6 +26,7 @@
 #include "subagent/person.h"
 #include "subagent/run.h"
 #include "runs_now.h"
+#include "standing.h"
 
 #define STEPS_MAX 400000
 #define LOOKS_MAX 300
@@ -58,6 +59,13 @@ bool lives_wrong(struct lives *l, const char *fmt, ...)
 	vsnprintf(l->broken, sizeof(l->broken), fmt, ap);
 	va_end(ap);
 	return false;
+}
+
+struct lives_run *lives_run_of(struct lives *l, int number)
+{
+	if (number >= LIVES_OF_ORDER && number < LIVES_OF_ORDER + (int)l->norders)
+		return &l->orders[number - LIVES_OF_ORDER].run;
+	return number >= 0 && number < (int)l->nruns ? &l->runs[number] : NULL;
 }
 
 /* ---- tools */
@@ -118,6 +126,29 @@ static const struct tool reads = {.name = "read_file",
 				  .schema = SCHEMA,
 				  .flags = TOOL_REPEATABLE,
 				  .start = tool_start};
+
+/* The command of a check, which some results do not pass. */
+static void check_start(struct tool_call *c)
+{
+	const struct run *r = c->env->user;
+
+	c->success = true;
+	c->error_class = "";
+	c->exit = sim_maybe(450);
+	if (sim_maybe(60)) {
+		c->success = false;
+		c->error_class = "sandbox";
+		c->exit = -1;
+	}
+	(void)clockwork_touch();
+	buf_addf(&c->out, "exit %d\n", c->exit);
+	lives_note("%s: its check: %d", r->id.text, c->exit);
+	sim_at(sim.now + sim_span(1, 20000), tool_done, c);
+}
+
+const struct tool __wrap_tool_check;
+const struct tool __wrap_tool_check = {
+	.name = "check", .description = "Checks.", .schema = SCHEMA, .start = check_start};
 
 const struct tool *__real_tool_find(const char *name);
 const struct tool *__wrap_tool_find(const char *name);
@@ -214,6 +245,7 @@ static void draw(struct lives *l)
 			(enum lives_kind)sim_span(0, edits ? LIVES_KINDS - 1 : LIVES_READS_ON - 1);
 		r->grouped = i >= l->nruns - l->ngrouped;
 		r->approval = sim_maybe(150);
+		r->check = -1;
 		draw_limits(r);
 	}
 	if (l->ngrouped > 0) {
@@ -227,6 +259,8 @@ static void draw(struct lives *l)
 		draw_after(l);
 	for (unsigned i = l->nruns - l->ngrouped + 1; l->chain && i < l->nruns; i++)
 		l->runs[i].after = 1u << (i - 1);
+	if (l->seed >= LIVES_STANDING)
+		standing_draw(l);
 }
 
 /* ---- asking for runs */
@@ -238,20 +272,20 @@ struct asking { /* strings of one request */
 	const char *ask_before[1], *after[LIVES_RUNS];
 };
 
-static struct op_spawn spawn_of(struct lives *l, unsigned i, struct asking *a)
+static struct op_spawn spawn_of(const struct lives_run *r, unsigned number, struct asking *a)
 {
-	const struct lives_run *r = &l->runs[i];
+	static const char *const tags[] = {"nightly"};
 	const char *script = r->kind == LIVES_MIXES ? "mixed" : "words";
 
 	if (plans[r->kind] != NULL)
-		snprintf(a->task, sizeof(a->task), "Work on number %u. [[mock %s]]", i,
+		snprintf(a->task, sizeof(a->task), "Work on number %u. [[mock %s]]", number,
 			 plans[r->kind]);
 	else
-		snprintf(a->task, sizeof(a->task), "Work on number %u. [[mock script=%s/%s]]", i,
-			 work, script);
+		snprintf(a->task, sizeof(a->task), "Work on number %u. [[mock script=%s/%s]]",
+			 number, work, script);
 	snprintf(a->cwd, sizeof(a->cwd), "%s", work);
 	a->ask_before[0] = acts.name;
-	return (struct op_spawn){.role = "researcher",
+	return (struct op_spawn){.role = r->check >= 0 ? "code_reviewer" : "researcher",
 				 .task = a->task,
 				 .cwd = a->cwd,
 				 .model = "anthropic/claude-haiku-4-5",
@@ -263,14 +297,18 @@ static struct op_spawn spawn_of(struct lives *l, unsigned i, struct asking *a)
 				 .max_tokens = r->tokens,
 				 .max_iterations = r->iterations,
 				 .extended_thinking = -1,
+				 .check = r->check >= 0 ? "make test" : NULL,
+				 .check_rounds = r->check >= 0 ? r->check : AVA_DEFAULT,
 				 .ask_before = a->ask_before,
 				 .nask_before = r->approval,
+				 .tags = tags,
+				 .ntags = r->tagged,
 				 .on_limit = r->ask_limit ? "ask" : NULL};
 }
 
 static struct op_spawn group_spawn_of(struct lives *l, unsigned i, struct asking *a)
 {
-	struct op_spawn s = spawn_of(l, i, a);
+	struct op_spawn s = spawn_of(&l->runs[i], i, a);
 
 	for (unsigned k = 0; !l->chain && k < l->nruns; k++)
 		if (l->runs[i].after & 1u << k)
@@ -354,10 +392,20 @@ static void ask(struct lives *l, unsigned i)
 		ask_group(l);
 		return;
 	}
-	s = spawn_of(l, i, &strings);
+	s = spawn_of(r, i, &strings);
 	snprintf(request, sizeof(request), "r-%u", i);
 	s.request_id = request;
 	ops_spawn(core, &s, on_spawn, r);
+}
+
+static void ask_order(struct lives *l, unsigned i)
+{
+	struct lives_order *o = &l->orders[i];
+	struct asking strings;
+	struct op_spawn s = spawn_of(&o->run, LIVES_OF_ORDER + i, &strings);
+
+	if (!o->asked)
+		standing_ask(l, core, i, &s);
 }
 
 /* ---- people */
@@ -388,7 +436,7 @@ static void on_cancelled(int rv, const struct op_status *s, const struct ava_err
 	if (sim.dead || rv != 0)
 		return;
 	lives_note("%s: its cancel is acknowledged", s->id);
-	r->cancelled = s->status == AVA_CANCELLED || r->cancelled;
+	r->cancelled = (s->status == AVA_CANCELLED && !r->standing) || r->cancelled;
 }
 
 struct look {
@@ -486,33 +534,40 @@ static void pause_some(struct lives_run *r, bool pausing)
 		lives_note("%s: a pause", r->id);
 }
 
-static void look(struct lives *l)
+static void look_at_run(struct lives *l, struct lives_run *r)
 {
 	struct ava_error err;
+	struct look k = {0};
 
-	runs_now(core, false, 100, on_listed, l);
-	for (unsigned i = 0; i < l->nruns && !sim.dead; i++) {
-		struct lives_run *r = &l->runs[i];
-		struct look k = {0};
-
-		if (r->id[0] == '\0' || run_now(core, r->id, on_look, &k, &err) != 0)
-			continue;
-		if (k.asks && sim_maybe(k.quota ? 100 : 600)) {
-			lives_note("%s: asks about %s", r->id, k.call);
-			answer(r,
-			       k.quota                        ? sim_maybe(500) ? "wait" : "now"
-			       : k.approval && sim_maybe(200) ? "no"
-							      : "yes",
-			       k.call);
-		} else if (!k.asks && k.status == AVA_RUNNING && sim_maybe(20)) {
-			say_something(l, r);
-		} else if (sim_maybe(4)) {
-			lives_note("%s: a cancel", r->id);
-			ops_cancel(core, r->id, NULL, NULL, on_cancelled, r);
-		}
-		if (l->seed >= LIVES_PAUSES && !sim.dead)
-			pause_some(r, k.pausing);
+	if (r->id[0] == '\0' || run_now(core, r->id, on_look, &k, &err) != 0)
+		return;
+	if (k.asks && sim_maybe(k.quota ? 100 : 600)) {
+		lives_note("%s: asks about %s", r->id, k.call);
+		answer(r,
+		       k.quota                        ? sim_maybe(500) ? "wait" : "now"
+		       : k.approval && sim_maybe(200) ? "no"
+						      : "yes",
+		       k.call);
+	} else if (!k.asks && k.status == AVA_RUNNING && sim_maybe(20)) {
+		say_something(l, r);
+	} else if (sim_maybe(4)) {
+		lives_note("%s: a cancel", r->id);
+		ops_cancel(core, r->id, NULL, NULL, on_cancelled, r);
 	}
+	if (l->seed >= LIVES_PAUSES && !sim.dead)
+		pause_some(r, k.pausing);
+}
+
+static void look(struct lives *l)
+{
+	runs_now(core, false, 100, on_listed, l);
+	for (unsigned i = 0; i < l->nruns && !sim.dead; i++)
+		look_at_run(l, &l->runs[i]);
+	if (l->seed < LIVES_STANDING || sim.dead)
+		return;
+	standing_look(l, core, work);
+	for (unsigned i = 0; i < l->norders && !sim.dead; i++)
+		look_at_run(l, &l->orders[i].run);
 }
 
 /* ---- clocks */
@@ -521,9 +576,11 @@ static void set_wall(struct lives *l, int64_t by)
 {
 	int64_t was = (sim.now + sim.wall) / DAY_MS;
 
+	l->wall_most = MAX(l->wall_most, sim.now + sim.wall);
 	sim.wall += by;
 	l->jumps++;
 	l->days_back += (sim.now + sim.wall) / DAY_MS < was;
+	l->far_back += sim.now + sim.wall + DAY_MS < l->wall_most;
 	lives_note("the clock jumps by %lld ms", (long long)by);
 }
 
@@ -531,6 +588,9 @@ static bool all_told(const struct lives *l)
 {
 	for (unsigned i = 0; i < l->nruns; i++)
 		if (!(l->runs[i].grouped ? l->group_told : l->runs[i].told))
+			return false;
+	for (unsigned i = 0; i < l->norders; i++)
+		if (!l->orders[i].told)
 			return false;
 	return true;
 }
@@ -540,6 +600,11 @@ static void jump(struct lives *l)
 {
 	int64_t wall = sim.now + sim.wall;
 
+	if (l->seed >= LIVES_STANDING && all_told(l) && sim_maybe(150)) {
+		set_wall(l,
+			 sim_span(sim_maybe(300) ? -3 : 0, 35) * DAY_MS + sim_span(-60000, 60000));
+		return;
+	}
 	switch (sim_span(all_told(l) ? 0 : 2, 4)) {
 	case 3:
 		set_wall(l, sim_span(-2000, 2000));
@@ -584,6 +649,8 @@ static void birth(struct lives *l, struct os_loop *loop, long touches)
 	s.seals_every_s = 3600;
 	s.ask_timeout_s = 3600;
 	s.budget_day_cents = l->day_cents;
+	if (l->seed >= LIVES_STANDING)
+		standing_settings(l, &s);
 	sim.dead = false;
 	sim.left = touches;
 	sim.touches = 0;
@@ -630,6 +697,9 @@ static void happen(struct lives *l, int what, int64_t at[NAT])
 		for (unsigned i = 0; i < l->nruns && !sim.dead; i++)
 			if (sim_maybe(600))
 				ask(l, i);
+		for (unsigned i = 0; i < l->norders && !sim.dead; i++)
+			if (sim_maybe(600))
+				ask_order(l, i);
 		at[AT_ASK] = all_told(l) ? INT64_MAX : sim.now + sim_span(0, 3000);
 	} else if (what == AT_LOOK) {
 		if (l->looks++ < LOOKS_MAX) /* then nobody is there any more */
@@ -650,6 +720,8 @@ static bool live(struct lives *l, long stop_after)
 
 	for (unsigned i = 0; i < l->nruns; i++)
 		l->runs[i].asked = l->runs[i].grouped ? l->group_told : l->runs[i].told;
+	for (unsigned i = 0; i < l->norders; i++)
+		l->orders[i].asked = l->orders[i].told;
 	if (core != NULL && !sim.dead)
 		say_again(l);
 	while (core != NULL && !sim.dead && l->broken[0] == '\0') {
@@ -689,6 +761,8 @@ void lives_play(struct lives *l, uint64_t seed)
 	sim.wall = INT64_C(1795219200000) + sim_span(0, DAY_MS - 1);
 	memdisk_power_cut(l->disk, memdisk_all, NULL);
 	memdisk_use(l->disk);
+	if (seed >= LIVES_STANDING)
+		standing_zones();
 	ledger_open(l->disk);
 	service_begin();
 	draw(l);
@@ -707,6 +781,7 @@ void lives_play(struct lives *l, uint64_t seed)
 		if (sim_maybe(200))
 			jump(l);
 	}
+	standing_end(work);
 	if (l->broken[0] == '\0' && service_refused()[0] != '\0')
 		lives_wrong(l, "%s", service_refused());
 }
