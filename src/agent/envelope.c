@@ -60,6 +60,24 @@ int envelope_other(struct buf *out, const char *s, size_t len)
 	return add_safe(out, s, len, utf8_shown);
 }
 
+int envelope_quote(struct buf *out, const char *s, size_t len)
+{
+	struct buf plain;
+	int rv;
+
+	buf_init(&plain, len * 3 + 1);
+	rv = utf8_plain(&plain, s, len); /* every line of it ends with \n */
+	for (size_t at = 0, n; rv == 0 && at < plain.len; at += n + 1) {
+		const char *line = plain.data + at, *end = memchr(line, '\n', plain.len - at);
+
+		n = end ? (size_t)(end - line) : plain.len - at;
+		buf_adds(out, "\n> ");
+		buf_add(out, line, n);
+	}
+	buf_fini(&plain);
+	return rv == 0 ? buf_check(out) : rv;
+}
+
 /* The first line that begins with `word`, from `at` on; NULL: none. */
 static const char *find_line(const char *s, const char *at, const char *end, const char *word)
 {

@@ -30,6 +30,10 @@ int envelope_text(struct buf *out, const char *s, size_t len);
 /* Append text that a tool returns outside of envelopes, with hidden characters shown
  * (utf8_shown), without the form. Returns buf_check(out). */
 int envelope_other(struct buf *out, const char *s, size_t len);
+/* Append a text for a context, below what is there: each line of it begins with "> ", however a
+ * reader ends lines, so that none can stand as a heading or a fence of the message it comes into.
+ * The form is broken where the context is written (prompt_task). Returns buf_check(out). */
+int envelope_quote(struct buf *out, const char *s, size_t len);
 
 struct envelope {
 	const char *url, *text; /* *borrowed*, not terminated; text without the lines around it */
