@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
 
@@ -77,10 +76,7 @@ static const char *str(const json_t *o, const char *key, struct api_answer *out)
 
 static int64_t time_of(const json_t *o, const char *key)
 {
-	const char *s = json_get_str(o, key);
-	int64_t ms = s && *s ? clock_parse_iso(s, strlen(s)) : 0;
-
-	return MAX(ms, 0);
+	return MAX(json_time(json_object_get(o, key)), 0);
 }
 
 static int64_t cost(const json_t *o, const char *key)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
 
@@ -37,14 +36,6 @@ void order_free(struct standing *o)
 	free(o);
 }
 
-static void order_file_time(struct jw *w, const char *key, int64_t ms)
-{
-	char iso[CLOCK_ISO_LEN + 1];
-
-	clock_iso(ms, iso);
-	jw_str(w, key, iso);
-}
-
 int order_file_write(struct buf *out, const struct standing *o, const struct order_now *n,
 		     const char *config, const char *hash)
 {
@@ -57,8 +48,8 @@ int order_file_write(struct buf *out, const struct standing *o, const struct ord
 	jw_str(&w, "hash", hash);
 	jw_str(&w, "session", o->session);
 	jw_str(&w, "user", o->user);
-	order_file_time(&w, "made", o->made_ms);
-	order_file_time(&w, "last", n->last_ms);
+	jw_time(&w, "made", o->made_ms);
+	jw_time(&w, "last", n->last_ms);
 	jw_int(&w, "fired", n->fired);
 	jw_str(&w, "run", n->run);
 	jw_bool(&w, "settled", n->settled);
@@ -67,7 +58,7 @@ int order_file_write(struct buf *out, const struct standing *o, const struct ord
 	jw_fixed(&w, "month_cents", n->month_microusd, 4);
 	jw_array(&w, "waiting");
 	for (unsigned i = 0; i < n->nwaiting; i++)
-		order_file_time(&w, NULL, n->waiting[i]);
+		jw_time(&w, NULL, n->waiting[i]);
 	jw_end(&w);
 	jw_str(&w, "why", n->why);
 	jw_str(&w, "told", n->told);
@@ -75,13 +66,6 @@ int order_file_write(struct buf *out, const struct standing *o, const struct ord
 	jw_raw(&w, "config", config, strlen(config));
 	jw_end(&w);
 	return buf_check(out);
-}
-
-static int64_t order_file_ms(const json_t *v)
-{
-	const char *s = json_is_string(v) ? json_string_value(v) : "";
-
-	return MAX(clock_parse_iso(s, strlen(s)), 0);
 }
 
 static void order_file_copy(char *to, size_t size, const json_t *o, const char *key)
@@ -99,7 +83,7 @@ static int order_file_now(const json_t *o, struct order_now *n)
 	for (enum order_state s = ORDER_ACTIVE; s <= ORDER_REMOVED; s++)
 		if (strcmp(state, state_names[s]) == 0)
 			n->state = s;
-	n->last_ms = order_file_ms(json_object_get(o, "last"));
+	n->last_ms = MAX(json_time(json_object_get(o, "last")), 0);
 	n->fired = json_get_int(o, "fired", 0);
 	n->settled = json_get_bool(o, "settled", true);
 	n->day_microusd = json_get_fixed(o, "day_cents", 4, 0);
@@ -110,7 +94,7 @@ static int order_file_now(const json_t *o, struct order_now *n)
 	order_file_copy(n->why, sizeof(n->why), o, "why");
 	order_file_copy(n->told, sizeof(n->told), o, "told");
 	json_array_foreach(waiting, i, v) if (n->nwaiting < ORDER_ALL) n->waiting[n->nwaiting++] =
-		order_file_ms(v);
+		MAX(json_time(v), 0);
 	return n->state == ORDER_NEW ? AVA_ECORRUPT : 0;
 }
 
@@ -132,7 +116,7 @@ int order_file_read(struct standing **out, const char *json, size_t len, struct 
 		rv = order_read(json_object_get(config, "order"), &o->plan, err);
 	if (rv == 0) {
 		order_file_copy(o->hash, sizeof(o->hash), file, "hash");
-		o->made_ms = order_file_ms(json_object_get(file, "made"));
+		o->made_ms = MAX(json_time(json_object_get(file, "made")), 0);
 		o->session = strdup(json_str(file, "session"));
 		o->user = strdup(json_str(file, "user"));
 		rv = json_dump(&b, config);

@@ -98,9 +98,7 @@ static int read_edge(int root_fd, const char *path, bool last, struct ended *out
 
 static int64_t event_time(const json_t *event)
 {
-	const char *s = json_get_str(event, "timestamp");
-
-	return s ? MAX(clock_parse_iso(s, strlen(s)), 0) : 0;
+	return MAX(json_time(json_object_get(event, "timestamp")), 0);
 }
 
 static enum ava_status status_from(const char *word)

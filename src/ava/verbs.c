@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "ava/state.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "provider/model.h"
 #include "subagent/learn.h"
@@ -410,11 +409,10 @@ void verb_work(struct verb_call *v, const struct verb_work *like, size_t own_siz
 
 void verb_time(struct jw *w, const char *key, int64_t wall_ms)
 {
-	char text[CLOCK_ISO_LEN + 1] = "";
-
 	if (wall_ms > 0)
-		clock_iso(wall_ms, text);
-	jw_str(w, key, text);
+		jw_time(w, key, wall_ms);
+	else
+		jw_str(w, key, "");
 }
 
 void verb_cost(struct jw *w, const char *key, int64_t microusd)

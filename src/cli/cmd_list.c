@@ -159,8 +159,7 @@ static int ps_run(int argc, char **argv)
 /* "540s" until it expires, "" when it has been answered. */
 static void time_left(const json_t *p, char *out, size_t size)
 {
-	const char *at = json_str(p, "expires_at");
-	int64_t ms = clock_parse_iso(at, strlen(at)) - clock_wall_ms();
+	int64_t ms = json_time(json_object_get(p, "expires_at")) - clock_wall_ms();
 
 	if (strcmp(json_str(p, "state"), "pending") == 0)
 		snprintf(out, size, "%s", format_seconds(MAX(ms, 0)).text);
@@ -183,10 +182,9 @@ static void list_proposed(const json_t *p, char *out, size_t size)
 /* Until it expires. */
 static void list_ask_left(const json_t *a, char *out, size_t size)
 {
-	const char *at = json_str(a, "until");
+	int64_t ms = json_time(json_object_get(a, "until")) - clock_wall_ms();
 
-	snprintf(out, size, "%s",
-		 format_time_limit(MAX(clock_parse_iso(at, strlen(at)) - clock_wall_ms(), 0)).text);
+	snprintf(out, size, "%s", format_time_limit(MAX(ms, 0)).text);
 }
 
 /* The beginning of its text. */

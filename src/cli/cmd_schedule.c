@@ -150,14 +150,11 @@ static int schedule_add(int argc, char **argv)
 
 static void schedule_next(const json_t *row, char *out, size_t size)
 {
-	const json_t *due = json_array_get(json_object_get(row, "next"), 0);
-	const char *text = json_is_string(due) ? json_string_value(due) : "";
-	int64_t at = clock_parse_iso(text, strlen(text));
-	char soon[CLOCK_SOON];
+	int64_t at = json_time(json_array_get(json_object_get(row, "next"), 0));
+	char soon[CLOCK_SOON] = "";
 
-	if (at < 0)
-		return;
-	clock_local_soon(at, clock_wall_ms(), soon);
+	if (at >= 0)
+		clock_local_soon(at, clock_wall_ms(), soon);
 	snprintf(out, size, "%s", soon);
 }
 

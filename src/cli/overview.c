@@ -202,8 +202,7 @@ static void print_proposals(const struct status *s)
 	json_array_foreach(s->proposals, i, one)
 	{
 		const json_t *quote = json_object_get(one, "quote");
-		const char *expires = json_str(one, "expires_at");
-		int64_t left = clock_parse_iso(expires, strlen(expires)) - clock_wall_ms();
+		int64_t left = json_time(json_object_get(one, "expires_at")) - clock_wall_ms();
 
 		linef("%-9s %s, up to %s, %" PRId64 " min left: %.1000s",
 		      json_str(one, "proposal_id"), format_role(json_str(quote, "role")).text,

@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/cli.h"
@@ -49,8 +48,7 @@ struct format format_date(int64_t wall_ms)
 
 struct format format_moment_of(const json_t *o, const char *key)
 {
-	const char *text = json_str(o, key);
-	int64_t at = clock_parse_iso(text, strlen(text));
+	int64_t at = json_time(json_object_get(o, key));
 
 	return at >= 0 ? local(at, "%Y-%m-%d %H:%M:%S") : (struct format){""};
 }
@@ -630,7 +628,7 @@ void show_proposal(FILE *f, const json_t *proposal)
 
 static struct format order_moment(const json_t *due)
 {
-	int64_t at = clock_parse_iso(json_string_value(due), json_string_length(due));
+	int64_t at = json_time(due);
 
 	return at >= 0 ? local(at, "%a %Y-%m-%d %H:%M") : (struct format){""};
 }

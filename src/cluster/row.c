@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/util.h"
 #include "codec/json.h"
 
@@ -34,13 +33,13 @@ static void row_shown(struct catalog_row *row, const json_t *o, char task[CATALO
 static void row_ended(struct catalog_row *row, const json_t *event)
 {
 	const json_t *o = json_object_get(event, "content"), *t = json_object_get(o, "totals");
-	const char *status = json_str(o, "status"), *at = json_str(event, "timestamp");
+	const char *status = json_str(o, "status");
 	int64_t cost = json_get_fixed(t, "costCents", 4, -1);
 
 	for (int i = 0; i < AVA_NSTATUSES; i++)
 		if (strcmp(ava_status_name((enum ava_status)i), status) == 0)
 			row->status = (enum ava_status)i;
-	row->ended_ms = MAX(clock_parse_iso(at, strlen(at)), 0);
+	row->ended_ms = MAX(json_time(json_object_get(event, "timestamp")), 0);
 	if (row->shown.task)
 		row->shown.stop_reason = json_str(o, "stopReason");
 	row->shown.iterations = json_get_int(t, "iterations", 0);

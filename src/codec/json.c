@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/jscan.h"
@@ -167,6 +168,14 @@ void jw_raw(struct jw *w, const char *key, const char *json, size_t len)
 {
 	jw_before(w, key);
 	buf_add(w->out, json, len);
+}
+
+void jw_time(struct jw *w, const char *key, int64_t wall_ms)
+{
+	char iso[CLOCK_ISO_LEN + 1];
+
+	clock_iso(wall_ms, iso);
+	jw_str(w, key, iso);
 }
 
 void jw_words(struct jw *w, const char *key, const char *words)
@@ -741,6 +750,12 @@ json_t *json_shown(const char *text)
 		v = json_stringn(b.data ? b.data : "", b.len);
 	buf_fini(&b);
 	return v;
+}
+
+int64_t json_time(const json_t *v)
+{
+	return json_is_string(v) ? clock_parse_iso(json_string_value(v), json_string_length(v))
+				 : -1;
 }
 
 int64_t json_get_fixed(const json_t *o, const char *key, int decimals, int64_t fallback)

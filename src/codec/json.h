@@ -34,6 +34,7 @@ void jw_null(struct jw *w, const char *key);
 /* Fixed point: 23500 with 4 decimals prints 2.35; at least one decimal
  * ("0.0"), no trailing zeros. Money: micro-USD as cents = 4 decimals. */
 void jw_fixed(struct jw *w, const char *key, int64_t n, int decimals);
+void jw_time(struct jw *w, const char *key, int64_t wall_ms); /* as clock_iso writes it */
 /* Write bytes that are JSON already. */
 void jw_raw(struct jw *w, const char *key, const char *json, size_t len);
 /* Write the words of a text, with a blank between two, as an array of strings. NULL is "". */
@@ -76,6 +77,7 @@ json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err);
 /* The value of a member, borrowed; NULL or `fallback` when absent or of another type. */
 const char *json_get_str(const json_t *o, const char *key);
 const char *json_str(const json_t *o, const char *key); /* as json_get_str, but "" for NULL */
+int64_t json_time(const json_t *v); /* of a string as clock_parse_iso reads it; else -1 */
 /* The type of a value as JSON Schema calls it: "object", "string", …; "number" has a fraction. */
 const char *json_type_name(const json_t *v);
 int64_t json_get_int(const json_t *o, const char *key, int64_t fallback);

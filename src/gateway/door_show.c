@@ -457,7 +457,6 @@ static bool is_open(const struct door_card *c, const json_t *answer)
 static void send_card(struct door *d, struct door_chat *l, struct door_card *c,
 		      const struct door_asking *a)
 {
-	const char *until = json_str(a->answer, "until");
 	bool open = is_open(c, a->answer);
 	struct buf text;
 
@@ -468,7 +467,7 @@ static void send_card(struct door *d, struct door_chat *l, struct door_card *c,
 	}
 	if (!id_is_run(c->id)) {
 		snprintf(c->hash, sizeof(c->hash), "%s", json_str(a->answer, "hash"));
-		c->until_ms = clock_parse_iso(until, strlen(until));
+		c->until_ms = json_time(json_object_get(a->answer, "until"));
 	}
 	buf_init(&text, DOOR_TEXT_BYTES);
 	door_text_card(&text, c, a->answer);

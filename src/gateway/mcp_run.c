@@ -49,9 +49,7 @@ static void what_is_sealed(const struct mcp_call *c, const char *front, char out
 
 static int64_t until_ms(const json_t *ask)
 {
-	const char *iso = json_str(ask, "until");
-
-	return clock_parse_iso(iso, strlen(iso));
+	return json_time(json_object_get(ask, "until"));
 }
 
 static void ask_by_answer(struct mcp_call *c, const json_t *ask, json_t *form)

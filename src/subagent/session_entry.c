@@ -17,15 +17,12 @@
 static void session_entry_begin(struct jw *w, struct buf *out, const struct session_entry *e,
 				const char *type)
 {
-	char time[CLOCK_ISO_LEN + 1];
-
-	clock_iso(e->wall_ms, time);
 	jw_init(w, out);
 	jw_object(w, NULL);
 	jw_str(w, "type", type);
 	jw_str(w, "id", e->id);
 	jw_null(w, "parentId");
-	jw_str(w, "timestamp", time);
+	jw_time(w, "timestamp", e->wall_ms);
 }
 
 static int session_entry_end(struct jw *w)
@@ -95,16 +92,14 @@ static void message_end(struct jw *w, const struct session_entry *e)
 int session_header(struct buf *out, const char *id, int64_t wall_ms, const char *cwd,
 		   const char *user, const char *origin)
 {
-	char time[CLOCK_ISO_LEN + 1];
 	struct jw w;
 
-	clock_iso(wall_ms, time);
 	jw_init(&w, out);
 	jw_object(&w, NULL);
 	jw_str(&w, "type", "session");
 	jw_int(&w, "version", 3);
 	jw_str(&w, "id", id);
-	jw_str(&w, "timestamp", time);
+	jw_time(&w, "timestamp", wall_ms);
 	jw_str(&w, "cwd", cwd);
 	if (user[0])
 		jw_str(&w, "userId", user);
@@ -244,10 +239,8 @@ static const char *event_word(const struct session_agent_event *a)
 int session_agent_event(struct buf *out, const struct session_entry *e,
 			const struct session_agent_event *a)
 {
-	char time[CLOCK_ISO_LEN + 1];
 	struct jw w;
 
-	clock_iso(a->started_ms, time);
 	session_entry_begin(&w, out, e, "agent_event");
 	jw_str(&w, "eventType", event_word(a));
 	jw_str(&w, "jobId", a->run);
@@ -255,11 +248,10 @@ int session_agent_event(struct buf *out, const struct session_entry *e,
 	jw_str(&w, "agentName", a->role);
 	jw_str(&w, "mode", a->mode);
 	jw_int(&w, "pid", getpid());
-	jw_str(&w, "startedAt", time);
+	jw_time(&w, "startedAt", a->started_ms);
 	if (!a->completed_ms)
 		return session_entry_end(&w);
-	clock_iso(a->completed_ms, time);
-	jw_str(&w, "completedAt", time);
+	jw_time(&w, "completedAt", a->completed_ms);
 	jw_int(&w, "durationMs", a->duration_ms);
 	jw_str(&w, "model", a->model);
 	jw_object(&w, "usage");
