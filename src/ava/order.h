@@ -6,7 +6,7 @@
 #include "ava/state.h"
 #include "subagent/order.h"
 
-#define ORDER_WHY 400 /* bytes of a reason */
+#define ORDER_WHY 300 /* bytes of a reason; as many are shown (WORDS_ORDER_SAYS) */
 
 enum order_state {
 	ORDER_NEW, /* its confirmation is on the way to the disk: nobody sees it */

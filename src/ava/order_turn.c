@@ -49,14 +49,6 @@ static void order_event_begin(struct jw *w, struct buf *b, const struct standing
 	jw_str(w, "orderId", o->plan.id);
 }
 
-static void order_event_time(struct jw *w, const char *key, int64_t ms)
-{
-	char iso[CLOCK_ISO_LEN + 1];
-
-	clock_iso(ms, iso);
-	jw_str(w, key, iso);
-}
-
 /* Times that became no run. A person hears of each reason once a day; the log has all. */
 static void turn_skip(struct order_turn *t, enum order_reason why, unsigned times, int64_t due_ms,
 		      const char *fmt, ...)
@@ -77,7 +69,7 @@ static void turn_skip(struct order_turn *t, enum order_reason why, unsigned time
 	order_event_begin(&w, &b, t->o);
 	jw_str(&w, "change", reason_names[why]);
 	jw_str(&w, "message", n->why);
-	order_event_time(&w, "due", due_ms);
+	jw_time(&w, "due", due_ms);
 	if (times > 1)
 		jw_int(&w, "times", times);
 	if (n->reasons & 1u << why)
@@ -317,7 +309,7 @@ static void turn_fired(struct order_turn *t, int64_t due_ms, const char *run)
 	n->fired++;
 	n->why[0] = '\0';
 	order_event_begin(&w, &b, t->o);
-	order_event_time(&w, "due", due_ms);
+	jw_time(&w, "due", due_ms);
 	jw_str(&w, "subagentId", run);
 	jw_int(&w, "number", n->fired);
 	if (t->fire && t->fire->by)
@@ -368,8 +360,8 @@ int turn_fire(struct order_turn *t, int64_t due_ms)
 		*(t->err ? t->err : &err) = err;
 		return rv;
 	}
-	turn_skip(t, rv == AVA_EBUDGET ? ORDER_BUDGET : ORDER_FAILED, 1, due_ms, "%.*s",
-		  ORDER_WHY - 1, err.text);
+	format_cut(why, sizeof(why), err.text);
+	turn_skip(t, rv == AVA_EBUDGET ? ORDER_BUDGET : ORDER_FAILED, 1, due_ms, "%s", why);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ struct orders {
 	struct strmap by_id;
 	struct os_timer *timer;
 	unsigned n;
+	int trouble; /* why orders are looked at again, as it was logged last; 0 */
 	bool stops;
 	struct buf unreadable; /* {"file","problem"} of each that does not fire, with commas */
 };
@@ -293,11 +294,12 @@ static int turn_commit(struct order_turn *t, struct ava_error *err)
 /* Does whatever is to be done for an order now. */
 static void order_look(struct standing *o)
 {
+	struct orders *all = o->core->service.orders;
 	struct order_turn t;
 	struct ava_error err = {0};
 	int rv;
 
-	if (o->writing || o->now.state == ORDER_NEW || o->core->service.orders->stops)
+	if (o->writing || o->now.state == ORDER_NEW || all->stops)
 		return;
 	if (o->due_ms > clock_wall_ms() && !o->unasked && !order_is_ahead(o))
 		return;
@@ -324,10 +326,11 @@ static void order_look(struct standing *o)
 				(void)order_ask(o, &err);
 		}
 	}
-	if (rv == 0)
-		return;
-	core_log(o->core, "%s: looked at again: %s", o->plan.id, err.text);
-	orders_arm(o->core->service.orders, AGAIN_MS);
+	if (rv != 0 && rv != all->trouble) /* once, not of each order every five seconds */
+		core_log(o->core, "%s is looked at again: %s", o->plan.id, err.text);
+	all->trouble = rv;
+	if (rv != 0)
+		orders_arm(all, AGAIN_MS);
 }
 
 /* ---- the timer */

@@ -37,7 +37,7 @@ static void write_times(struct jw *w, const struct standing *o)
 	jw_str(w, "when", p->when);
 	jw_str(w, "zone", calendar_zone(p->calendar));
 	buf_init(&text, 65536);
-	calendar_text(p->calendar, due, &text);
+	calendar_text(p->calendar, &text);
 	jw_str(w, "text", buf_check(&text) == 0 && text.data ? text.data : "");
 	buf_fini(&text);
 	jw_array(w, "next");

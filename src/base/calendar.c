@@ -749,11 +749,11 @@ static bool text_pattern(const struct calendar *c, struct buf *out)
 	return text_times(c, days < 0 && weekdays < 0 && months < 0, out);
 }
 
-void calendar_text(const struct calendar *c, int64_t now_ms, struct buf *out)
+void calendar_text(const struct calendar *c, struct buf *out)
 {
+	const char *zone = calendar_zone(c);
+	size_t before = out->len, len = strlen(c->text), nzone = strlen(zone);
 	char stamp[CALENDAR_STAMP];
-	size_t before = out->len;
-	int64_t t = now_ms;
 
 	if (c->kind == CALENDAR_EVERY) {
 		calendar_stamp(c, c->anchor_ms, stamp);
@@ -768,12 +768,9 @@ void calendar_text(const struct calendar *c, int64_t now_ms, struct buf *out)
 	} else if (!text_pattern(c, out)) {
 		if (out->len > before)
 			out->data[out->len = before] = '\0';
-		buf_addf(out, "\"%s\": next", c->text);
-		for (int i = 0; i < 3 && (t = calendar_next(c, t)) != CALENDAR_NEVER; i++) {
-			calendar_stamp(c, t, stamp);
-			buf_addf(out, "%s %s", i > 0 ? "," : "", stamp);
-		}
+		buf_adds(out, c->text);
+		if (len > nzone && strcmp(c->text + len - nzone, zone) == 0)
+			return;
 	}
-	buf_addf(out, ", %s",
-		 strcmp(calendar_zone(c), "local") == 0 ? "local time" : calendar_zone(c));
+	buf_addf(out, ", %s", strcmp(zone, "local") == 0 ? "local time" : zone);
 }

@@ -40,8 +40,7 @@ const char *calendar_zone(const struct calendar *c);
 /* The local time of the calendar's zone, for people. */
 void calendar_stamp(const struct calendar *c, int64_t ms, char out[CALENDAR_STAMP]);
 /* Append one line for a person: "Monday to Friday, every 15 minutes from 08:00 to 18:45,
- * Europe/Berlin"; what has no such words is the expression and its next three times after
- * `now_ms`. buf.h says what can fail. */
-void calendar_text(const struct calendar *c, int64_t now_ms, struct buf *out);
+ * Europe/Berlin"; what has no such words is the expression. buf.h says what can fail. */
+void calendar_text(const struct calendar *c, struct buf *out);
 
 #endif

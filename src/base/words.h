@@ -265,7 +265,8 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_LEFT_OUT            "\n• Left out: "
 #define WORDS_AS_IT_IS                  " as it is now"
 /* ---- a standing order, in its quote */
-#define WORDS_ORDER(id, when) "\n• Standing order %s: %s: ", id, when
+#define WORDS_ORDER(id)        "\n• Standing order %s: ", id
+#define WORDS_ORDER_WHEN(when) " (%s)", when
 #define WORDS_ORDER_IS(id, state, why)                                                             \
 	"The standing order %s is %s%s%.300s", id, state, *(why) ? ": " : "", why
 #define WORDS_ORDER_SAYS(id, why)   "The standing order %s: %.300s", id, why
@@ -325,15 +326,16 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_NO                  "No"
 #define WORDS_YES_ALL_THREE       WORDS_YES ", all three"
 
-#define WORDS_WAITS(id, more)         "%s waits for your answer%s", id, more
-#define WORDS_WAITING                 "Waiting for your answer:"
-#define WORDS_NONE_WAITS              "No proposal waits for your answer."
-#define WORDS_CONFIRMED(changes)      "Confirmed, %s.", changes
-#define WORDS_CONFIRMED_AS_QUOTED(id) "%s is confirmed as quoted", id
-#define WORDS_REPLACED(id, by)        "%s is replaced by %s", id, by
-#define WORDS_STARTED(who)            "%s has started", who
-#define WORDS_REJECTED(id)            "%s is rejected: nothing was started", id
-#define WORDS_EXPIRED(id)             "%s has expired: nothing was started", id
+#define WORDS_WAITS(id, more)    "%s waits for your answer%s", id, more
+#define WORDS_WAITING            "Waiting for your answer:"
+#define WORDS_NONE_WAITS         "No proposal waits for your answer."
+#define WORDS_CONFIRMED(changes) "Confirmed, %s.", changes
+#define WORDS_CONFIRMED_AS_QUOTED(id, order)                                                       \
+	"%s is confirmed as quoted%s%s", id, *(order) ? ": the standing order " : "", order
+#define WORDS_REPLACED(id, by) "%s is replaced by %s", id, by
+#define WORDS_STARTED(who)     "%s has started", who
+#define WORDS_REJECTED(id)     "%s is rejected: nothing was started", id
+#define WORDS_EXPIRED(id)      "%s has expired: nothing was started", id
 
 /* ---- forms shown by other programs (MCP, ACP) */
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "base/words.h"
@@ -172,7 +171,8 @@ static bool item_settled(struct item_draft *d)
 	else if (*changes)
 		snprintf(d->title, sizeof(d->title), WORDS_CONFIRMED(changes));
 	else
-		snprintf(d->title, sizeof(d->title), WORDS_CONFIRMED_AS_QUOTED(d->it->ask));
+		snprintf(d->title, sizeof(d->title),
+			 WORDS_CONFIRMED_AS_QUOTED(d->it->ask, item_str(d, "orderId")));
 	return d->it->ask[0] != 0;
 }
 
@@ -564,8 +564,7 @@ static int item_fill(struct item *it, struct buf *json, const json_t *event,
 	int rv;
 
 	*it = (struct item){.lsn = (uint64_t)json_get_int(event, "lsn", 0)};
-	it->wall_ms =
-		clock_parse_iso(json_str(event, "timestamp"), strlen(json_str(event, "timestamp")));
+	it->wall_ms = json_time(json_object_get(event, "timestamp"));
 	snprintf(it->session, sizeof(it->session), "%s", json_str(event, "sessionId"));
 	snprintf(it->user, sizeof(it->user), "%s", json_str(event, "userId"));
 	snprintf(it->run, sizeof(it->run), "%s", item_str(&d, "subagentId"));

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/util.h"
 #include "codec/format_of.h"
@@ -107,11 +108,17 @@ void door_text_run(struct buf *out, const json_t *run)
 void door_text_order(struct buf *out, const json_t *order)
 {
 	const char *why = json_str(order, "why"), *ask = json_str(order, "ask");
+	int64_t at = json_time(json_array_get(json_object_get(order, "next"), 0));
+	char soon[CLOCK_SOON];
 
 	buf_addf(out, "%s is %s: ", json_str(order, "order_id"), json_str(order, "state"));
 	add_theirs(out, json_str(order, "task"), QUOTE_CHARS, true);
 	buf_adds(out, "\n");
 	add_theirs(out, json_str(order, "text"), QUOTE_CHARS, true);
+	if (at >= 0) {
+		clock_local_soon(at, clock_wall_ms(), soon);
+		buf_addf(out, "\nNext: %s", soon);
+	}
 	if (*why) {
 		buf_adds(out, "\n");
 		add_theirs(out, why, QUOTE_CHARS, true);

@@ -75,8 +75,7 @@ static int order_cents(const json_t *o, const char *key, int64_t *out, struct av
 static int order_time(const json_t *o, const char *key, int64_t otherwise, int64_t *out,
 		      struct ava_error *err)
 {
-	const char *text = json_get_str(o, key);
-	int64_t ms = text ? clock_parse_iso(text, strlen(text)) : -1;
+	int64_t ms = json_time(json_object_get(o, key));
 
 	*out = ms >= 0 ? ms : otherwise;
 	if (ms >= 0 || !json_object_get(o, key))
@@ -102,8 +101,8 @@ static int order_unknown(const json_t *o, struct ava_error *err)
 
 static int order_members(const json_t *o, struct order_plan *p, struct ava_error *err)
 {
-	const char *id = json_get_str(o, "id"), *when = json_get_str(o, "when");
-	const json_t *count = json_object_get(o, "count");
+	const char *id = json_get_str(o, "id"), *when = json_str(o, "when");
+	const json_t *count = json_object_get(o, "count"), *zone = json_object_get(o, "zone");
 	unsigned char raw[4];
 	int overlap = order_word(o, "overlap", overlaps, ARRAY_LEN(overlaps), err);
 	int missed =
@@ -119,18 +118,22 @@ static int order_members(const json_t *o, struct order_plan *p, struct ava_error
 	p->count = json_get_int(o, "count", 0);
 	if (count && p->count < 1)
 		return err_set(err, AVA_EINVAL, "count of an order must be 1 or more");
-	if (!when || !*when || strlen(when) > CALENDAR_TEXT)
+	if (!*when || strlen(when) > CALENDAR_TEXT)
 		return err_set(
 			err, AVA_EINVAL,
 			"say when: \"*/15 8-18 * * 1-5\", \"@daily\", \"Mon 08:00\", \"every "
 			"2h\" or \"at 2026-12-01 08:00\"");
+	if (zone && !json_is_string(zone))
+		return err_set(err, AVA_EINVAL, "zone of an order is a name as Europe/Berlin");
 	snprintf(p->when, sizeof(p->when), "%s", when);
 	id_random(raw, sizeof(raw));
-	if (id && !order_is_id(id))
-		return err_set(err, AVA_EINVAL, "%.40s is no id of an order", id);
-	snprintf(p->id, sizeof(p->id), "O-%02x%02x%02x%02x", raw[0], raw[1], raw[2], raw[3]);
+	if (json_object_get(o, "id") && !(id && order_is_id(id)))
+		return err_set(err, AVA_EINVAL, "%.40s is no id of an order", id ? id : "that");
 	if (id)
 		snprintf(p->id, sizeof(p->id), "%s", id);
+	else
+		snprintf(p->id, sizeof(p->id), "O-%02x%02x%02x%02x", raw[0], raw[1], raw[2],
+			 raw[3]);
 	return 0;
 }
 
@@ -168,18 +171,10 @@ int64_t order_next(const struct order_plan *p, int64_t after_ms)
 
 /* ---- writing */
 
-static void order_write_time(struct jw *w, const char *key, int64_t ms)
-{
-	char iso[CLOCK_ISO_LEN + 1];
-
-	clock_iso(ms, iso);
-	jw_str(w, key, iso);
-}
-
 static void order_members_write(struct jw *w, const struct order_plan *p)
 {
 	jw_str(w, "id", p->id);
-	order_write_time(w, "from", p->from_ms);
+	jw_time(w, "from", p->from_ms);
 	jw_str(w, "when", p->when);
 	jw_str(w, "zone", calendar_zone(p->calendar));
 	if (p->day_microusd >= 0)
@@ -187,7 +182,7 @@ static void order_members_write(struct jw *w, const struct order_plan *p)
 	if (p->month_microusd >= 0)
 		jw_fixed(w, "month_cents", p->month_microusd, 4);
 	if (p->until_ms != ORDER_NEVER)
-		order_write_time(w, "until", p->until_ms);
+		jw_time(w, "until", p->until_ms);
 	if (p->count > 0)
 		jw_int(w, "count", p->count);
 	jw_str(w, "overlap", overlaps[p->overlap]);
@@ -232,14 +227,18 @@ static bool order_plan_of(const struct run_spec *s, struct order_plan *p)
 
 void order_quote_text(struct buf *out, const struct run_spec *s)
 {
-	int64_t now = clock_wall_ms(), due = now;
+	int64_t due = clock_wall_ms();
 	struct order_plan p;
 	char stamp[CALENDAR_STAMP];
+	size_t when;
 
 	if (!order_plan_of(s, &p))
 		return;
-	buf_addf(out, WORDS_ORDER(p.id, p.when));
-	calendar_text(p.calendar, now, out);
+	buf_addf(out, WORDS_ORDER(p.id));
+	when = out->len;
+	calendar_text(p.calendar, out);
+	if (buf_check(out) == 0 && strncmp(out->data + when, p.when, strlen(p.when)) != 0)
+		buf_addf(out, WORDS_ORDER_WHEN(p.when));
 	for (int i = 0; i < 3 && (due = order_next(&p, due)) != ORDER_NEVER; i++) {
 		calendar_stamp(p.calendar, due, stamp);
 		buf_addf(out, "%s%s", i == 0 ? WORDS_ORDER_NEXT : ", ", stamp);
@@ -281,7 +280,7 @@ void order_quote_write(struct jw *w, const struct run_spec *s)
 	order_members_write(w, &p);
 	jw_array(w, "next");
 	for (int i = 0; i < 3 && (due = order_next(&p, due)) != ORDER_NEVER; i++)
-		order_write_time(w, NULL, due);
+		jw_time(w, NULL, due);
 	jw_end(w);
 	jw_end(w);
 	order_fini(&p);

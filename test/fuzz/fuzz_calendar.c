@@ -37,7 +37,7 @@ FUZZ_TARGET(calendar, size)
 		t = next;
 	}
 	buf_init(&words, 2000);
-	calendar_text(c, ANCHOR, &words);
+	calendar_text(c, &words);
 	CHECK(buf_check(&words) == 0 && words.len > 0 && !strchr(words.data, '\n'));
 	buf_fini(&words);
 	calendar_free(again);

@@ -277,13 +277,9 @@ TEST(words)
 		{"*-02~1 18:00:30", "on the last day of February at 18:00:30"},
 		{"0 8 * 6 1-5", "Monday to Friday in June at 08:00"},
 		{"0 8 * 6 *", "every day in June at 08:00"},
-		{"0 8 13 * 5",
-		 "\"0 8 13 * 5\": next Fri 2025-01-03 08:00, Fri 2025-01-10 08:00, Mon "
-		 "2025-01-13 08:00"},
-		{"2025-07-01", "\"2025-07-01\": next Tue 2025-07-01 00:00"},
-		{"1,2,3,5,8,13,21 8 * * *",
-		 "\"1,2,3,5,8,13,21 8 * * *\": next Wed 2025-01-01 08:01, Wed "
-		 "2025-01-01 08:02, Wed 2025-01-01 08:03"},
+		{"0 8 13 * 5", "0 8 13 * 5"},
+		{"2025-07-01", "2025-07-01"},
+		{"1,2,3,5,8,13,21 8 * * *", "1,2,3,5,8,13,21 8 * * *"},
 		{"every 2h", "every 2 hours from Wed 2025-01-01 01:00"},
 		{"every 90m", "every 90 minutes from Wed 2025-01-01 01:00"},
 		{"every 1d", "every day from Wed 2025-01-01 01:00"},
@@ -293,7 +289,7 @@ TEST(words)
 	struct calendar *none = calendar_of("@Trigger", "UTC", "2025-01-01");
 	TEST_BUF(text, 1000);
 
-	calendar_text(none, 0, &text);
+	calendar_text(none, &text);
 	assert_string_equal(text.data, "only when a trigger says so");
 	calendar_free(none);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -303,7 +299,7 @@ TEST(words)
 
 		c = calendar_of(rows[i][0], "Europe/Berlin", "2025-01-01");
 		buf_adds(&got, "When: ");
-		calendar_text(c, at_iso("2025-01-01"), &got);
+		calendar_text(c, &got);
 		buf_addf(&want, "When: %s, Europe/Berlin", rows[i][1]);
 		assert_string_equal(got.data, want.data);
 		calendar_free(c);

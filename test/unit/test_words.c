@@ -278,7 +278,8 @@ TEST(result)
 
 TEST(order)
 {
-	shows("\n• Standing order O-1: @daily: ", WORDS_ORDER("O-1", "@daily"));
+	shows("\n• Standing order O-1: ", WORDS_ORDER("O-1"));
+	shows(" (@daily)", WORDS_ORDER_WHEN("@daily"));
 	shows("\n• Next: ", WORDS_ORDER_NEXT);
 	shows("\n• Each run: up to ", WORDS_ORDER_TAKES);
 	shows("; all of them up to $1.00 a day", WORDS_ORDER_DAY("$1.00"));
@@ -397,7 +398,9 @@ TEST(items)
 	shows("It is not shown whole: `ava logs` has the call.", WORDS_NOT_WHOLE);
 	shows("9 characters of it stand in the file above, and in `ava asks P-1`.",
 	      WORDS_HIDDEN((size_t)9, "P-1"));
-	shows("P-19c0de is confirmed as quoted", WORDS_CONFIRMED_AS_QUOTED("P-19c0de"));
+	shows("P-19c0de is confirmed as quoted", WORDS_CONFIRMED_AS_QUOTED("P-19c0de", ""));
+	shows("P-19c0de is confirmed as quoted: the standing order O-5d09c41e",
+	      WORDS_CONFIRMED_AS_QUOTED("P-19c0de", "O-5d09c41e"));
 	shows("P-1 is replaced by P-2", WORDS_REPLACED("P-1", "P-2"));
 	shows("S-1 (Researcher) has started", WORDS_STARTED("S-1 (Researcher)"));
 	shows("S-1 asks you", WORDS_ASKS_YOU("S-1"));
