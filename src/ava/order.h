@@ -6,7 +6,8 @@
 #include "ava/state.h"
 #include "subagent/order.h"
 
-#define ORDER_WHY 300 /* bytes of a reason; as many are shown (WORDS_ORDER_SAYS) */
+#define ORDER_WHY   300 /* bytes of a reason; as many are shown (WORDS_ORDER_SAYS) */
+#define ORDER_EXTRA ((size_t)256 << 10) /* bytes of a stranger's text */
 
 enum order_state {
 	ORDER_NEW, /* its confirmation is on the way to the disk: nobody sees it */
@@ -25,6 +26,11 @@ enum order_reason {
 	ORDER_FAILED, /* it cannot be started: the sentence says why */
 };
 
+struct order_waits {
+	int64_t due_ms;
+	int64_t delivery; /* number of the order_delivery that it stands for; 0: a due time */
+};
+
 /* The part of an order that changes, as its file has it. */
 struct order_now {
 	enum order_state state;
@@ -34,7 +40,7 @@ struct order_now {
 	bool settled; /* what that one cost is counted below */
 	char day[11]; /* the local day of what is counted */
 	int64_t day_microusd, month_microusd;
-	int64_t waiting[ORDER_ALL]; /* due times that wait for the run before, oldest first */
+	struct order_waits waiting[ORDER_ALL]; /* for the run before, the oldest first */
 	unsigned nwaiting;
 	char why[ORDER_WHY]; /* why it asks, or the newest time became no run; "" */
 	char told[11];       /* the day of `reasons` */
@@ -56,6 +62,8 @@ struct standing {
 	struct run *starting; /* of the commit under way */
 	struct run_wait wait; /* on its run at work */
 	struct order_call *call;
+	struct list deliveries; /* struct order_delivery: those that `now` or `next` waits for */
+	struct list held;       /* the same: of those who asked while it was being written */
 };
 
 /* A fire beside the calendar. */
@@ -65,8 +73,30 @@ struct order_fire {
 	 * nothing. */
 	const char *extra;
 	const char *request_id; /* the same id starts one run, for a day; NULL: none */
+	bool delivered; /* by a trigger: an order with `queue` takes it while it cannot start */
 };
+
+/* Called once: rv 0 with the order as it is now, and the run that was started ("": none). */
+typedef void (*order_done_fn)(int rv, const struct standing *o, const char *run,
+			      const struct ava_error *err, void *user);
+
+/* A fire that is kept. */
+struct order_delivery {
+	struct list node;
+	int64_t number;
+	struct order_fire fire; /* its strings are owned, behind it */
+	order_done_fn done;     /* of one that is held */
+	void *user;
+};
+
 /* ---- order_file.c: orders/O-….json */
+/* One without a plan; NULL: no memory. */
+struct standing *order_alloc(void);
+/* Puts a copy of a fire behind those of a list; NULL: no memory. */
+struct order_delivery *order_deliver(struct list *to, const struct order_fire *f);
+void order_delivery_free(struct order_delivery *d);
+/* NULL: 0, or there is none. */
+struct order_delivery *order_delivery_of(const struct standing *o, int64_t number);
 /* Appends what the file says of an order with `n`. `config`: of the spec; returns buf_check(out).
  */
 int order_file_write(struct buf *out, const struct standing *o, const struct order_now *n,

@@ -21,12 +21,85 @@ const char *order_state_name(enum order_state s)
 	return state_names[s];
 }
 
+struct standing *order_alloc(void)
+{
+	struct standing *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	list_init(&o->node);
+	list_init(&o->wait.node);
+	list_init(&o->deliveries);
+	list_init(&o->held);
+	return o;
+}
+
+/* A copy at *to, which moves on; NULL stays NULL. */
+static const char *delivery_copy(char **to, const char *s)
+{
+	char *copy = *to;
+
+	if (!s)
+		return NULL;
+	*to = stpcpy(copy, s) + 1;
+	return copy;
+}
+
+static size_t delivery_bytes(const char *s)
+{
+	return s ? strlen(s) + 1 : 0;
+}
+
+struct order_delivery *order_deliver(struct list *to, const struct order_fire *f)
+{
+	struct order_delivery *d =
+		malloc(sizeof(*d) + delivery_bytes(f->by) + delivery_bytes(f->origin) +
+		       delivery_bytes(f->extra) + delivery_bytes(f->request_id));
+	char *at = d ? (char *)(d + 1) : NULL;
+
+	if (!d)
+		return NULL;
+	*d = (struct order_delivery){.number = 1,
+				     .fire = {.by = delivery_copy(&at, f->by),
+					      .origin = delivery_copy(&at, f->origin),
+					      .extra = delivery_copy(&at, f->extra),
+					      .request_id = delivery_copy(&at, f->request_id),
+					      .delivered = f->delivered}};
+	if (!list_empty(to))
+		d->number = LIST_ENTRY(to->prev, struct order_delivery, node)->number + 1;
+	list_init(&d->node);
+	list_add(to, &d->node);
+	return d;
+}
+
+void order_delivery_free(struct order_delivery *d)
+{
+	list_del(&d->node);
+	free(d);
+}
+
+struct order_delivery *order_delivery_of(const struct standing *o, int64_t number)
+{
+	LIST_EACH (&o->deliveries, node, tmp)
+		if (LIST_ENTRY(node, struct order_delivery, node)->number == number)
+			return LIST_ENTRY(node, struct order_delivery, node);
+	return NULL;
+}
+
+static void order_free_deliveries(struct list *all)
+{
+	while (!list_empty(all))
+		order_delivery_free(LIST_FIRST(all, struct order_delivery, node));
+}
+
 void order_free(struct standing *o)
 {
 	if (!o)
 		return;
 	list_del(&o->node);
 	list_del(&o->wait.node);
+	order_free_deliveries(&o->deliveries);
+	order_free_deliveries(&o->held);
 	order_fini(&o->plan);
 	free(o->config);
 	free(o->config_next);
@@ -34,6 +107,26 @@ void order_free(struct standing *o)
 	free(o->user);
 	free(o->call);
 	free(o);
+}
+
+/* A due time, or {"due","by","origin","request","text"}. */
+static void order_file_waits(struct jw *w, const struct standing *o, const struct order_waits *is)
+{
+	const struct order_delivery *d = order_delivery_of(o, is->delivery);
+
+	if (!d) {
+		jw_time(w, NULL, is->due_ms);
+		return;
+	}
+	jw_object(w, NULL);
+	jw_time(w, "due", is->due_ms);
+	jw_str(w, "by", d->fire.by);
+	jw_str(w, "origin", d->fire.origin);
+	if (d->fire.request_id)
+		jw_str(w, "request", d->fire.request_id);
+	if (d->fire.extra)
+		jw_str(w, "text", d->fire.extra);
+	jw_end(w);
 }
 
 int order_file_write(struct buf *out, const struct standing *o, const struct order_now *n,
@@ -58,7 +151,7 @@ int order_file_write(struct buf *out, const struct standing *o, const struct ord
 	jw_fixed(&w, "month_cents", n->month_microusd, 4);
 	jw_array(&w, "waiting");
 	for (unsigned i = 0; i < n->nwaiting; i++)
-		jw_time(&w, NULL, n->waiting[i]);
+		order_file_waits(&w, o, &n->waiting[i]);
 	jw_end(&w);
 	jw_str(&w, "why", n->why);
 	jw_str(&w, "told", n->told);
@@ -73,8 +166,31 @@ static void order_file_copy(char *to, size_t size, const json_t *o, const char *
 	snprintf(to, size, "%s", json_str(o, key));
 }
 
-static int order_file_now(const json_t *o, struct order_now *n)
+/* Back from it; false: no memory. */
+static bool order_file_waiting(struct standing *o, const json_t *v)
 {
+	struct order_waits *is = &o->now.waiting[o->now.nwaiting++];
+	struct order_delivery *d;
+
+	if (!json_is_object(v)) {
+		is->due_ms = MAX(json_time(v), 0);
+		return true;
+	}
+	d = order_deliver(&o->deliveries, &(struct order_fire){
+						  .by = json_str(v, "by"),
+						  .origin = json_str(v, "origin"),
+						  .extra = json_get_str(v, "text"),
+						  .request_id = json_get_str(v, "request"),
+						  .delivered = true,
+					  });
+	is->due_ms = MAX(json_time(json_object_get(v, "due")), 0);
+	is->delivery = d ? d->number : 0;
+	return d != NULL;
+}
+
+static int order_file_now(const json_t *o, struct standing *to)
+{
+	struct order_now *n = &to->now;
 	const json_t *waiting = json_object_get(o, "waiting"), *v;
 	const char *state = json_str(o, "state");
 	size_t i;
@@ -93,8 +209,11 @@ static int order_file_now(const json_t *o, struct order_now *n)
 	order_file_copy(n->day, sizeof(n->day), o, "day");
 	order_file_copy(n->why, sizeof(n->why), o, "why");
 	order_file_copy(n->told, sizeof(n->told), o, "told");
-	json_array_foreach(waiting, i, v) if (n->nwaiting < ORDER_ALL) n->waiting[n->nwaiting++] =
-		MAX(json_time(v), 0);
+	json_array_foreach(waiting, i, v)
+	{
+		if (n->nwaiting < ORDER_ALL && !order_file_waiting(to, v))
+			return AVA_ENOMEM;
+	}
 	return n->state == ORDER_NEW ? AVA_ECORRUPT : 0;
 }
 
@@ -102,16 +221,13 @@ int order_file_read(struct standing **out, const char *json, size_t len, struct 
 {
 	json_t *file = json_parse(json, len, err);
 	const json_t *config = json_object_get(file, "config");
-	struct standing *o = calloc(1, sizeof(*o));
+	struct standing *o = order_alloc();
 	int rv = o ? 0 : AVA_ENOMEM;
 	struct buf b;
 
 	buf_init(&b, 8u << 20);
-	if (rv == 0) {
-		list_init(&o->node);
-		list_init(&o->wait.node);
-		rv = file ? order_file_now(file, &o->now) : AVA_ECORRUPT;
-	}
+	if (rv == 0)
+		rv = file ? order_file_now(file, o) : AVA_ECORRUPT;
 	if (rv == 0 && o->now.state != ORDER_REMOVED)
 		rv = order_read(json_object_get(config, "order"), &o->plan, err);
 	if (rv == 0) {

@@ -22,9 +22,8 @@
 #include "subagent/run.h"
 #include "subagent/spec.h"
 
-#define LATE_MS   120000 /* a time that is older was missed */
-#define STEPS     10000  /* times looked at one by one; further ones are not counted */
-#define EXTRA_MAX ((size_t)256 << 10)
+#define LATE_MS 120000 /* a time that is older was missed */
+#define STEPS   10000  /* times looked at one by one; further ones are not counted */
 
 /* ---- what is told */
 
@@ -79,22 +78,40 @@ static void turn_skip(struct order_turn *t, enum order_reason why, unsigned time
 	turn_event(t, EVENT_OrderChanged, &b);
 }
 
+/* Times are left out while the order does not go on, and told; deliveries wait for that, not for
+ * its end. */
+static void turn_drop_times(struct order_turn *t, enum order_state to)
+{
+	struct order_now *n = t->n;
+	unsigned all = n->nwaiting, left = 0;
+	int64_t last = 0;
+
+	if (to == ORDER_ACTIVE)
+		return;
+	n->nwaiting = 0;
+	for (unsigned i = 0; i < all; i++)
+		if (n->waiting[i].delivery != 0 && (to == ORDER_PAUSED || to == ORDER_ASKS)) {
+			n->waiting[n->nwaiting++] = n->waiting[i];
+		} else {
+			left++;
+			last = n->waiting[i].due_ms;
+		}
+	if (left > 0 && to != ORDER_REMOVED)
+		turn_skip(t, ORDER_MISSED, left, last,
+			  "%u time%s that waited %s left out: the order is %s", left,
+			  left == 1 ? "" : "s", left == 1 ? "was" : "were",
+			  to == ORDER_ASKS ? "changed" : order_state_name(to));
+}
+
 /* A new state, which somebody said, or the calendar. */
 void turn_state(struct order_turn *t, enum order_state to, const char *by, const char *origin,
 		const char *message)
 {
-	unsigned left = to == ORDER_ACTIVE || to == ORDER_REMOVED ? 0 : t->n->nwaiting;
 	struct buf b;
 	struct jw w;
 
-	if (left > 0)
-		turn_skip(t, ORDER_MISSED, left, t->n->waiting[left - 1],
-			  "%u time%s that waited %s left out: the order is %s", left,
-			  left == 1 ? "" : "s", left == 1 ? "was" : "were",
-			  to == ORDER_ASKS ? "changed" : order_state_name(to));
+	turn_drop_times(t, to);
 	t->n->state = to;
-	if (to != ORDER_ACTIVE)
-		t->n->nwaiting = 0;
 	snprintf(t->n->why, sizeof(t->n->why), "%s", to == ORDER_ASKS ? message : "");
 	order_event_begin(&w, &b, t->o);
 	jw_str(&w, "change", order_state_name(to));
@@ -256,7 +273,7 @@ int order_spec(struct standing *o, const struct order_fire *f, bool now, struct 
 	int rv;
 
 	why[0] = '\0';
-	buf_init(&context, 2 * SPEC_CONTEXT_MAX + 3 * EXTRA_MAX);
+	buf_init(&context, 2 * SPEC_CONTEXT_MAX + 3 * ORDER_EXTRA);
 	arena_init(&mem, 1u << 20);
 	rv = config ? order_request(o, config, &s, &mem) : AVA_ENOMEM;
 	if (rv == 0 && now && order_defined_otherwise(config, why))
@@ -344,7 +361,8 @@ int turn_fire(struct order_turn *t, int64_t due_ms)
 		rv = supervisor_spawn(&t->core->sup, spec, "", t->draft, &o->starting, &err);
 	if (rv == 0) {
 		turn_fired(t, due_ms, o->starting->id.text);
-		return 0;
+		return core_remember(t->core, t->fire ? t->fire->request_id : NULL, t->now_ms, "",
+				     o->starting->id.text, o->starting->trace.text);
 	}
 	spec_free(spec);
 	if (rv == AVA_EREJECTED) {
@@ -378,7 +396,7 @@ static void turn_wait(struct order_turn *t, int64_t due_ms)
 	struct order_now *n = t->n;
 
 	if (t->o->plan.overlap == ORDER_OVERLAP_QUEUE && n->nwaiting == 0)
-		n->waiting[n->nwaiting++] = due_ms;
+		n->waiting[n->nwaiting++] = (struct order_waits){due_ms, 0};
 	else
 		turn_skip(t, ORDER_BUSY, 1, due_ms, "left out: %s is still at work%s", n->run,
 			  n->nwaiting > 0 ? ", and one waits" : "");
@@ -428,7 +446,7 @@ void turn_due(struct order_turn *t)
 			missed++;
 			last = due;
 			if (p->missed == ORDER_MISSED_ALL && !waits && n->nwaiting < ORDER_ALL)
-				n->waiting[n->nwaiting++] = due;
+				n->waiting[n->nwaiting++] = (struct order_waits){due, 0};
 		}
 		due = missed >= STEPS && next < t->now_ms - LATE_MS
 			      ? order_next(p, t->now_ms - LATE_MS)
@@ -440,7 +458,7 @@ void turn_due(struct order_turn *t)
 	/* Taken up at once, or behind those that are made up for. */
 	if ((!t->busy && n->nwaiting == 0) ||
 	    (missed > 0 && p->missed == ORDER_MISSED_ALL && !waits && n->nwaiting < ORDER_ALL))
-		n->waiting[n->nwaiting++] = on_time;
+		n->waiting[n->nwaiting++] = (struct order_waits){on_time, 0};
 	else
 		turn_wait(t, on_time);
 }
@@ -452,12 +470,19 @@ int turn_next(struct order_turn *t)
 	int rv = 0;
 
 	while (rv == 0 && !t->busy && n->state == ORDER_ACTIVE && n->nwaiting > 0) {
-		int64_t due = n->waiting[0];
+		struct order_waits next = n->waiting[0];
+		struct order_delivery *d = order_delivery_of(t->o, next.delivery);
 
 		n->nwaiting--;
 		memmove(n->waiting, n->waiting + 1, n->nwaiting * sizeof(n->waiting[0]));
 		t->changed = true;
-		rv = turn_fire(t, due);
+		t->fire = d ? &d->fire : NULL;
+		rv = turn_fire(t, next.due_ms);
+		if (d && n->state == ORDER_ASKS) { /* it goes first when the answer is yes */
+			memmove(n->waiting + 1, n->waiting, n->nwaiting * sizeof(n->waiting[0]));
+			n->waiting[0] = next;
+			n->nwaiting++;
+		}
 		t->busy = t->o->starting != NULL;
 	}
 	return rv;

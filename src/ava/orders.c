@@ -20,15 +20,16 @@
 #include "base/sys.h"
 #include "base/words.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 #include "subagent/budget.h"
 #include "subagent/run.h"
 #include "subagent/spec.h"
 
-#define LOOK_MS   60000 /* the wall clock may be set, and the machine may sleep */
-#define AGAIN_MS  5000  /* after the disk refused */
-#define ASK_MS    86400000
-#define FILE_MAX  ((size_t)8 << 20)
-#define EXTRA_MAX ((size_t)256 << 10)
+#define LOOK_MS  60000 /* the wall clock may be set, and the machine may sleep */
+#define AGAIN_MS 5000  /* after the disk refused */
+#define ASK_MS   86400000
+#define FILE_MAX ((size_t)16 << 20)
+#define KEPT_MAX (4 * ORDER_EXTRA) /* of all deliveries that wait for an order */
 
 struct orders {
 	struct core *core;
@@ -49,6 +50,8 @@ struct order_call {
 	/* Said when the change is on disk: what was wanted was not done. */
 	struct ava_error err;
 };
+
+static const struct ava_error stopping = {.code = AVA_ECANCELED, .text = "the runtime stops"};
 
 static void orders_arm(struct orders *all, int64_t least_ms);
 static void order_look(struct standing *o);
@@ -172,9 +175,15 @@ static void order_run_ended(struct run_wait *w, struct run *r)
 	order_look(o);
 }
 
+/* Its last run, while what that one cost is not counted; NULL: there is none here. */
+static struct run *order_run(const struct standing *o)
+{
+	return o->now.settled ? NULL : supervisor_find(&o->core->sup, o->now.run);
+}
+
 static void order_watch(struct standing *o)
 {
-	struct run *r = o->now.settled ? NULL : supervisor_find(&o->core->sup, o->now.run);
+	struct run *r = order_run(o);
 
 	if (r && !r->end.done && list_empty(&o->wait.node)) {
 		o->wait.ended = order_run_ended;
@@ -198,11 +207,12 @@ static void order_answer(struct standing *o, int rv, const struct ava_error *err
 static int64_t order_due(const struct standing *o)
 {
 	const struct order_now *n = &o->now;
-	struct run *r = n->settled ? NULL : supervisor_find(&o->core->sup, n->run);
+	const struct run *r = order_run(o);
 	int64_t due;
 
 	/* A run that ended while the order was being written is counted now. */
-	if ((!n->settled && (!r || r->end.done)) || (n->nwaiting > 0 && n->settled))
+	if ((!n->settled && (!r || r->end.done)) ||
+	    (n->nwaiting > 0 && n->settled && n->state == ORDER_ACTIVE))
 		return 0;
 	if (n->state != ORDER_ASKS && (n->state != ORDER_ACTIVE || order_counted_out(o, n)))
 		return ORDER_NEVER;
@@ -210,13 +220,46 @@ static int64_t order_due(const struct standing *o)
 	return due == ORDER_NEVER && n->state == ORDER_ASKS ? o->plan.until_ms : due;
 }
 
+/* The runtime stops. */
+static void order_refuse_held(struct standing *o)
+{
+	LIST_EACH (&o->held, node, tmp) {
+		struct order_delivery *d = LIST_ENTRY(node, struct order_delivery, node);
+
+		d->done(AVA_ECANCELED, o, "", &stopping, d->user);
+	}
+}
+
 static void order_drop(struct standing *o)
 {
 	struct orders *all = o->core->service.orders;
 
+	order_refuse_held(o);
 	strmap_del(&all->by_id, o->plan.id);
 	all->n--;
 	order_free(o);
+}
+
+/* Deliveries that nothing waits for any more, and those who asked while the order was written. */
+static void order_go_on(struct standing *o)
+{
+	struct order_delivery *d;
+
+	LIST_EACH (&o->deliveries, node, tmp) {
+		bool waits = false;
+
+		d = LIST_ENTRY(node, struct order_delivery, node);
+		for (unsigned i = 0; i < o->now.nwaiting; i++)
+			waits = waits || o->now.waiting[i].delivery == d->number;
+		if (!waits)
+			order_delivery_free(d);
+	}
+	while (!o->writing && !o->core->service.orders->stops &&
+	       (d = LIST_FIRST(&o->held, struct order_delivery, node)) != NULL) {
+		list_del(&d->node);
+		orders_fire(o->core, o->plan.id, &d->fire, d->done, d->user);
+		free(d);
+	}
 }
 
 /* The change is on disk, or it is not. */
@@ -245,6 +288,7 @@ static void order_saved(int rv, void *user)
 	o->due_ms = order_due(o);
 	order_watch(o);
 	order_answer(o, rv, &err);
+	order_go_on(o);
 	if (o->now.state == ORDER_REMOVED) {
 		snprintf(path, sizeof(path), ORDER_FILE, o->plan.id);
 		(void)sys->unlinkat(o->core->root_fd, path, 0);
@@ -322,6 +366,7 @@ static void order_look(struct standing *o)
 			rv = turn_commit(&t, &err);
 		} else {
 			draft_free(t.draft);
+			order_unstart(o);
 			if (rv == 0 && o->unasked)
 				(void)order_ask(o, &err);
 		}
@@ -462,14 +507,46 @@ void orders_set(struct core *c, const char *id, enum order_state to, const char 
 	done(rv, o, "", rv == 0 ? NULL : &err, user);
 }
 
-static int order_may_fire(struct standing *o, const struct order_fire *f, struct ava_error *err)
+/* Is there room for one more delivery? */
+static int order_has_room(const struct standing *o, const struct order_fire *f,
+			  struct ava_error *err)
 {
-	struct run *r = o->now.settled ? NULL : supervisor_find(&o->core->sup, o->now.run);
+	size_t bytes = f->extra ? strlen(f->extra) : 0;
+
+	LIST_EACH (&o->deliveries, node, tmp) {
+		const char *extra = LIST_ENTRY(node, struct order_delivery, node)->fire.extra;
+
+		bytes += extra ? strlen(extra) : 0;
+	}
+	if (o->now.nwaiting < ORDER_ALL && bytes <= KEPT_MAX)
+		return 0;
+	return err_set(err, AVA_EBUSY, "%u wait for %s already, and there is no room for more",
+		       o->now.nwaiting, o->plan.id);
+}
+
+static bool order_keeps(const struct standing *o, const struct order_fire *f)
+{
+	return f->delivered && o->plan.overlap == ORDER_OVERLAP_QUEUE;
+}
+
+/* Does a fire wait behind those that wait and the run at work, or for what a person is asked? */
+static bool order_queues(const struct standing *o, const struct order_fire *f)
+{
+	const struct run *r = order_run(o);
+
+	return order_keeps(o, f) &&
+	       (o->now.nwaiting > 0 || o->now.state == ORDER_ASKS || (r && !r->end.done));
+}
+
+static int order_may_fire(struct standing *o, const struct order_fire *f, bool queues,
+			  struct ava_error *err)
+{
+	struct run *r = order_run(o);
 	int rv = order_may_be(o, ORDER_ACTIVE, err);
 
 	if (rv == 0)
 		rv = core_check_request(o->core, f->request_id, err);
-	if (rv == 0 && o->now.state == ORDER_ASKS)
+	if (rv == 0 && o->now.state == ORDER_ASKS && !queues)
 		rv = err_set(err, AVA_EEXIST,
 			     WORDS_WAITS(o->plan.id, ": what it does has changed"));
 	else if (rv == 0 && order_counted_out(o, &o->now))
@@ -477,12 +554,58 @@ static int order_may_fire(struct standing *o, const struct order_fire *f, struct
 	else if (rv == 0 && o->plan.until_ms < clock_wall_ms())
 		rv = err_set(err, AVA_EEXIST, "the time of %s is over: nothing was started",
 			     o->plan.id);
-	else if (rv == 0 && f->extra && strlen(f->extra) > EXTRA_MAX)
-		rv = err_set(err, AVA_ETOOBIG, "at most %zu KB go into a run", EXTRA_MAX >> 10);
+	else if (rv == 0 && f->extra && strlen(f->extra) > ORDER_EXTRA)
+		rv = err_set(err, AVA_ETOOBIG, "at most %zu KB go into a run", ORDER_EXTRA >> 10);
+	else if (rv == 0 && queues)
+		rv = order_has_room(o, f, err);
 	else if (rv == 0 && r && !r->end.done)
 		rv = err_set(err, AVA_EBUSY, "%s is still at work: one run of %s at a time",
 			     o->now.run, o->plan.id);
 	return rv == 0 ? core_ready(o->core, err) : rv;
+}
+
+/* Keeps a fire in the file until it can start; secrets go to no disk. */
+static int turn_keep(struct order_turn *t, struct ava_error *err)
+{
+	struct order_fire f = *t->fire;
+	struct order_delivery *d = NULL;
+	struct buf clean;
+
+	buf_init(&clean, 4 * ORDER_EXTRA);
+	if (!f.extra || redact_text(t->core->redact, &clean, f.extra, strlen(f.extra)) >= 0) {
+		f.extra = clean.data;
+		d = order_deliver(&t->o->deliveries, &f);
+	}
+	buf_fini(&clean);
+	if (!d)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	t->n->waiting[t->n->nwaiting++] = (struct order_waits){t->now_ms, d->number};
+	return 0;
+}
+
+/* Is a delivery of that request kept already? */
+static bool order_waits_for(const struct standing *o, const char *request_id)
+{
+	LIST_EACH (&o->deliveries, node, tmp) {
+		const char *id = LIST_ENTRY(node, struct order_delivery, node)->fire.request_id;
+
+		if (id && request_id && strcmp(id, request_id) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Until what is being written is on disk. */
+static int order_hold(struct standing *o, const struct order_fire *f, order_done_fn done,
+		      void *user, struct ava_error *err)
+{
+	struct order_delivery *d = order_deliver(&o->held, f);
+
+	if (!d)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	d->done = done;
+	d->user = user;
+	return 0;
 }
 
 void orders_fire(struct core *c, const char *id, const struct order_fire *f, order_done_fn done,
@@ -493,13 +616,17 @@ void orders_fire(struct core *c, const char *id, const struct order_fire *f, ord
 	struct request *known = o ? core_request(c, f->request_id) : NULL;
 	struct order_turn t;
 	int rv = o ? 0 : err.code;
+	bool queues;
 
-	if (rv == 0 && known && known->run[0] && !o->writing) {
-		done(0, o, known->run, NULL, user);
+	if (rv == 0 && o->writing && (rv = order_hold(o, f, done, user, &err)) == 0)
+		return;
+	if (rv == 0 && ((known && known->run[0]) || order_waits_for(o, f->request_id))) {
+		done(0, o, known ? known->run : "", NULL, user);
 		return;
 	}
+	queues = rv == 0 && order_queues(o, f);
 	if (rv == 0)
-		rv = order_may_fire(o, f, &err);
+		rv = order_may_fire(o, f, queues, &err);
 	if (rv == 0)
 		rv = order_call_new(o, done, user, &err);
 	if (rv != 0) {
@@ -511,14 +638,15 @@ void orders_fire(struct core *c, const char *id, const struct order_fire *f, ord
 		t.fire = f;
 		t.err = &err;
 		turn_settle(&t);
-		rv = turn_fire(&t, t.now_ms);
+		rv = queues ? turn_keep(&t, &err) : turn_fire(&t, t.now_ms);
+		if (rv == 0 && t.n->state == ORDER_ASKS && !queues && order_keeps(o, f)) {
+			err = (struct ava_error){0};
+			rv = turn_keep(&t, &err);
+		}
 	}
 	o->call->err = rv == 0 ? err : (struct ava_error){0};
-	if (rv == 0 && o->starting) {
+	if (rv == 0 && o->starting)
 		snprintf(o->call->run, sizeof(o->call->run), "%s", o->starting->id.text);
-		rv = core_remember(c, f->request_id, t.now_ms, "", o->starting->id.text,
-				   o->starting->trace.text);
-	}
 	if (rv == 0)
 		turn_over(&t);
 	order_call_end(&t, rv, &err);
@@ -531,12 +659,10 @@ static struct standing *order_new(struct core *c, const struct run_spec *spec,
 				  struct ava_error *err)
 {
 	json_t *plan = json_parse(spec->order.plan, strlen(spec->order.plan), err);
-	struct standing *o = calloc(1, sizeof(*o));
+	struct standing *o = order_alloc();
 	int rv = o && plan ? 0 : AVA_ENOMEM;
 
 	if (rv == 0) {
-		list_init(&o->node);
-		list_init(&o->wait.node);
 		o->core = c;
 		o->due_ms = ORDER_NEVER;
 		o->now.settled = true;
@@ -594,8 +720,8 @@ static int orders_confirm(struct core *c, const struct run_spec *spec, const cha
 	/* The only time that there was is the one it asked for: nothing else would be due. */
 	if (o->now.state == ORDER_ASKS && o->plan.until_ms == ORDER_NEVER &&
 	    !calendar_waits(o->plan.calendar) && !order_counted_out(o, t.n) &&
-	    order_next(&o->plan, t.n->last_ms) == ORDER_NEVER)
-		t.n->waiting[t.n->nwaiting++] = o->now.last_ms;
+	    t.n->nwaiting < ORDER_ALL && order_next(&o->plan, t.n->last_ms) == ORDER_NEVER)
+		t.n->waiting[t.n->nwaiting++] = (struct order_waits){o->now.last_ms, 0};
 	turn_over(&t);
 	snprintf(path, sizeof(path), ORDER_FILE, o->plan.id);
 	b = draft_part(d, DRAFT_PUT, path);
@@ -743,7 +869,6 @@ bool orders_written(const struct core *c)
 
 void orders_close(struct core *c)
 {
-	struct ava_error err = {.code = AVA_ECANCELED, .text = "the runtime stops"};
 	struct orders *all = c->service.orders;
 
 	if (!all)
@@ -751,7 +876,8 @@ void orders_close(struct core *c)
 	LIST_EACH (&all->all, node, tmp) {
 		struct standing *o = LIST_ENTRY(node, struct standing, node);
 
-		order_answer(o, AVA_ECANCELED, &err);
+		order_answer(o, AVA_ECANCELED, &stopping);
+		order_refuse_held(o);
 		order_free(o);
 	}
 	strmap_fini(&all->by_id);

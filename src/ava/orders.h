@@ -9,10 +9,6 @@
 
 #define ORDERS_MAX 2000
 
-/* Called once: rv 0 with the order as it is now, and the run that was started ("": none). */
-typedef void (*order_done_fn)(int rv, const struct standing *o, const char *run,
-			      const struct ava_error *err, void *user);
-
 /* NULL: there is none of that name, or its confirmation is not on disk yet. */
 struct standing *orders_find(struct core *c, const char *id, struct ava_error *err);
 /* The oldest first. */
@@ -27,8 +23,9 @@ void orders_set(struct core *c, const char *id, enum order_state to, const char 
 		const char *origin, order_done_fn done, void *user);
 
 /* Starts a run of the order now, whether it is paused or not; its money and its count hold. All of
- * `f` is *copied*. AVA_EBUSY: its last run is at work; AVA_EBUDGET; AVA_EEXIST: it asks, or is
- * over; AVA_EDENIED: with the extra text it would have all three rights. */
+ * `f` is *copied*. 0 without a run: it is kept, once for its request_id, and started when the order
+ * can. AVA_EBUSY: its last run is at work; AVA_EBUDGET; AVA_EEXIST: it asks, or is over;
+ * AVA_EDENIED: with the extra text it would have all three rights. */
 void orders_fire(struct core *c, const char *id, const struct order_fire *f, order_done_fn done,
 		 void *user);
 

@@ -192,7 +192,10 @@ static void delivery_fire(struct verb_call *v, const json_t *row, const struct t
 			  const json_t *body)
 {
 	char id[HASH_HEX_LEN + 12], by[2 * NAME_MAX_LEN + 32];
-	struct order_fire f = {.by = by, .origin = "trigger", .extra = d->body[0] ? d->body : NULL};
+	struct order_fire f = {.by = by,
+			       .origin = "trigger",
+			       .extra = d->body[0] ? d->body : NULL,
+			       .delivered = true};
 	struct ava_error err = {0};
 	const struct standing *o = orders_find(v->core, json_str(row, "order"), &err);
 	size_t event;

@@ -160,8 +160,9 @@ void verb_order_started(int rv, const struct standing *o, const char *run,
 		return;
 	jw_object(&a.w, NULL);
 	jw_str(&a.w, "order_id", o->plan.id);
-	jw_str(&a.w, "subagent_id", run);
-	verb_send(&a, 201);
+	if (*run)
+		jw_str(&a.w, "subagent_id", run);
+	verb_send(&a, *run ? 201 : 202); /* 202: it is kept */
 }
 
 /* A model cannot stop or start what a person confirmed. */

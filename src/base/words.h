@@ -269,19 +269,20 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_ORDER_WHEN(when) " (%s)", when
 #define WORDS_ORDER_IS(id, state, why)                                                             \
 	"The standing order %s is %s%s%.300s", id, state, *(why) ? ": " : "", why
-#define WORDS_ORDER_SAYS(id, why)   "The standing order %s: %.300s", id, why
-#define WORDS_ORDER_ASKS(id, why)   "The standing order %s asks you anew: %.300s", id, why
-#define WORDS_ORDER_NEXT            "\n• Next: "
-#define WORDS_ORDER_TAKES           "\n• Each run: " WORDS_UP_TO
-#define WORDS_ORDER_DAY(cost)       "; all of them " WORDS_UP_TO "%s a day", cost
-#define WORDS_ORDER_MONTH(cost)     "; all of them " WORDS_UP_TO "%s a month", cost
-#define WORDS_ORDER_NO_MONEY        "; a day and a month have no limit of their own"
-#define WORDS_ORDER_ENDS            "\n• Ends: "
-#define WORDS_ORDER_UNTIL(when)     "%s", when
-#define WORDS_ORDER_COUNT(or, n)    "%safter %lld run%s", or, (long long)(n), WORDS_S(n)
-#define WORDS_ORDER_NO_END          "when you remove it (`ava schedule rm`)"
-#define WORDS_ORDER_SKIP            "\n• While one is at work: the next is left out, and told"
-#define WORDS_ORDER_QUEUE           "\n• While one is at work: one waits, others are left out"
+#define WORDS_ORDER_SAYS(id, why) "The standing order %s: %.300s", id, why
+#define WORDS_ORDER_ASKS(id, why) "The standing order %s asks you anew: %.300s", id, why
+#define WORDS_ORDER_NEXT          "\n• Next: "
+#define WORDS_ORDER_TAKES         "\n• Each run: " WORDS_UP_TO
+#define WORDS_ORDER_DAY(cost)     "; all of them " WORDS_UP_TO "%s a day", cost
+#define WORDS_ORDER_MONTH(cost)   "; all of them " WORDS_UP_TO "%s a month", cost
+#define WORDS_ORDER_NO_MONEY      "; a day and a month have no limit of their own"
+#define WORDS_ORDER_ENDS          "\n• Ends: "
+#define WORDS_ORDER_UNTIL(when)   "%s", when
+#define WORDS_ORDER_COUNT(or, n)  "%safter %lld run%s", or, (long long)(n), WORDS_S(n)
+#define WORDS_ORDER_NO_END        "when you remove it (`ava schedule rm`)"
+#define WORDS_ORDER_SKIP          "\n• While one is at work: the next is left out, and told"
+#define WORDS_ORDER_QUEUE                                                                          \
+	"\n• While one is at work: one waits, others are left out; deliveries wait, ten at most"
 #define WORDS_ORDER_ONCE            "\n• Missed times: one run for all of them"
 #define WORDS_ORDER_MISSED_SKIP     "\n• Missed times: left out, and told"
 #define WORDS_ORDER_ALL             "\n• Missed times: made up for, ten at most; others are told"

@@ -42,7 +42,7 @@ static const struct opt schedule_opts[] = {
 	    "no run is due after it: 2027-01-01, '2027-01-01 18:00'"),
 	OPT("count", 0, COUNT, "N", count, "so many runs, and no more"),
 	OPT("overlap", 0, STR, "WORD", overlap,
-	    "while its last run is at work: skip (the next is left out), queue (one waits)",
+	    "while its last run is at work: skip (the next is left out), queue (it waits)",
 	    .words = overlap_words),
 	OPT("missed", 0, STR, "WORD", missed,
 	    "times that passed while nothing ran: once (one run for all), skip, all (ten at most)",

@@ -150,10 +150,13 @@ const struct command cmd_trigger =
 		"body, 256 KB at\n"
 		"the most, goes in as a stranger's text. The order's limits hold: money, count, "
 		"one run at a\n"
-		"time, and while it is paused nothing starts. The WHEN of an order that has no "
-		"times of its\n"
-		"own is @trigger. doc/TRIGGERS.md has GitHub, Slack and a tunnel.\n"
+		"time (with --overlap queue a delivery waits for that), and while it is paused "
+		"nothing starts.\n"
+		"The WHEN of an order that has no times of its own is @trigger. doc/TRIGGERS.md "
+		"has GitHub,\n"
+		"Slack and a tunnel.\n"
 		"\n"
-		"  ava schedule add @trigger 'say what this push changes' --day-cents 100\n"
+		"  ava schedule add @trigger 'say what this push changes' --overlap queue "
+		"--day-cents 100\n"
 		"  ava trigger add push O-5d09c41e --signed github\n",
 		OPTIONS(trigger_opts), trigger_run);

@@ -26,16 +26,8 @@ def ask_url():
     return json.loads(ava("trigger", "--json").stdout)["url"]
 
 
-def deliver(*words, **more):
-    """Status and answer of a delivery; again while its order is on the way to the disk."""
-    got = once_delivered(*words, **more)
-    while got[0] == 409 and "being written" in got[1]["error"]["message"]:
-        got = once_delivered(*words, **more)
-    return got
-
-
-def once_delivered(name, body=b"{}", token="", path="", host=TUNNEL, method="POST", **fields):
-    """As it comes out of a tunnel."""
+def deliver(name, body=b"{}", token="", path="", host=TUNNEL, method="POST", **fields):
+    """Status and answer of a delivery, as it comes out of a tunnel."""
     c = http.client.HTTPConnection(port(), timeout=api.PATIENCE)
     head = {k.replace("_", "-"): v for k, v in fields.items()} | {"Host": host}
     try:
@@ -196,6 +188,28 @@ def limits(of, token):
     ava("cancel", first[1]["subagent_id"])
 
 
+def waiting():
+    """An order that lets deliveries wait keeps them, and runs each once, also behind a kill -9."""
+    of = order("@trigger", "--overlap", "queue", model=script("slow", END | {"delay_ms": 600000}))
+    t = add("queue", of)
+    show = lambda: json.loads(ava("schedule", "show", of, "--json").stdout)
+    send = lambda n: deliver("queue", b"number %d" % n, token=t["token"], Idempotency_Key=f"q-{n}")
+    run = send(0)[1]["subagent_id"]
+    kept = [send(n) for n in (1, 2, 1)]
+    check("what comes while its run is at work is taken", kept == [(202, {"order_id": of})] * 3, kept)
+    check("each once", show()["waiting"] == 2)
+    api.kill_daemon()
+    check("and is there behind a kill -9", until(lambda: ava("ps").returncode == 0) and show()["waiting"] == 2)
+    check("also when it comes again", send(2) == (202, {"order_id": of}) and show()["waiting"] == 2)
+    for n in (1, 2):
+        ava("cancel", run)
+        run = until(lambda: show()["fired"] == n + 1 and show()["run"])
+        with open(f"{ROOT}/runs/{run}/messages.jsonl", encoding="utf-8") as f:
+            check(f"number {n} is run when the one before it has ended", f"> number {n}" in f.read())
+        check("which its delivery is told, when it comes again", send(n) == (201, {"order_id": of, "subagent_id": run}))
+    ava("cancel", run)
+
+
 def removed(of, token):
     wrong = deliver("none", token=token)
     check("a name is taken once", ava("trigger", "add", "bare", of).returncode == 1)
@@ -234,6 +248,7 @@ def main():
     slacks(of)
     plain(of)
     limits(of, token)
+    waiting()
     by_socket(of, token)
     removed(of, token)
 

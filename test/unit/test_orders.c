@@ -501,6 +501,131 @@ TEST_OF(extra_text, struct world *w)
 	order_rests(w, o);
 }
 
+/* ---- deliveries */
+
+static struct order_fire delivery(const char *extra, const char *request)
+{
+	return (struct order_fire){.by = "trigger push",
+				   .origin = "trigger",
+				   .extra = extra,
+				   .request_id = request,
+				   .delivered = true};
+}
+
+static struct got deliver(struct world *w, const struct standing *o, const char *extra,
+			  const char *request)
+{
+	struct order_fire f = delivery(extra, request);
+	struct got g = {0};
+
+	orders_fire(w->core, o->plan.id, &f, fire_cb, &g);
+	until(w, &g);
+	return g;
+}
+
+static void run_ends(struct world *w, const struct standing *o)
+{
+	char run[24];
+
+	snprintf(run, sizeof(run), "%s", o->now.run);
+	assert_int_equal(cancel(w, run).rv, 0);
+	for (int i = 0; i < 400 && (o->writing || strcmp(o->now.run, run) == 0); i++)
+		os_loop_step(w->loop, 5);
+}
+
+static void told_of(struct world *w, const char *run, const char *words)
+{
+	char path[400], *file;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/runs/%s/messages.jsonl", w->root, run);
+	file = unit_read(path, &len);
+	if (!strstr(file, words))
+		fail_msg("%s is not told \"%s\"", run, words);
+	free(file);
+}
+
+/* What comes while a run is at work is kept, once by its id, also over a restart and a pause, and
+ * is run behind it, one after the other. */
+TEST_OF(deliveries_wait, struct world *w)
+{
+	struct standing *o, *skip;
+	struct got g;
+	char id[24], skips[24];
+
+	slow_model(w);
+	o = order_add(w, "{'when':'@trigger','overlap':'queue'}");
+	skip = order_add(w, "{'when':'@trigger'}");
+	snprintf(id, sizeof(id), "%s", o->plan.id);
+	snprintf(skips, sizeof(skips), "%s", skip->plan.id);
+	assert_true(deliver(w, skip, "zero", "r-0").id[0] == 'S');
+	assert_int_equal(deliver(w, skip, "one", "r-1").rv, AVA_EBUSY);
+	assert_true(deliver(w, o, "zero", "r-2").id[0] == 'S');
+	for (int i = 0; i < 2; i++) {
+		g = deliver(w, o, "one\n\"", "r-3");
+		assert_int_equal(g.rv, 0);
+		assert_string_equal(g.id, "");
+		assert_int_equal(o->now.nwaiting, 1);
+	}
+	assert_int_equal(deliver(w, o, "two", NULL).rv, 0);
+	assert_int_equal(o->now.nwaiting, 2);
+	assert_int_equal(order_put(w, o, ORDER_PAUSED).rv, 0);
+	reopen(w);
+	o = orders_find(w->core, id, NULL);
+	assert_int_equal(o->now.nwaiting, 2);
+	run_ends(w, o);
+	assert_int_equal(o->now.fired, 1);
+	assert_int_equal(order_put(w, o, ORDER_ACTIVE).rv, 0);
+	for (int i = 0; i < 400 && o->now.fired < 2; i++)
+		os_loop_step(w->loop, 5);
+	assert_int_equal(o->now.fired, 2);
+	told_of(w, o->now.run, "What trigger push brought");
+	told_of(w, o->now.run, "> one\\n> \\\"");
+	assert_string_equal(deliver(w, o, "one\n\"", "r-3").id, o->now.run);
+	run_ends(w, o);
+	assert_int_equal(o->now.fired, 3);
+	told_of(w, o->now.run, "> two");
+	assert_int_equal(o->now.nwaiting, 0);
+	assert_true(list_empty(&o->deliveries));
+	run_ends(w, o);
+	run_ends(w, orders_find(w->core, skips, NULL));
+}
+
+/* What comes in the moment in which the order is written is answered behind that. */
+TEST_OF(deliveries_meet, struct world *w)
+{
+	struct standing *o;
+	struct order_fire f = delivery(NULL, NULL);
+	struct got g[ORDER_ALL + 2] = {{0}};
+
+	slow_model(w);
+	o = order_add(w, "{'when':'@trigger','overlap':'queue'}");
+	for (size_t i = 0; i < ARRAY_LEN(g); i++)
+		orders_fire(w->core, o->plan.id, &f, fire_cb, &g[i]);
+	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+		for (int n = 0; n < 1000 && g[i].calls == 0; n++)
+			os_loop_step(w->loop, 5);
+		assert_int_equal(g[i].calls, 1);
+		assert_int_equal(g[i].rv, i <= ORDER_ALL ? 0 : AVA_EBUSY);
+		assert_int_equal(g[i].id[0], i == 0 ? 'S' : 0);
+	}
+	assert_int_equal(o->now.nwaiting, ORDER_ALL);
+	/* One that is held as the order goes, or the runtime, is answered, too. */
+	orders_set(w->core, o->plan.id, ORDER_REMOVED, "ben", "terminal", fire_cb, &g[0]);
+	orders_fire(w->core, o->plan.id, &f, fire_cb, &g[1]);
+	for (int n = 0; n < 1000 && g[1].calls < 2; n++)
+		os_loop_step(w->loop, 5);
+	assert_int_equal(g[1].rv, AVA_ENOENT);
+	o = order_add(w, "{'when':'@trigger'}");
+	orders_fire(w->core, o->plan.id, &f, fire_cb, &g[0]);
+	orders_fire(w->core, o->plan.id, &f, fire_cb, &g[1]);
+	core_close(w->core);
+	w->core = NULL;
+	assert_int_equal(g[1].calls, 3);
+	assert_int_equal(g[1].rv, AVA_ECANCELED);
+	open_core(w);
+}
+
 /* ---- what was confirmed */
 
 static const char role_before[] = "---\nname: counter\ndescription: counts\ntools: read_file, "
@@ -642,6 +767,31 @@ TEST_OF(yes_after_removal, struct world *w)
 	assert_int_equal(order_put(w, o, ORDER_REMOVED).rv, 0);
 	assert_int_not_equal(said_yes(w, ask).rv, 0);
 	assert_null(orders_find(w->core, id, NULL));
+}
+
+/* What is delivered while the order asks, and what made it ask, is run behind a yes. */
+TEST_OF(deliveries_wait_for_a_yes, struct world *w)
+{
+	struct proposal *p;
+	struct standing *o;
+	struct quoted q;
+
+	put_role(w, role_before);
+	q = order_quote(w, "{'when':'@trigger','overlap':'queue'}", "never", "counter");
+	o = orders_find(w->core, q.order, NULL);
+	assert_non_null(o);
+	put_role(w, role_after);
+	assert_int_equal(deliver(w, o, "one", "r-1").rv, 0);
+	assert_int_equal(o->now.state, ORDER_ASKS);
+	assert_int_equal(deliver(w, o, "two", "r-2").rv, 0);
+	for (int i = 0; i < 20; i++)
+		os_loop_step(w->loop, 1);
+	p = asked_anew(w, o);
+	assert_non_null(p);
+	assert_int_equal(said_yes(w, p->id).rv, 0);
+	order_rests(w, o);
+	assert_int_equal(fired(w), 2);
+	told_of(w, o->now.run, "> two");
 }
 
 /* The only time of an order is the one at which it asked: a yes runs it. */

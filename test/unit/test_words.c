@@ -290,7 +290,9 @@ TEST(order)
 	shows("Fri 2027-01-01 00:00", WORDS_ORDER_UNTIL("Fri 2027-01-01 00:00"));
 	shows(", or after 1 run", WORDS_ORDER_COUNT(", or ", 1));
 	shows("\n• While one is at work: the next is left out, and told", WORDS_ORDER_SKIP);
-	shows("\n• While one is at work: one waits, others are left out", WORDS_ORDER_QUEUE);
+	shows("\n• While one is at work: one waits, others are left out; deliveries wait, ten at "
+	      "most",
+	      WORDS_ORDER_QUEUE);
 	shows("\n• Missed times: one run for all of them", WORDS_ORDER_ONCE);
 	shows("\n• Missed times: left out, and told", WORDS_ORDER_MISSED_SKIP);
 	shows("\n• Missed times: made up for, ten at most; others are told", WORDS_ORDER_ALL);

@@ -110,7 +110,7 @@ function One({ id }: { id: string }) {
     ["Folder", o.cwd || "no files"],
     ["Spent", facts(o).join(" · ")],
     ["Ends", [o.until ? exactly(o.until) : "", o.count ? `after ${o.count} runs` : ""].filter(Boolean).join(", or ") || "when you remove it"],
-    ["Overlap", o.overlap === "queue" ? "one waits while its run is at work" : "left out while its run is at work"],
+    ["Overlap", o.overlap === "queue" ? "one waits while its run is at work; deliveries wait, ten at the most" : "left out while its run is at work"],
     ["Missed times", o.missed === "once" ? "one run for all of them" : o.missed === "skip" ? "left out" : "all, ten at the most"],
   ];
   return (
