@@ -1,4 +1,7 @@
 // Memory, logs, costs, settings and the palette. Parts of page.mjs, which hands in what they need.
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
 export function restParts({ axe, page, ok, soon, seen, ava, call, text, shot, goTo, spawnRun, script, submit }) {
   const address = () => page.evaluate(() => location.hash);
   const focusIn = (selector) => page.evaluate((s) => !!document.activeElement.closest(s), selector);
@@ -228,7 +231,15 @@ export function restParts({ axe, page, ok, soon, seen, ava, call, text, shot, go
     await page.locator(`[data-run="${run}"]`).getByText("complete").waitFor();
     const facts = await page.locator("dl.facts").innerText();
     ok(/Overlap/.test(facts) && /after 9 runs/.test(facts) && /1 of 9 runs/.test(facts), "an order has an address, with what was confirmed and its runs", facts);
+    ok(!/Triggers/.test(facts), "of triggers there is no word where there are none");
     await shot("order");
+    const few = list()[1].order_id;
+    await goTo(`#/orders/${few}`);
+    await seen(async () => page.getByText(`ava trigger add NAME ${few}`).isVisible(), "an order without times says how it gets a trigger");
+    ava("trigger", "add", "push", few, "--signed", "github");
+    await page.reload();
+    await seen(async () => /push \(signed: github\)/.test(await page.locator("dl.facts").innerText()), "and then has it");
+    await goTo(`#/orders/${id}`);
     await page.getByRole("button", { name: "Remove" }).click();
     ok(list().length === 2, "removing is asked twice");
     await page.getByRole("button", { name: "Remove for good" }).click();
@@ -241,6 +252,20 @@ export function restParts({ axe, page, ok, soon, seen, ava, call, text, shot, go
     ok(/Standing order[\s\S]*every 2 hours/.test(await quote.innerText()), "the quote of an order stands in the inbox, whole", await quote.innerText());
     await quote.getByRole("button", { name: "Yes", exact: true }).click();
     await seen(async () => list().some((o) => o.task === "look at the lid"), "and is answered as any quote");
+    // A role that changed makes its order ask; when nobody said yes to that, the order is quoted anew.
+    const agents = path.join(process.env.XDG_CONFIG_HOME, "ava", "agents"), role = (words) => writeFileSync(path.join(agents, "lid.md"), `---\nname: lid\ndescription: looks\n---\n${words}\n`);
+    mkdirSync(agents, { recursive: true });
+    role("Look.");
+    add("@weekly", "look again", "--role", "lid");
+    const odd = list().find((o) => o.task === "look again").order_id, its = () => list().find((o) => o.order_id === odd).ask;
+    role("Look twice.");
+    await call("POST", `/api/v1/orders/${odd}/run`, {});
+    ava("reject", await soon(its, "its quote"));
+    await goTo(`#/orders/${odd}`);
+    await page.getByRole("button", { name: "Ask again" }).click();
+    await page.getByRole("button", { name: "Answer" }).click();
+    await seen(async () => (await address()).includes(its()), "an order that asks, and whose quote is over, asks again");
+    ava("schedule", "rm", odd);
     await goTo("#/orders/O-00000000");
     await page.getByText("There is no order O-00000000").waitFor();
     ok(true, "an order that is none says so");

@@ -1,6 +1,6 @@
 // Standing orders: when each is due next, what it spends, and what became of it; one of them with its runs.
 import { ActRow, Card, moveCard, useActs, useStand, type Act } from "../acts";
-import { once, post, type Item, type Order, type Run } from "../api";
+import { once, post, type Item, type Order, type Run, type TriggerList } from "../api";
 import { useKeys } from "../keys";
 import { address, go } from "../router";
 import { cancelAct } from "../run_acts";
@@ -20,6 +20,7 @@ const changes = (i: Item) => i.kind !== "doing" && i.kind !== "said";
 function orderActs(o: Order, last: Run | undefined, reload: () => void): Act[] {
   const acts: Act[] = [], id = o.order_id;
   if (o.ask) acts.push({ id: "ask", name: "Answer", kind: "primary", run: () => go("inbox", o.ask!) });
+  else if (o.state === "asks") acts.push({ id: "again", name: "Ask again", kind: "primary", title: "Quotes it anew: nobody answered the last quote", run: () => change(o, "unpause", "It is quoted anew: the Inbox has it.", reload) });
   if (last && live(last)) acts.push({ ...cancelAct([last.subagent_id], "Cancel", `“${cut(last.task, 40)}”`), name: "Cancel its run" });
   if (o.state === "active") acts.push({ id: "pause", name: "Pause", key: "p", does: "pause the order, or let it go on", run: () => change(o, "pause", "Paused. Nothing is due until you let it go on.", reload) });
   if (o.state === "paused") acts.push({ id: "unpause", name: "Go on", key: "p", does: "let the order go on", run: () => change(o, "unpause", "It goes on.", reload) });
@@ -34,8 +35,10 @@ function orderActs(o: Order, last: Run | undefined, reload: () => void): Act[] {
 }
 
 const spent = (of: number | null, most: number | null, when: string) => `${money(of)}${most == null ? "" : ` of ${money(most)}`} ${when}`;
+const nRuns = (n: number) => `${n} run${n === 1 ? "" : "s"}`;
 const facts = (o: Order) => [
-  spent(o.spent_day_cents, o.day_cents, "today"), spent(o.spent_month_cents, o.month_cents, "this month"), `${o.fired}${o.count ? ` of ${o.count}` : ""} run${o.fired === 1 && !o.count ? "" : "s"}`,
+  spent(o.spent_day_cents, o.day_cents, "today"), spent(o.spent_month_cents, o.month_cents, "this month"), o.count ? `${o.fired} of ${nRuns(o.count)}` : nRuns(o.fired),
+  ...(o.waiting ? [`${o.waiting} waiting`] : []),
 ];
 
 function Row({ order: o, reload }: { order: Order; reload: () => void }) {
@@ -94,6 +97,7 @@ function RunRow({ run: r }: { run: Run }) {
 function One({ id }: { id: string }) {
   const { data: o, error, reload } = useGet<Order>(`/api/v1/orders/${encodeURIComponent(id)}`, changes);
   const { data: list } = useGet<{ runs: Run[] }>(o ? `/api/v1/runs?all=1&limit=${SHOWN}&session=${encodeURIComponent(o.session_id)}` : "", changes);
+  const { data: from } = useGet<TriggerList>("/api/v1/triggers"), triggers = from?.triggers.filter((t) => t.order_id === id) ?? [];
   const its = list?.runs.filter((r) => r.order === id).map((r) => runs.value.get(r.subagent_id) ?? r) ?? [];
   const acts = o ? orderActs(o, o.run ? runs.value.get(o.run) : undefined, reload) : [], on = useActs(acts);
   useStand();
@@ -109,10 +113,12 @@ function One({ id }: { id: string }) {
     ["Each run", `${roleName(o.role)}, ${modelName(o.model)}, ${o.max_cost_cents == null ? "cost unknown" : `up to ${money(o.max_cost_cents)}`}`],
     ["Folder", o.cwd || "no files"],
     ["Spent", facts(o).join(" · ")],
-    ["Ends", [o.until ? exactly(o.until) : "", o.count ? `after ${o.count} runs` : ""].filter(Boolean).join(", or ") || "when you remove it"],
+    ["Ends", [o.until ? exactly(o.until) : "", o.count ? `after ${nRuns(o.count)}` : ""].filter(Boolean).join(", or ") || "when you remove it"],
     ["Overlap", o.overlap === "queue" ? "one waits while its run is at work; deliveries wait, ten at the most" : "left out while its run is at work"],
     ["Missed times", o.missed === "once" ? "one run for all of them" : o.missed === "skip" ? "left out" : "all, ten at the most"],
   ];
+  if (triggers.length || o.when === "@trigger")
+    rows.push(["Triggers", triggers.map((t) => `${t.name}${t.signed ? ` (signed: ${t.signed})` : ""}`).join(", ") || <>none yet: <code>ava trigger add NAME {id}</code></>]);
   return (
     <div class="stack">
       <p><a href={address("orders")}>‹ Orders</a></p>
