@@ -265,7 +265,10 @@ static int read_item(const struct calendar_reader *r, enum calendar_field f, con
 	}
 	if (good && high < low)
 		return err_set(r->err, AVA_EINVAL,
-			       "the range \"%.*s\" goes backwards: write two, as in 22%s23,0%s6",
+			       f == WEEKDAY ? "the range \"%.*s\" goes backwards: write two, as in "
+					      "Sat%sSun,Mon%sTue"
+					    : "the range \"%.*s\" goes backwards: write two, as in "
+					      "22%s23,0%s6",
 			       len, start, r->range, r->range);
 	if (good && p < end && *p == '/') {
 		const char *digits = ++p;
@@ -349,10 +352,12 @@ static int read_date(const struct calendar_reader *r, const char *p, size_t len)
 	for (size_t i = 0; i < len; i++)
 		marks += p[i] == '-' || p[i] == '~';
 	if (marks < 1 || marks > 2 || (marks == 2 && p[first] == '~'))
-		return err_set(r->err, AVA_EINVAL,
-			       "\"%.*s\" is no date: write 2026-12-24, 12-24, *-*-01, or *-*~1 for "
-			       "the last day of each month (cron has five fields)",
-			       (int)MIN(len, 40u), p);
+		return err_set(
+			r->err, AVA_EINVAL,
+			"\"%.*s\" is no date, and no time as 08:00: write 2026-12-24, 12-24, "
+			"*-*-01, or *-*~1 for the last day of each month; cron has five "
+			"fields",
+			(int)MIN(len, 40u), p);
 	if (marks == 1)
 		put_range(r->c, YEAR, FIRST_YEAR, LAST_YEAR, 1);
 	for (f = marks == 2 ? YEAR : MONTH; rv == 0; f = f == YEAR ? MONTH : DAY) {
@@ -473,8 +478,12 @@ static int read_pattern(const struct calendar_reader *r, const char *text, char 
 	    (isalpha((unsigned char)*word) && !read_value(WEEKDAY, &p, word + w.len[0], &day)))
 		return err_set(
 			r->err, AVA_EINVAL,
-			"\"%.40s\" is no time that comes: write \"*/15 8-18 * * 1-5\", @daily, "
-			"\"Mon..Fri 08:00\", \"every 2h\" or \"at 2026-12-01 09:00\"",
+			r->c->kind == CALENDAR_AT
+				? "\"%.40s\" is no time: write 09:00, \"tomorrow 09:00\", \"Fri "
+				  "08:00\", \"2026-12-01 09:00\" or +2h"
+				: "\"%.40s\" is no time that comes: write \"*/15 8-18 * * 1-5\", "
+				  "@daily, 08:00, \"Mon..Fri 08:00\", \"every 2h\" or \"at "
+				  "2026-12-01 09:00\"",
 			text);
 	return read_systemd(r, &w);
 }
@@ -489,7 +498,7 @@ static int read_every(const struct calendar_reader *r, const char *p)
 	    r->c->period_ms > INT64_C(31536000000))
 		return err_set(r->err, AVA_EINVAL,
 			       "\"%.40s\" is no time between two runs: write 30m, 2h, 1h30m or 7d, "
-			       "from 1s to 365d",
+			       "from 1s to 365d; for days, \"Mon 08:00\" or 08:00 without every",
 			       p);
 	r->c->kind = CALENDAR_EVERY;
 	return 0;
@@ -508,8 +517,9 @@ static int read_at(const struct calendar_reader *r, const char *p, char *zone, b
 	if (r->c->at_ms >= 0)
 		return 0;
 	if (*p == '+') {
-		p++;
-		if (!clock_span(&p, &span) || *p != '\0' ||
+		const char *end = p + 1;
+
+		if (!clock_span(&end, &span) || *end != '\0' ||
 		    span > ZONE_END * 1000 - r->c->anchor_ms)
 			return err_set(r->err, AVA_EINVAL,
 				       "\"%.40s\" is no time from now on: write +90m or +2h", p);
@@ -567,7 +577,7 @@ static int calendar_read(struct calendar *c, const char *zone, struct ava_error 
 	if (calendar_waits(c) || calendar_next(c, c->anchor_ms) != CALENDAR_NEVER)
 		return 0;
 	return err_set(err, AVA_EINVAL,
-		       at ? "\"%s\" is not ahead: name a time that is still to come"
+		       at ? "\"%s\" is not ahead, or no such day: name a time that is to come"
 			  : "\"%s\" never comes: there is no such day from now on until 2225",
 		       c->text);
 }

@@ -280,6 +280,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_ORDER_UNTIL(when)   "%s", when
 #define WORDS_ORDER_COUNT(or, n)  "%safter %lld run%s", or, (long long)(n), WORDS_S(n)
 #define WORDS_ORDER_NO_END        "when you remove it (`ava schedule rm`)"
+#define WORDS_ORDER_NO_MORE       "when no time is left"
 #define WORDS_ORDER_SKIP          "\n• While one is at work: the next is left out, and told"
 #define WORDS_ORDER_QUEUE                                                                          \
 	"\n• While one is at work: one waits, others are left out; deliveries wait, ten at most"

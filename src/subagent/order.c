@@ -261,7 +261,9 @@ void order_quote_text(struct buf *out, const struct run_spec *s)
 	if (p.count > 0)
 		buf_addf(out, WORDS_ORDER_COUNT(p.until_ms != ORDER_NEVER ? ", or " : "", p.count));
 	if (p.count == 0 && p.until_ms == ORDER_NEVER)
-		buf_adds(out, WORDS_ORDER_NO_END);
+		buf_adds(out, due == ORDER_NEVER && !calendar_waits(p.calendar)
+				      ? WORDS_ORDER_NO_MORE
+				      : WORDS_ORDER_NO_END);
 	buf_adds(out, p.overlap == ORDER_OVERLAP_QUEUE ? WORDS_ORDER_QUEUE : WORDS_ORDER_SKIP);
 	buf_adds(out, p.missed == ORDER_MISSED_ONCE   ? WORDS_ORDER_ONCE
 		      : p.missed == ORDER_MISSED_SKIP ? WORDS_ORDER_MISSED_SKIP

@@ -287,6 +287,7 @@ TEST(order)
 	shows("; a day and a month have no limit of their own", WORDS_ORDER_NO_MONEY);
 	shows("\n• Ends: when you remove it (`ava schedule rm`)",
 	      WORDS_ORDER_ENDS WORDS_ORDER_NO_END);
+	shows("when no time is left", WORDS_ORDER_NO_MORE);
 	shows("Fri 2027-01-01 00:00", WORDS_ORDER_UNTIL("Fri 2027-01-01 00:00"));
 	shows(", or after 1 run", WORDS_ORDER_COUNT(", or ", 1));
 	shows("\n• While one is at work: the next is left out, and told", WORDS_ORDER_SKIP);

@@ -113,7 +113,7 @@ function One({ id }: { id: string }) {
     ["Each run", `${roleName(o.role)}, ${modelName(o.model)}, ${o.max_cost_cents == null ? "cost unknown" : `up to ${money(o.max_cost_cents)}`}`],
     ["Folder", o.cwd || "no files"],
     ["Spent", facts(o).join(" · ")],
-    ["Ends", [o.until ? exactly(o.until) : "", o.count ? `after ${nRuns(o.count)}` : ""].filter(Boolean).join(", or ") || "when you remove it"],
+    ["Ends", [o.until ? exactly(o.until) : "", o.count ? `after ${nRuns(o.count)}` : ""].filter(Boolean).join(", or ") || (o.text.startsWith("once, ") ? "when no time is left" : "when you remove it")],
     ["Overlap", o.overlap === "queue" ? "one waits while its run is at work; deliveries wait, ten at the most" : "left out while its run is at work"],
     ["Missed times", o.missed === "once" ? "one run for all of them" : o.missed === "skip" ? "left out" : "all, ten at the most"],
   ];
