@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/calendar.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/cli.h"
@@ -626,11 +627,28 @@ void show_proposal(FILE *f, const json_t *proposal)
 	}
 }
 
-static struct format order_moment(const json_t *due)
+/* The next times and the end, in the zone of the order, as its quote has them. */
+static void order_times(FILE *f, const json_t *o)
 {
-	int64_t at = json_time(due);
+	const json_t *next = json_object_get(o, "next"), *until = json_object_get(o, "until"), *due;
+	struct calendar *zone = NULL;
+	char stamp[CALENDAR_STAMP];
+	size_t i;
 
-	return at >= 0 ? local(at, "%a %Y-%m-%d %H:%M") : (struct format){""};
+	if (calendar_parse("@trigger", json_str(o, "zone"), 0, &zone, NULL) != 0)
+		return;
+	json_array_foreach(next, i, due)
+	{
+		calendar_stamp(zone, json_time(due), stamp);
+		term_print(f, "%s%s", i == 0 ? "Next: " : ", ", stamp);
+	}
+	if (json_array_size(next) > 0)
+		fputc('\n', f);
+	if (until) {
+		calendar_stamp(zone, json_time(until), stamp);
+		term_print(f, "Until: %s\n", stamp);
+	}
+	calendar_free(zone);
 }
 
 static void order_money(FILE *f, const json_t *o, const char *per, const char *spent,
@@ -646,21 +664,14 @@ void show_order(FILE *f, const json_t *o)
 	const char *id = json_str(o, "order_id"), *why = json_str(o, "why"),
 		   *ask = json_str(o, "ask");
 	const char *state = json_str(o, "state"), *run = json_str(o, "run");
-	const json_t *next = json_object_get(o, "next"), *due;
-	size_t i;
 
 	term_print(f, "%s is %s: %s\n", id, state, json_str(o, "task"));
 	term_print(f, "When: %s\n", json_str(o, "text"));
-	json_array_foreach(next, i, due)
-		term_print(f, "%s%s", i == 0 ? "Next: " : ", ", order_moment(due).text);
-	if (json_array_size(next) > 0)
-		fputc('\n', f);
+	order_times(f, o);
 	term_print(f, "Each run: %s, %s, up to %s\n", json_str(o, "role"), json_str(o, "model"),
 		   format_money_limit(json_get_fixed(o, "max_cost_cents", 4, -1)).text);
 	order_money(f, o, "Today", "spent_day_cents", "day_cents");
 	order_money(f, o, "This month", "spent_month_cents", "month_cents");
-	if (json_object_get(o, "until") != NULL)
-		term_print(f, "Until: %s\n", format_moment_of(o, "until").text);
 	term_print(f, "Runs so far: %lld", (long long)json_get_int(o, "fired", 0));
 	if (json_object_get(o, "count") != NULL)
 		term_print(f, " of %lld", (long long)json_get_int(o, "count", 0));

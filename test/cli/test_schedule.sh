@@ -34,6 +34,11 @@ contains 'the quote has all of it' 'Standing order O-' "$OUT"
 contains 'with the next times' 'Next: ' "$OUT"
 check 'nothing is there' test "$("$AVA" schedule list --json)" = '[]'
 
+run "$AVA" schedule add 'Mon 08:00' 'find kettle' --zone Asia/Tokyo --until 2030-01-01 --yes
+run "$AVA" schedule show "$("$AVA" schedule list --json | jq -r '.[0].order_id')"
+check 'its times are shown in its zone' grep -q '^Next: Mon [0-9-]* 08:00, Mon' "$OUT"
+check 'and its end' grep -qx 'Until: Tue 2030-01-01 00:00' "$OUT"
+"$AVA" schedule rm "$("$AVA" schedule list --json | jq -r '.[0].order_id')" >/dev/null
 run "$AVA" schedule add --every 1h 'find kettle' --role researcher --yes --json --missed once --tag nightly
 exits 'a yes adds it' 0
 id=$(jq -r .order_id "$OUT")
