@@ -278,9 +278,9 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     await card.getByRole("button", { name: "Yes", exact: true }).click();
     const here = list.locator("[data-run]");
     await here.waitFor();
-    await seen(async () => (await list.locator("li").allInnerTexts()).filter((t) => t.includes("make tea")).length === 2 && (await here.getByRole("link", { name: /^Open/ }).count()) === 1, "its run stands where the quote was, once");
     const question = list.locator(".ask", { hasText: "Milk or lemon?" });
     await question.waitFor();
+    await seen(async () => (await list.locator("li:not(.open)", { hasText: "make tea" }).count()) === 2 && (await card.filter({ hasText: "Quote" }).count()) === 0 && (await here.getByRole("link", { name: /^Open/ }).count()) === 1, "its run stands where the quote was, once");
     ok((await runs()).length === 1 && (await card.count()) === 1, "its button starts it, once; what the run asks is a card of the conversation", await list.innerText());
     for (const [width, height] of [[390, 844], [1280, 900]]) {
       await page.setViewportSize({ width, height });
