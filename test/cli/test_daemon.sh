@@ -50,6 +50,7 @@ equal 'SIGTERM ends it in order' 0 $?
 # --- one that does not answer
 
 start_daemon
+"$AVA" ps >/dev/null # one that is still starting is waited for in other words
 kill -STOP "$DAEMON"
 "$AVA" ps --json >"$T/ps" 2>"$T/ps.err" &
 asker=$!
