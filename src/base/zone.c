@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ struct zone_turn {
 };
 
 struct zone {
+	struct zone *next; /* in `zones` */
+	unsigned users;
 	char name[ZONE_NAME];
 	int32_t first; /* the offset before the first turn */
 	struct zone_turn *turns;
@@ -43,9 +46,47 @@ const char *zone_name(const struct zone *z)
 	return z->name;
 }
 
+/* Those that are open, by their names: a thousand orders of one zone have it once. */
+static pthread_mutex_t zones_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct zone *zones;
+
+static struct zone *zone_shared(const char *name)
+{
+	struct zone *z;
+
+	pthread_mutex_lock(&zones_lock);
+	for (z = zones; z != NULL && strcmp(z->name, name) != 0; z = z->next)
+		;
+	if (z != NULL)
+		z->users++;
+	pthread_mutex_unlock(&zones_lock);
+	return z;
+}
+
+static void zone_share(struct zone *z)
+{
+	pthread_mutex_lock(&zones_lock);
+	z->next = zones;
+	zones = z;
+	pthread_mutex_unlock(&zones_lock);
+}
+
 void zone_close(struct zone *z)
 {
+	unsigned users = 0;
+
 	if (z == NULL)
+		return;
+	pthread_mutex_lock(&zones_lock);
+	if (z->users > 0)
+		users = --z->users;
+	for (struct zone **at = &zones; users == 0 && *at != NULL;)
+		if (*at == z)
+			*at = z->next;
+		else
+			at = &(*at)->next;
+	pthread_mutex_unlock(&zones_lock);
+	if (users > 0)
 		return;
 	free(z->turns);
 	free(z);
@@ -326,22 +367,27 @@ static void zone_local(struct zone *z)
 
 int zone_open(const char *name, struct zone **out, struct ava_error *err)
 {
-	struct zone *z = calloc(1, sizeof(*z));
+	bool local = *name == '\0' || strcmp(name, "local") == 0; /* it may be another one by now */
+	struct zone *z = local ? NULL : zone_shared(name);
 
-	if (z == NULL)
-		return err_set(err, AVA_ENOMEM, "no memory for a time zone");
-	if (*name == '\0' || strcmp(name, "local") == 0) {
-		zone_local(z);
-		*out = z;
-		return 0;
+	if (z == NULL) {
+		z = calloc(1, sizeof(*z));
+		if (z == NULL)
+			return err_set(err, AVA_ENOMEM, "no memory for a time zone");
+		z->users = 1;
+		if (local) {
+			zone_local(z);
+		} else if (zone_find(z, name)) {
+			zone_share(z);
+		} else {
+			zone_close(z);
+			return err_set(err, AVA_EINVAL,
+				       "there is no time zone \"%.60s\": name one as "
+				       "Europe/Berlin, UTC or local (timedatectl list-timezones "
+				       "has them)",
+				       name);
+		}
 	}
-	if (zone_find(z, name)) {
-		*out = z;
-		return 0;
-	}
-	zone_close(z);
-	return err_set(err, AVA_EINVAL,
-		       "there is no time zone \"%.60s\": name one as Europe/Berlin, UTC or local "
-		       "(timedatectl list-timezones has them)",
-		       name);
+	*out = z;
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* Time zones by their names, from the system's zoneinfo (TZif, RFC 9636), not through the one zone
- * that libc has for all threads of a process. A zone is read once, and does not change when the
- * files do. Until ZONE_END; behind that its last offset goes on. */
+ * that libc has for all threads of a process. A zone is read once, by whoever opens it first,
+ * and does not change when the files do. Until ZONE_END; behind that its last offset goes on. */
 #ifndef BASE_ZONE_H
 #define BASE_ZONE_H
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "base/zone.h"
 
 #define DAY_MS INT64_C(86400000)
 
@@ -307,6 +308,25 @@ TEST(words)
 		assert_string_equal(got.data, want.data);
 		calendar_free(c);
 	}
+}
+
+/* A thousand orders of one zone have it once, until the last of them is gone. */
+TEST(zones_are_shared)
+{
+	struct zone *a, *b, *local;
+
+	assert_int_equal(zone_open("Europe/Berlin", &a, NULL), 0);
+	assert_int_equal(zone_open("Europe/Berlin", &b, NULL), 0);
+	assert_ptr_equal(a, b);
+	zone_close(a);
+	assert_string_equal(zone_name(b), "Europe/Berlin");
+	assert_int_equal(zone_at(b, 1767225600).offset, 3600);
+	setenv("TZ", "Europe/Berlin", 1);
+	assert_int_equal(zone_open("local", &local, NULL), 0);
+	assert_ptr_not_equal(b, local);
+	unsetenv("TZ");
+	zone_close(local);
+	zone_close(b);
 }
 
 TEST(of_the_machine)
