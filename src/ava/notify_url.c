@@ -9,7 +9,6 @@
  * is made, with the same id. What can fail: the call. Silence, 408, 429 and 5xx are asked again,
  * not before a Retry-After; every other answer than 2xx gives the notice up at once, since it would
  * be the same again. Redirects are not followed: they may lead to somebody else. */
-#include <nettle/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,19 +43,6 @@ struct notify_url {
 };
 
 /* ---- the body */
-
-/* HMAC-SHA-256, in hexadecimal. */
-static void notify_sign(const char *key, const struct buf *body, char out[HASH_HEX_LEN + 1])
-{
-	unsigned char sum[32];
-	struct hmac_sha256_ctx h;
-
-	hmac_sha256_set_key(&h, strlen(key), (const uint8_t *)key);
-	hmac_sha256_update(&h, body->len, (const uint8_t *)body->data);
-	hmac_sha256_digest(&h, sizeof(sum), sum);
-	explicit_bzero(&h, sizeof(h));
-	hash_hex(sum, sizeof(sum), out);
-}
 
 /* The body, and in `title` a header for it ("" none). */
 static int url_body(const struct notify_url *u, struct buf *b, char title[HEADER_MAX])
@@ -128,7 +114,8 @@ static void url_send(struct channel *ch)
 	struct notify_url *u = CONTAINER_OF(ch, struct notify_url, ch);
 	int64_t ms = ch->d->core->settings.notify_timeout_s * 1000;
 	const char *headers[HEADERS];
-	char sum[HASH_HEX_LEN + 1];
+	unsigned char sum[32];
+	char hex[HASH_HEX_LEN + 1];
 	struct ava_error err = {0};
 	unsigned n = 2;
 	struct buf body;
@@ -142,8 +129,9 @@ static void url_send(struct channel *ch)
 		 (unsigned long long)ch->item->item.lsn);
 	n += u->headers[2][0] != '\0';
 	if (rv == 0 && u->secret) {
-		notify_sign(u->secret, &body, sum);
-		snprintf(u->headers[n++], HEADER_MAX, "X-Ava-Signature: sha256=%s", sum);
+		hash_hmac(u->secret, strlen(u->secret), "", body.data, body.len, sum);
+		hash_hex(sum, sizeof(sum), hex);
+		snprintf(u->headers[n++], HEADER_MAX, "X-Ava-Signature: sha256=%s", hex);
 	}
 	for (unsigned i = 0; i < n; i++)
 		headers[i] = u->headers[i];

@@ -103,7 +103,6 @@ static void turn_drop_times(struct order_turn *t, enum order_state to)
 			  to == ORDER_ASKS ? "changed" : order_state_name(to));
 }
 
-/* A new state, which somebody said, or the calendar. */
 void turn_state(struct order_turn *t, enum order_state to, const char *by, const char *origin,
 		const char *message)
 {
@@ -159,7 +158,6 @@ static bool order_has_money(const struct standing *o, struct order_now *n, int64
 	return day && month;
 }
 
-/* Counts what the last run has cost, once it has ended. */
 void turn_settle(struct order_turn *t)
 {
 	struct order_now *n = t->n;
@@ -187,8 +185,8 @@ void turn_settle(struct order_turn *t)
 
 /* ---- its run: built anew, and compared with what was confirmed */
 
-/* Differences, in words: the names of the members of the config that are not the same. */
-static void order_difference(const json_t *was, const json_t *is, char out[ORDER_WHY])
+/* One of them, in words. */
+static void order_differs(char out[ORDER_WHY], const char *key)
 {
 	static const struct {
 		const char *key, *words;
@@ -204,27 +202,32 @@ static void order_difference(const json_t *was, const json_t *is, char out[ORDER
 		{"limits", "its limits"},
 		{"guide", "the instructions or skills that it is given"},
 	};
+	size_t n = strlen(out);
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(names[i].key, key) == 0)
+			key = names[i].words;
+	if (n < ORDER_WHY - 80)
+		snprintf(out + n, ORDER_WHY - n, "%s%.60s", n ? ", " : "", key);
+}
+
+/* The members of the config that are not the same, or not there any more. */
+static void order_difference(json_t *was, json_t *is, char out[ORDER_WHY])
+{
 	const char *key;
-	size_t n = 0;
 	json_t *v;
 
 	out[0] = '\0';
-	json_object_foreach((json_t *)is, key, v)
+	json_object_foreach(is, key, v)
 	{
-		const char *words = key;
-
-		if (json_equal(v, json_object_get(was, key)))
-			continue;
-		for (size_t i = 0; i < ARRAY_LEN(names); i++)
-			if (strcmp(names[i].key, key) == 0)
-				words = names[i].words;
-		if (n < ORDER_WHY - 80)
-			n += (size_t)snprintf(out + n, ORDER_WHY - n, "%s%.60s", n ? ", " : "",
-					      words);
+		if (!json_equal(v, json_object_get(was, key)))
+			order_differs(out, key);
 	}
-	json_object_foreach((json_t *)was, key,
-			    v) if (!json_object_get(is, key) && n < ORDER_WHY - 80) n +=
-		(size_t)snprintf(out + n, ORDER_WHY - n, "%s%.60s", n ? ", " : "", key);
+	json_object_foreach(was, key, v)
+	{
+		if (!json_object_get(is, key))
+			order_differs(out, key);
+	}
 }
 
 /* The definitions that servers give now, where they are there; those of a server that is away hold.
@@ -248,19 +251,6 @@ static bool order_defined_otherwise(const json_t *config, char why[ORDER_WHY])
 	return false;
 }
 
-/* The request of its runs, as it was confirmed. Strings are those of `config`, lists in `mem`. */
-static int order_request(struct standing *o, const json_t *config, struct op_spawn *s,
-			 struct arena *mem)
-{
-	int rv = spec_request(config, s, mem);
-
-	s->session_id = o->session;
-	s->user_id = o->user;
-	return rv;
-}
-
-/* The spec as a request gives it now. AVA_EREJECTED: it is not what was confirmed, and `why` says
- * what differs; else as spec_build. `extra`: context of this run alone. */
 int order_spec(struct standing *o, const struct order_fire *f, bool now, struct run_spec **out,
 	       char why[ORDER_WHY], struct ava_error *err)
 {
@@ -275,7 +265,9 @@ int order_spec(struct standing *o, const struct order_fire *f, bool now, struct 
 	why[0] = '\0';
 	buf_init(&context, 2 * SPEC_CONTEXT_MAX + 3 * ORDER_EXTRA);
 	arena_init(&mem, 1u << 20);
-	rv = config ? order_request(o, config, &s, &mem) : AVA_ENOMEM;
+	rv = config ? spec_request(config, &s, &mem) : AVA_ENOMEM;
+	s.session_id = o->session;
+	s.user_id = o->user;
 	if (rv == 0 && now && order_defined_otherwise(config, why))
 		s.definitions = NULL;
 	if (rv == 0)
@@ -337,8 +329,6 @@ static void turn_fired(struct order_turn *t, int64_t due_ms, const char *run)
 	turn_event(t, EVENT_OrderFired, &b);
 }
 
-/* Starts a run for a due time, or says why not. 0: done with it; else nothing was changed, and
- * t->err, or avad.log, has the reason. */
 int turn_fire(struct order_turn *t, int64_t due_ms)
 {
 	struct standing *o = t->o;
@@ -402,39 +392,35 @@ static void turn_wait(struct order_turn *t, int64_t due_ms)
 			  n->nwaiting > 0 ? ", and one waits" : "");
 }
 
-/* Times that were missed, and what stands for them; *due: the time that is still to be run, or
- * ORDER_NEVER. */
-static void turn_missed(struct order_turn *t, unsigned missed, int64_t last_ms, int64_t *due)
+/* Times that were missed, of which `kept` wait now, and what stands for them; *due: the time that
+ * is still to be run, or ORDER_NEVER. */
+static void turn_missed(struct order_turn *t, unsigned missed, unsigned kept, int64_t last_ms,
+			int64_t *due)
 {
-	struct order_now *n = t->n;
-	const char *more = missed >= STEPS ? "at least " : "";
-	unsigned kept = n->nwaiting;
+	char then[64] = ", and left out";
 
 	if (missed == 0)
 		return;
 	if (t->o->plan.missed == ORDER_MISSED_ONCE) {
 		*due = *due == ORDER_NEVER ? last_ms : *due;
-		turn_skip(t, ORDER_MISSED, missed, last_ms,
-			  "%s%u time%s missed: one run stands for %s", more, missed,
-			  missed == 1 ? " was" : "s were", missed == 1 ? "it" : "all of them");
-	} else if (t->o->plan.missed == ORDER_MISSED_SKIP) {
-		turn_skip(t, ORDER_MISSED, missed, last_ms, "%s%u time%s missed, and left out",
-			  more, missed, missed == 1 ? " was" : "s were");
-	} else {
-		turn_skip(t, ORDER_MISSED, missed, last_ms,
-			  "%s%u time%s missed: %u run%s made up for", more, missed,
-			  missed == 1 ? " was" : "s were", kept, kept == 1 ? " is" : "s are");
+		snprintf(then, sizeof(then), ": one run stands for %s",
+			 missed == 1 ? "it" : "all of them");
+	} else if (kept > 0) {
+		snprintf(then, sizeof(then), ": %u of them %s made up for%s", kept,
+			 kept == 1 ? "is" : "are", kept < missed ? ", the others left out" : "");
 	}
+	turn_skip(t, ORDER_MISSED, missed, last_ms, "%s%u time%s missed%s",
+		  missed >= STEPS ? "at least " : "", missed, missed == 1 ? " was" : "s were",
+		  then);
 }
 
-/* Does with all times up to now what the order says. */
 void turn_due(struct order_turn *t)
 {
 	const struct order_plan *p = &t->o->plan;
 	struct order_now *n = t->n;
 	int64_t due = order_next(p, n->last_ms), on_time = ORDER_NEVER, last = 0;
-	bool waits = n->nwaiting > 0;
-	unsigned missed = 0;
+	unsigned missed = 0, before = n->nwaiting;
+	bool all = p->missed == ORDER_MISSED_ALL && before == 0;
 
 	for (; due <= t->now_ms && !order_counted_out(t->o, n); t->changed = true) {
 		int64_t next = order_next(p, due);
@@ -445,25 +431,23 @@ void turn_due(struct order_turn *t)
 		} else {
 			missed++;
 			last = due;
-			if (p->missed == ORDER_MISSED_ALL && !waits && n->nwaiting < ORDER_ALL)
+			if (all && n->nwaiting < ORDER_ALL)
 				n->waiting[n->nwaiting++] = (struct order_waits){due, 0};
 		}
 		due = missed >= STEPS && next < t->now_ms - LATE_MS
 			      ? order_next(p, t->now_ms - LATE_MS)
 			      : next;
 	}
-	turn_missed(t, missed, last, &on_time);
+	turn_missed(t, missed, n->nwaiting - before, last, &on_time);
 	if (on_time == ORDER_NEVER)
 		return;
 	/* Taken up at once, or behind those that are made up for. */
-	if ((!t->busy && n->nwaiting == 0) ||
-	    (missed > 0 && p->missed == ORDER_MISSED_ALL && !waits && n->nwaiting < ORDER_ALL))
+	if ((!t->busy && n->nwaiting == 0) || (missed > 0 && all && n->nwaiting < ORDER_ALL))
 		n->waiting[n->nwaiting++] = (struct order_waits){on_time, 0};
 	else
 		turn_wait(t, on_time);
 }
 
-/* The next time that waits is run, while none is at work. */
 int turn_next(struct order_turn *t)
 {
 	struct order_now *n = t->n;

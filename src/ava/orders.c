@@ -69,15 +69,15 @@ static void order_asked(int rv, struct proposal *p, bool repeated, const struct 
 		core_log(o->core, "%s cannot be asked about anew: %s", o->plan.id, err->text);
 }
 
-static bool order_is_asked(const struct standing *o)
+struct proposal *order_asking(const struct standing *o)
 {
 	LIST_EACH (&o->core->proposal_order, node, tmp) {
-		const struct proposal *p = LIST_ENTRY(node, struct proposal, node);
+		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
 
 		if (strcmp(p->order, o->plan.id) == 0 && !proposal_settled(p))
-			return true;
+			return p;
 	}
-	return false;
+	return NULL;
 }
 
 /* A quote of what its runs would be now, with the difference. */
@@ -90,7 +90,7 @@ static int order_ask(struct standing *o, struct ava_error *err)
 	int rv;
 
 	o->unasked = false;
-	if (order_is_asked(o))
+	if (order_asking(o))
 		return 0;
 	rv = order_spec(o, NULL, true, &spec, why, err);
 	if (rv != 0)
@@ -116,21 +116,15 @@ static int order_ask(struct standing *o, struct ava_error *err)
  */
 static int order_ask_over(struct standing *o, const char *by, struct ava_error *err)
 {
-	int rv = 0;
+	struct proposal *p = order_asking(o);
+	struct proposal_answer *a;
 
-	LIST_EACH (&o->core->proposal_order, node, tmp) {
-		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
-		struct proposal_answer *a;
-
-		if (rv != 0 || strcmp(p->order, o->plan.id) != 0 || proposal_settled(p))
-			continue;
-		if (p->step != STEP_PENDING)
-			return err_set(err, AVA_EBUSY, "%s is being asked about: try again",
-				       o->plan.id);
-		a = proposal_answer_new(STEP_REJECTED, NULL, by, "its order was removed");
-		rv = a ? proposal_answer(p, a, err) : err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	return rv;
+	if (!p)
+		return 0;
+	if (p->step != STEP_PENDING)
+		return err_set(err, AVA_EBUSY, "%s is being asked about: try again", o->plan.id);
+	a = proposal_answer_new(STEP_REJECTED, NULL, by, "its order was removed");
+	return a ? proposal_answer(p, a, err) : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
 /* ---- a turn */

@@ -14,6 +14,9 @@ struct standing *orders_find(struct core *c, const char *id, struct ava_error *e
 /* The oldest first. */
 void orders_each(struct core *c, void (*each)(struct standing *o, void *user), void *user);
 
+/* The quote that waits for an answer about it, or is being written; NULL. */
+struct proposal *order_asking(const struct standing *o);
+
 /* The files that are no order here, as JSON objects {"file","problem"} with commas between them. */
 const char *orders_unreadable(const struct core *c);
 

@@ -8,7 +8,6 @@
  * triggers.json has all of it, and is read for each call: nothing of it is kept in memory. What can
  * fail: the token or signature is wrong, which an unknown name is answered as well; the order does
  * not start a run now, and says why; the disk. */
-#include <nettle/hmac.h>
 #include <nettle/memops.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,21 +104,16 @@ int trigger_signed(const char *how, const char *secret, const struct trigger_sig
 	bool slack = strcmp(how, "slack") == 0;
 	const char *prefix = slack ? "v0=" : "sha256=";
 	unsigned char given[32], own[32];
-	struct hmac_sha256_ctx h;
+	char head[HEADER_MAX + 8] = "";
 	int64_t time = strtoll(s->time, NULL, 10);
 
 	if (strncmp(s->value, prefix, strlen(prefix)) != 0 ||
 	    !hash_from_hex(s->value + strlen(prefix), given))
 		return err_set(err, AVA_EDENIED,
 			       "the signature is missing, or has not the form %s…", prefix);
-	hmac_sha256_set_key(&h, strlen(secret), (const uint8_t *)secret);
-	if (slack) {
-		hmac_sha256_update(&h, 3, (const uint8_t *)"v0:");
-		hmac_sha256_update(&h, strlen(s->time), (const uint8_t *)s->time);
-		hmac_sha256_update(&h, 1, (const uint8_t *)":");
-	}
-	hmac_sha256_update(&h, s->len, (const uint8_t *)s->body);
-	hmac_sha256_digest(&h, sizeof(own), own);
+	if (slack)
+		snprintf(head, sizeof(head), "v0:%s:", s->time);
+	hash_hmac(secret, strlen(secret), head, s->body, s->len, own);
 	if (!memeql_sec(given, own, sizeof(own)))
 		return err_set(err, AVA_EDENIED,
 			       "the signature is wrong: is the secret the trigger's?");
@@ -259,16 +253,6 @@ static void verb_trigger(struct verb_call *v)
 
 /* ---- for its person */
 
-static bool trigger_by_person(struct verb_call *v)
-{
-	struct ava_error err = {0};
-
-	if (!v->caller->model)
-		return true;
-	verb_fail(v->reply, err_set(&err, AVA_EDENIED, "only a person changes triggers"), &err);
-	return false;
-}
-
 static void verb_triggers(struct verb_call *v)
 {
 	struct ava_error err = {0};
@@ -372,7 +356,7 @@ static void verb_trigger_new(struct verb_call *v)
 	bool made;
 	int rv;
 
-	if (!trigger_by_person(v) || !verb_args(v, &n))
+	if (!verb_by_person(v, "triggers") || !verb_args(v, &n))
 		return;
 	doc = triggers_read(v->core, &err);
 	rv = doc ? trigger_check(v->core, doc, &n, &err) : err.code;
@@ -406,7 +390,7 @@ static void verb_trigger_rm(struct verb_call *v)
 	json_t *doc;
 	int rv;
 
-	if (!trigger_by_person(v) || !verb_args(v, NULL))
+	if (!verb_by_person(v, "triggers") || !verb_args(v, NULL))
 		return;
 	doc = triggers_read(v->core, &err);
 	rv = doc ? 0 : err.code;

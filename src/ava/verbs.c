@@ -407,6 +407,16 @@ void verb_work(struct verb_call *v, const struct verb_work *like, size_t own_siz
 	}
 }
 
+bool verb_by_person(struct verb_call *v, const char *what)
+{
+	struct ava_error err = {0};
+
+	if (v->caller->model)
+		verb_fail(v->reply, err_set(&err, AVA_EDENIED, "only a person changes %s", what),
+			  &err);
+	return !v->caller->model;
+}
+
 void verb_time(struct jw *w, const char *key, int64_t wall_ms)
 {
 	if (wall_ms > 0)

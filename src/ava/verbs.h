@@ -203,6 +203,8 @@ struct verb_work {
  * number. */
 void verb_work(struct verb_call *v, const struct verb_work *like, size_t own_size, bool brief);
 
+/* Is it no model that asks to change `what`? Else it is answered. */
+bool verb_by_person(struct verb_call *v, const char *what);
 void verb_time(struct jw *w, const char *key, int64_t wall_ms);
 void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: null */
 

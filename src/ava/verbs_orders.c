@@ -57,23 +57,12 @@ static void write_times(struct jw *w, const struct standing *o)
 	jw_str(w, "missed", order_missed_name(p->missed));
 }
 
-static void write_ask(struct jw *w, const struct standing *o)
-{
-	LIST_EACH (&o->core->proposal_order, node, tmp) {
-		const struct proposal *p = LIST_ENTRY(node, struct proposal, node);
-
-		if (strcmp(p->order, o->plan.id) == 0 && p->step == STEP_PENDING) {
-			jw_str(w, "ask", p->id);
-			return;
-		}
-	}
-}
-
 static void write_order(struct jw *w, const struct standing *o, bool whole)
 {
 	json_t *config = json_parse(o->config, strlen(o->config), NULL);
 	const json_t *limits = json_object_get(config, "limits");
 	const struct cluster *cluster = core_service(o->core)->cluster;
+	const struct proposal *asked = order_asking(o);
 
 	jw_object(w, NULL);
 	jw_str(w, "order_id", o->plan.id);
@@ -91,7 +80,8 @@ static void write_order(struct jw *w, const struct standing *o, bool whole)
 	jw_int(w, "waiting", o->now.nwaiting);
 	jw_str(w, "run", o->now.run);
 	jw_str(w, "why", o->now.why);
-	write_ask(w, o);
+	if (asked && asked->step == STEP_PENDING)
+		jw_str(w, "ask", asked->id);
 	jw_str(w, "session_id", o->session);
 	jw_str(w, "user_id", o->user);
 	jw_str(w, "config_hash", o->hash);
@@ -166,20 +156,9 @@ void verb_order_started(int rv, const struct standing *o, const char *run,
 }
 
 /* A model cannot stop or start what a person confirmed. */
-static bool order_by_person(struct verb_call *v)
-{
-	struct ava_error err = {0};
-
-	if (!v->caller->model)
-		return true;
-	err_set(&err, AVA_EDENIED, "only a person changes a standing order");
-	verb_fail(v->reply, AVA_EDENIED, &err);
-	return false;
-}
-
 static void order_set(struct verb_call *v, enum order_state to)
 {
-	if (verb_args(v, NULL) && order_by_person(v))
+	if (verb_args(v, NULL) && verb_by_person(v, "standing orders"))
 		orders_set(v->core, v->id, to, v->caller->user, v->caller->channel, order_changed,
 			   v->reply);
 }
@@ -209,7 +188,7 @@ static void verb_order_run(struct verb_call *v)
 	struct order_fire f = {.by = v->caller->user, .origin = v->caller->channel};
 	const char *request = NULL;
 
-	if (!verb_args(v, &request) || !order_by_person(v))
+	if (!verb_args(v, &request) || !verb_by_person(v, "standing orders"))
 		return;
 	f.request_id = request;
 	orders_fire(v->core, v->id, &f, verb_order_started, v->reply);

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 
 #include <assert.h>
+#include <nettle/hmac.h>
 #include <nettle/sha1.h>
 #include <nettle/sha2.h>
 #include <pthread.h>
@@ -154,6 +155,18 @@ void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1])
 
 	hash_sha256_init(&h);
 	hash_sha256_with(&h, data, len, out);
+}
+
+void hash_hmac(const void *key, size_t nkey, const char *head, const void *data, size_t len,
+	       unsigned char out[32])
+{
+	struct hmac_sha256_ctx h;
+
+	hmac_sha256_set_key(&h, nkey, key);
+	hmac_sha256_update(&h, strlen(head), (const uint8_t *)head);
+	hmac_sha256_update(&h, len, data);
+	hmac_sha256_digest(&h, SHA256_DIGEST_SIZE, out);
+	explicit_bzero(&h, sizeof(h));
 }
 
 void hash_git_blob(const void *data, size_t len, char out[41])

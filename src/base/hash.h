@@ -22,6 +22,10 @@ bool hash_from_hex(const char *hex, unsigned char out[32]); /* the same of 64 di
 void hash_sha256(const void *data, size_t len, unsigned char out[32]);
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);
 
+/* HMAC-SHA-256 of `head` and what follows it. */
+void hash_hmac(const void *key, size_t nkey, const char *head, const void *data, size_t len,
+	       unsigned char out[32]);
+
 /* Git's id for a file of these bytes: 40 digits. For comparing with git's ids; SHA-1 does not
  * stop a person who makes two files of one id. */
 void hash_git_blob(const void *data, size_t len, char out[41]);

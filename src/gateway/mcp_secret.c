@@ -7,7 +7,6 @@
 #include "gateway/mcp_secret.h"
 
 #include <ava.h>
-#include <nettle/hmac.h>
 #include <nettle/memops.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,13 +76,10 @@ bool mcp_secret_allows(struct mcp_secret *s, const char *authorization)
 
 void mcp_secret_seal(const struct mcp_secret *s, const char *text, char out[MCP_SEAL_LEN + 1])
 {
-	unsigned char mac[MCP_SEAL_LEN / 2];
-	struct hmac_sha256_ctx h;
+	unsigned char mac[32];
 
-	hmac_sha256_set_key(&h, sizeof(s->key), s->key);
-	hmac_sha256_update(&h, strlen(text), (const uint8_t *)text);
-	hmac_sha256_digest(&h, sizeof(mac), mac);
-	hash_hex(mac, sizeof(mac), out);
+	hash_hmac(s->key, sizeof(s->key), "", text, strlen(text), mac);
+	hash_hex(mac, MCP_SEAL_LEN / 2, out);
 }
 
 bool mcp_secret_is_seal(const struct mcp_secret *s, const char *text, const char *seal)

@@ -5,7 +5,6 @@
  * highest. Nothing in here can fail but by refusing. */
 #include "gateway/web_keys.h"
 
-#include <nettle/hmac.h>
 #include <nettle/memops.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +22,7 @@
 
 static void key_mac(const struct web_key *key, const char *text, unsigned char out[32])
 {
-	struct hmac_sha256_ctx h;
-
-	hmac_sha256_set_key(&h, key->len, key->key);
-	hmac_sha256_update(&h, strlen(text), (const uint8_t *)text);
-	hmac_sha256_digest(&h, 32, out);
+	hash_hmac(key->key, key->len, "", text, strlen(text), out);
 }
 
 static bool key_made(const struct web_key *key, const char *text, const char *mac)
