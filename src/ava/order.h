@@ -84,7 +84,8 @@ typedef void (*order_done_fn)(int rv, const struct standing *o, const char *run,
 struct order_delivery {
 	struct list node;
 	int64_t number;
-	struct order_fire fire; /* its strings are owned, behind it */
+	json_t *kept;           /* {"due","by","origin","request","text"}, as in the file; owned */
+	struct order_fire fire; /* of `kept` */
 	order_done_fn done;     /* of one that is held */
 	void *user;
 };
@@ -92,8 +93,8 @@ struct order_delivery {
 /* ---- order_file.c: orders/O-….json */
 /* One without a plan; NULL: no memory. */
 struct standing *order_alloc(void);
-/* Puts a copy of a fire behind those of a list; NULL: no memory. */
-struct order_delivery *order_deliver(struct list *to, const struct order_fire *f);
+/* Puts one behind those of a list. `kept` is *taken*, also on error; NULL: no memory. */
+struct order_delivery *order_deliver(struct list *to, json_t *kept);
 void order_delivery_free(struct order_delivery *d);
 /* NULL: 0, or there is none. */
 struct order_delivery *order_delivery_of(const struct standing *o, int64_t number);

@@ -34,37 +34,21 @@ struct standing *order_alloc(void)
 	return o;
 }
 
-/* A copy at *to, which moves on; NULL stays NULL. */
-static const char *delivery_copy(char **to, const char *s)
+struct order_delivery *order_deliver(struct list *to, json_t *kept)
 {
-	char *copy = *to;
+	struct order_delivery *d = kept ? calloc(1, sizeof(*d)) : NULL;
 
-	if (!s)
+	if (!d) {
+		json_decref(kept);
 		return NULL;
-	*to = stpcpy(copy, s) + 1;
-	return copy;
-}
-
-static size_t delivery_bytes(const char *s)
-{
-	return s ? strlen(s) + 1 : 0;
-}
-
-struct order_delivery *order_deliver(struct list *to, const struct order_fire *f)
-{
-	struct order_delivery *d =
-		malloc(sizeof(*d) + delivery_bytes(f->by) + delivery_bytes(f->origin) +
-		       delivery_bytes(f->extra) + delivery_bytes(f->request_id));
-	char *at = d ? (char *)(d + 1) : NULL;
-
-	if (!d)
-		return NULL;
+	}
 	*d = (struct order_delivery){.number = 1,
-				     .fire = {.by = delivery_copy(&at, f->by),
-					      .origin = delivery_copy(&at, f->origin),
-					      .extra = delivery_copy(&at, f->extra),
-					      .request_id = delivery_copy(&at, f->request_id),
-					      .delivered = f->delivered}};
+				     .kept = kept,
+				     .fire = {.by = json_get_str(kept, "by"),
+					      .origin = json_get_str(kept, "origin"),
+					      .extra = json_get_str(kept, "text"),
+					      .request_id = json_get_str(kept, "request"),
+					      .delivered = true}};
 	if (!list_empty(to))
 		d->number = LIST_ENTRY(to->prev, struct order_delivery, node)->number + 1;
 	list_init(&d->node);
@@ -75,6 +59,7 @@ struct order_delivery *order_deliver(struct list *to, const struct order_fire *f
 void order_delivery_free(struct order_delivery *d)
 {
 	list_del(&d->node);
+	json_decref(d->kept);
 	free(d);
 }
 
@@ -109,26 +94,6 @@ void order_free(struct standing *o)
 	free(o);
 }
 
-/* A due time, or {"due","by","origin","request","text"}. */
-static void order_file_waits(struct jw *w, const struct standing *o, const struct order_waits *is)
-{
-	const struct order_delivery *d = order_delivery_of(o, is->delivery);
-
-	if (!d) {
-		jw_time(w, NULL, is->due_ms);
-		return;
-	}
-	jw_object(w, NULL);
-	jw_time(w, "due", is->due_ms);
-	jw_str(w, "by", d->fire.by);
-	jw_str(w, "origin", d->fire.origin);
-	if (d->fire.request_id)
-		jw_str(w, "request", d->fire.request_id);
-	if (d->fire.extra)
-		jw_str(w, "text", d->fire.extra);
-	jw_end(w);
-}
-
 int order_file_write(struct buf *out, const struct standing *o, const struct order_now *n,
 		     const char *config, const char *hash)
 {
@@ -150,8 +115,16 @@ int order_file_write(struct buf *out, const struct standing *o, const struct ord
 	jw_fixed(&w, "day_cents", n->day_microusd, 4);
 	jw_fixed(&w, "month_cents", n->month_microusd, 4);
 	jw_array(&w, "waiting");
-	for (unsigned i = 0; i < n->nwaiting; i++)
-		order_file_waits(&w, o, &n->waiting[i]);
+	for (unsigned i = 0; i < n->nwaiting; i++) {
+		const struct order_delivery *d = order_delivery_of(o, n->waiting[i].delivery);
+
+		if (!d) {
+			jw_time(&w, NULL, n->waiting[i].due_ms);
+			continue;
+		}
+		jw_raw(&w, NULL, "", 0); /* its comma */
+		json_dump(out, d->kept);
+	}
 	jw_end(&w);
 	jw_str(&w, "why", n->why);
 	jw_str(&w, "told", n->told);
@@ -166,32 +139,21 @@ static void order_file_copy(char *to, size_t size, const json_t *o, const char *
 	snprintf(to, size, "%s", json_str(o, key));
 }
 
-/* Back from it; false: no memory. */
-static bool order_file_waiting(struct standing *o, const json_t *v)
+/* A due time, or what is kept of a delivery; false: no memory. */
+static bool order_file_waiting(struct standing *o, json_t *v)
 {
-	struct order_waits *is = &o->now.waiting[o->now.nwaiting++];
-	struct order_delivery *d;
+	struct order_delivery *d =
+		json_is_object(v) ? order_deliver(&o->deliveries, json_incref(v)) : NULL;
+	int64_t due = json_time(d ? json_object_get(v, "due") : v);
 
-	if (!json_is_object(v)) {
-		is->due_ms = MAX(json_time(v), 0);
-		return true;
-	}
-	d = order_deliver(&o->deliveries, &(struct order_fire){
-						  .by = json_str(v, "by"),
-						  .origin = json_str(v, "origin"),
-						  .extra = json_get_str(v, "text"),
-						  .request_id = json_get_str(v, "request"),
-						  .delivered = true,
-					  });
-	is->due_ms = MAX(json_time(json_object_get(v, "due")), 0);
-	is->delivery = d ? d->number : 0;
-	return d != NULL;
+	o->now.waiting[o->now.nwaiting++] = (struct order_waits){MAX(due, 0), d ? d->number : 0};
+	return d || !json_is_object(v);
 }
 
 static int order_file_now(const json_t *o, struct standing *to)
 {
 	struct order_now *n = &to->now;
-	const json_t *waiting = json_object_get(o, "waiting"), *v;
+	json_t *waiting = json_object_get(o, "waiting"), *v;
 	const char *state = json_str(o, "state");
 	size_t i;
 

@@ -252,7 +252,7 @@ static void order_go_on(struct standing *o)
 	       (d = LIST_FIRST(&o->held, struct order_delivery, node)) != NULL) {
 		list_del(&d->node);
 		orders_fire(o->core, o->plan.id, &d->fire, d->done, d->user);
-		free(d);
+		order_delivery_free(d);
 	}
 }
 
@@ -558,19 +558,30 @@ static int order_may_fire(struct standing *o, const struct order_fire *f, bool q
 	return rv == 0 ? core_ready(o->core, err) : rv;
 }
 
-/* Keeps a fire in the file until it can start; secrets go to no disk. */
-static int turn_keep(struct order_turn *t, struct ava_error *err)
+/* Puts a fire behind those of a list; secrets go to no disk. */
+static struct order_delivery *order_keep_fire(struct list *to, const struct order_fire *f,
+					      int64_t now_ms, const struct redact *redact)
 {
-	struct order_fire f = *t->fire;
 	struct order_delivery *d = NULL;
+	char due[CLOCK_ISO_LEN + 1];
 	struct buf clean;
 
 	buf_init(&clean, 4 * ORDER_EXTRA);
-	if (!f.extra || redact_text(t->core->redact, &clean, f.extra, strlen(f.extra)) >= 0) {
-		f.extra = clean.data;
-		d = order_deliver(&t->o->deliveries, &f);
-	}
+	clock_iso(now_ms, due);
+	if (!f->extra || redact_text(redact, &clean, f->extra, strlen(f->extra)) >= 0)
+		d = order_deliver(to, json_pack("{s:s,s:s*,s:s*,s:s*,s:s*}", "due", due, "by",
+						f->by, "origin", f->origin, "request",
+						f->request_id, "text", clean.data));
 	buf_fini(&clean);
+	return d;
+}
+
+/* Until the order can start its run. */
+static int turn_keep(struct order_turn *t, struct ava_error *err)
+{
+	struct order_delivery *d =
+		order_keep_fire(&t->o->deliveries, t->fire, t->now_ms, t->core->redact);
+
 	if (!d)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	t->n->waiting[t->n->nwaiting++] = (struct order_waits){t->now_ms, d->number};
@@ -593,10 +604,11 @@ static bool order_waits_for(const struct standing *o, const char *request_id)
 static int order_hold(struct standing *o, const struct order_fire *f, order_done_fn done,
 		      void *user, struct ava_error *err)
 {
-	struct order_delivery *d = order_deliver(&o->held, f);
+	struct order_delivery *d = order_keep_fire(&o->held, f, clock_wall_ms(), o->core->redact);
 
 	if (!d)
 		return err_set(err, AVA_ENOMEM, "out of memory");
+	d->fire.delivered = f->delivered;
 	d->done = done;
 	d->user = user;
 	return 0;
