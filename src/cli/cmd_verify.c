@@ -262,6 +262,9 @@ static int verify_record(int fd, const char *path)
 
 	if (o.key && strlen(o.key) != HASH_HEX_LEN)
 		rv = sys_read_file(AT_FDCWD, o.key, HEAD_MAX, &keys, &len, &err);
+	if (rv != 0)
+		rv = err_wrap(&err, rv, "--key %.80s is no key (64 digits), and no file of them",
+			      o.key);
 	if (rv == 0)
 		rv = sealed_check(fd, keys ? keys : o.key, &sum, &err);
 	free(keys);

@@ -167,13 +167,12 @@ int git_call(const struct git_call *c, struct ava_error *err)
 		close(pipes[0]); /* who still writes ends */
 	while (rv == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (rv == 0)
-		rv = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	if (rv > 0 && c->out)
-		git_reason(told, reason);
-	if (rv > 0)
-		(void)err_set(err, AVA_EIO, "%s %s: %s", c->argv[0], git_verb(c->argv),
-			      reason[0] ? reason : "it said no");
+	if (rv == 0 && status != 0) {
+		if (c->out)
+			git_reason(told, reason);
+		rv = err_set(err, AVA_EIO, "%s %s: %s", c->argv[0], git_verb(c->argv),
+			     reason[0] ? reason : "it said no");
+	}
 	if (c->out)
 		close(told);
 	if (in > STDERR_FILENO)

@@ -18,8 +18,7 @@ struct git_call {
 	struct buf *out;
 };
 /* The variables of git that lead to another repository, index or configuration are taken from its
- * environment. The exit code of the program (a signal: 128 and more), and an error, AVA_EIO, when
- * that is not 0; below 0: it did not run. `err` may be NULL. */
+ * environment. AVA_EIO: it did not end with 0; any other error: it did not run. */
 int git_call(const struct git_call *call, struct ava_error *err);
 /* git_call of `git WORDS` without input, and with `out` without hooks; NULL ends the words. */
 int git_say(const char *dir, struct buf *out, struct ava_error *err, ...) __attribute__((sentinel));

@@ -119,7 +119,7 @@ static int outcome_make_tree(struct outcome *o, const char *prefix, struct ava_e
 	buf_reset(&o->stat);
 	if (rv == 0 && sys_make_folders(o->place, true) != 0)
 		rv = err_sys(err, "make %.300s", o->place);
-	return rv == 0 ? 0 : err->code;
+	return rv;
 }
 
 /* ---- is there a place for it? */
@@ -160,7 +160,7 @@ static int outcome_name(const struct outcome *o, struct ava_error *err)
 				     (int)len - 11, ref + 11, ID_SHOWN, at);
 	}
 	buf_fini(&all);
-	return rv > 0 ? err->code : rv;
+	return rv;
 }
 
 /* What lies below another repository's folder cannot be in a commit of this one. */
@@ -229,7 +229,7 @@ static int outcome_current(const struct outcome *o, struct ava_error *err)
 			     "them, or give --branch NAME, which touches none of them",
 			     o->cwd, said.data + MIN(strspn(said.data, " "), said.len));
 	buf_fini(&said);
-	return rv > 0 ? err->code : rv;
+	return rv;
 }
 
 static int outcome_look(struct outcome *o, const json_t *about, char prefix[PATH_MAX],
@@ -332,7 +332,7 @@ static int outcome_add(const struct outcome *o, const struct buf *paths, struct 
 		     : git_call(&(struct git_call){o->place, argv, paths->data, paths->len, &none},
 				err);
 	buf_fini(&none);
-	return rv > 0 ? err->code : rv;
+	return rv;
 }
 
 /* Finds the base; the worktree is at `copied`, and then at the base. */
@@ -383,7 +383,7 @@ static int outcome_base(struct outcome *o, const struct patch *p, struct ava_err
 		close(from);
 	if (to >= 0)
 		close(to);
-	return rv > 0 ? err->code : rv;
+	return rv;
 }
 
 /* ---- what is said of it */
@@ -542,7 +542,7 @@ int outcome_stage(struct outcome *o, const struct applying *a, struct ava_error 
 		return err_set(err, AVA_EREJECTED,
 			       "there is no branch: to git nothing differs, since its filters and "
 			       "line ends (.gitattributes) make the same of what was there");
-	return rv > 0 ? err->code : rv;
+	return rv;
 }
 
 void outcome_show(FILE *f, const struct outcome *o)
@@ -610,8 +610,8 @@ int outcome_commit(struct outcome *o, struct ava_error *err)
 	if (rv == 0)
 		rv = git_call(&(struct git_call){o->tree, argv, o->message.data, o->message.len},
 			      err);
-	if (rv > 0)
-		return err_wrap(err, AVA_EIO, "there is no branch, and nothing changed");
+	if (rv == AVA_EIO)
+		return err_wrap(err, rv, "there is no branch, and nothing changed");
 	if (rv == 0)
 		rv = GIT_WORD(o->tree, o->commit, err, "rev-parse", "HEAD");
 	if (rv == 0 && outcome_stopped)
@@ -624,7 +624,7 @@ int outcome_commit(struct outcome *o, struct ava_error *err)
 			     NULL);
 	else if (rv == 0)
 		rv = git_say(o->cwd, NULL, err, "merge", "-q", "--ff-only", o->commit, NULL);
-	return rv > 0 ? err->code : rv;
+	return rv;
 }
 
 /* ---- a request */
@@ -682,12 +682,17 @@ static int outcome_remote(const struct outcome *o, char out[256], struct ava_err
 
 int outcome_request(const struct outcome *o, bool push, struct ava_error *err)
 {
+	static const char *const words[][7] = {
+		{"gh", "pr", "create", "--head", "--title", "--body", "--base"},
+		{"glab", "mr", "create", "--source-branch", "--title", "--description",
+		 "--target-branch"}};
 	char remote[256], refs[520], url[PATH_MAX] = "", where[PATH_MAX], title[1024];
 	const char *body = strchrnul(o->message.data, '\n');
+	const char *const *word;
 	const char *const pushes[] = {"git", "push", remote, refs, NULL};
-	const char *opens[16] = {NULL};
+	const char *opens[14] = {NULL};
 	bool lab, is_there;
-	size_t n = 0;
+	size_t n = 9;
 	int rv = outcome_remote(o, remote, err);
 
 	if (rv != 0)
@@ -697,24 +702,20 @@ int outcome_request(const struct outcome *o, bool push, struct ava_error *err)
 		*nl = ' ';
 	lab = strstr(url, "gitlab") || (!start_in_path("gh", where, sizeof(where)) &&
 					start_in_path("glab", where, sizeof(where)));
-	is_there = start_in_path(lab ? "glab" : "gh", where, sizeof(where));
+	word = words[lab];
+	is_there = start_in_path(word[0], where, sizeof(where));
 	snprintf(refs, sizeof(refs), "refs/heads/%s:refs/heads/%s", o->w->branch, o->w->branch);
 	snprintf(title, sizeof(title), "%.*s", (int)MIN(body - o->message.data, 1000),
 		 o->message.data);
 	body += strspn(body, "\n");
+	memcpy(opens,
+	       (const char *[]){word[0], word[1], word[2], word[3], o->w->branch, word[4], title,
+				word[5], body},
+	       n * sizeof(*opens));
 	if (lab)
-		memcpy(opens, (const char *[]){"glab", "mr", "create", "--yes", "--source-branch"},
-		       5 * sizeof(*opens));
-	else
-		memcpy(opens, (const char *[]){"gh", "pr", "create", "--head"}, 4 * sizeof(*opens));
-	n = lab ? 5 : 4;
-	opens[n++] = o->w->branch;
-	opens[n++] = "--title";
-	opens[n++] = title;
-	opens[n++] = lab ? "--description" : "--body";
-	opens[n++] = body;
+		opens[n++] = "--yes";
 	if (o->w->base) {
-		opens[n++] = lab ? "--target-branch" : "--base";
+		opens[n++] = word[6];
 		opens[n++] = o->w->base;
 	}
 	if (o->w->draft)
@@ -740,7 +741,7 @@ int outcome_request(const struct outcome *o, bool push, struct ava_error *err)
 	rv = git_call(&(struct git_call){.dir = o->cwd, .argv = pushes}, err);
 	if (rv == 0)
 		rv = git_call(&(struct git_call){.dir = o->cwd, .argv = opens}, err);
-	return rv > 0 ? err->code : rv;
+	return rv;
 }
 
 void outcome_end(struct outcome *o)

@@ -53,9 +53,9 @@ struct skill_walk {
 	int64_t bytes;
 };
 
-static int by_name(const void *a, const void *b)
+static int skill_has(const struct dirent *e)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return e->d_name[0] != '.';
 }
 
 static int skill_walk_dir(struct skill_walk *w, int fd, unsigned depth);
@@ -96,37 +96,21 @@ static int skill_walk_one(struct skill_walk *w, int fd, const char *name, unsign
 /* `fd` is *taken*. */
 static int skill_walk_dir(struct skill_walk *w, int fd, unsigned depth)
 {
-	DIR *d = fdopendir(fd);
-	char **names = NULL;
-	size_t n = 0, cap = 0;
-	struct dirent *e;
-	int rv = 0;
+	struct dirent **names = NULL;
+	int n = scandirat(fd, ".", &names, skill_has, alphasort);
+	int rv = n < 0 ? err_sys(w->err, "read %.200s", w->path) : 0;
 
-	if (!d) {
-		close(fd);
-		return err_set(w->err, AVA_ENOMEM, "out of memory");
-	}
-	while (rv == 0 && (e = readdir(d)) != NULL) {
-		if (e->d_name[0] == '.')
-			continue;
-		if (n == NAMES_MAX || depth > DEPTH_MAX)
-			rv = err_set(w->err, AVA_ETOOBIG,
-				     "a folder of a skill has at most %d names, %d levels deep",
-				     NAMES_MAX, DEPTH_MAX);
-		else if (!ARRAY_ROOM(names, cap, n + 1) || !(names[n] = strdup(e->d_name)))
-			rv = err_set(w->err, AVA_ENOMEM, "out of memory");
-		else
-			n++;
-	}
-	if (n > 0)
-		qsort(names, n, sizeof(*names), by_name);
-	for (size_t i = 0; i < n; i++) {
+	if (n > NAMES_MAX || (n > 0 && depth > DEPTH_MAX))
+		rv = err_set(w->err, AVA_ETOOBIG,
+			     "a folder of a skill has at most %d names, %d levels deep", NAMES_MAX,
+			     DEPTH_MAX);
+	for (int i = 0; i < n; i++) {
 		if (rv == 0)
-			rv = skill_walk_one(w, fd, names[i], depth);
+			rv = skill_walk_one(w, fd, names[i]->d_name, depth);
 		free(names[i]);
 	}
 	free(names);
-	closedir(d);
+	close(fd);
 	return rv;
 }
 
@@ -134,7 +118,7 @@ static int skill_walk(struct skill_walk *w, const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
 
-	return fd < 0 ? err_sys(w->err, "%.500s", folder) : skill_walk_dir(w, fd, 0);
+	return fd < 0 ? err_sys(w->err, "open it") : skill_walk_dir(w, fd, 0);
 }
 
 /* ---- reading it */
@@ -251,7 +235,7 @@ int skill_stamp(const char *path, uint64_t *stamp, bool *settled, struct ava_err
 	struct skill_walk w = {.file = stamp_file, .user = &s, .err = err};
 	unsigned char digest[32];
 	struct stat st;
-	int rv = stat(path, &st) == 0 ? 0 : err_sys(err, "%.500s", path);
+	int rv = stat(path, &st) == 0 ? 0 : err_sys(err, "open it");
 
 	hash_sha256_init(&s.all);
 	if (rv == 0)

@@ -399,7 +399,7 @@ git init -q --bare "$T/gitlab.example"
 mv "$T/gh.glab" "$T/gh/glab"
 run "$AVA" apply "$id" --branch five --pr --push --yes -m 'It'"'"'s mine; $(touch x)'
 exits '--push asks nothing' 0
-equal 'glab is that of gitlab' 'mr create --yes --source-branch five --title It'"'"'s mine; $(touch x) --description  ' "$(tr '\0' ' ' <"$T/said")"
+equal 'glab is that of gitlab' 'mr create --source-branch five --title It'"'"'s mine; $(touch x) --description  --yes ' "$(tr '\0' ' ' <"$T/said")"
 q remote rename origin a; q remote add b "$T/remote.git"
 run "$AVA" apply "$id" --branch six --pr --push --yes
 exits 'of several remotes none is guessed' 1

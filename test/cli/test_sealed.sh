@@ -87,6 +87,8 @@ elsewhere "$AVA" logs verify "$T/one.sealed" --key "$AVA_DATA_ROOT/seals/public"
 exits 'by a copy of the keys, too' 0
 elsewhere "$AVA" logs verify "$T/one.sealed" --key "$T/other/seals/public"
 exits 'and not by another' 1
+elsewhere "$AVA" logs verify "$T/one.sealed" --key abc
+contains 'what is no key is said to be none' '--key abc is no key (64 digits), and no file of them' "$ERR"
 elsewhere "$AVA" logs verify "$T/none"
 exits 'no such file' 5
 equal 'nothing was made there' '' "$(ls -A "$T/elsewhere")"
