@@ -19,9 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ava/core.h"
+#include "base/clock.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
+#include "os/loop.h"
 
 /* Every call; under a sanitiser, where the same calls take longer, each tenth. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -116,6 +120,53 @@ static inline void kill_must(int rv, const struct ava_error *err, const char *wh
 	_exit(3);
 }
 
+/* ---- a daemon in the child */
+
+#define KILL_PATIENCE_MS 120000
+
+/* How far the wall clock of this process is ahead of the machine's (test_order_kill.c). */
+extern int64_t kill_ahead_ms;
+
+struct kill_life {
+	struct os_loop *loop;
+	struct core *core;
+	char src[300];
+	int64_t until;
+};
+
+static inline struct kill_life kill_open(const char *dir, int runs_max)
+{
+	static struct settings settings;
+	struct kill_life l = {.loop = os_loop_new(NULL), .until = clock_mono_ms()};
+	char root[300];
+	struct core_options o = {
+		.loop = l.loop, .root = root, .settings = &settings, .model = "offline"};
+	struct ava_error err = {0};
+
+	l.until += KILL_PATIENCE_MS;
+	snprintf(root, sizeof(root), "%s/data", dir);
+	snprintf(l.src, sizeof(l.src), "%s/src", dir);
+	settings_defaults(&settings);
+	settings.disk_free_min_mb = 0;
+	settings.disk_ballast_mb = 0;
+	settings.runs_max = runs_max > 0 ? runs_max : settings.runs_max;
+	kill_must(core_open(&l.core, &o, &err), &err, "core_open");
+	return l;
+}
+
+static inline void kill_turn(struct kill_life *l)
+{
+	os_loop_step(l->loop, 5);
+	if (clock_mono_ms() > l->until)
+		_exit(4);
+}
+
+static inline void kill_close(struct kill_life *l)
+{
+	core_close(l->core);
+	os_loop_free(l->loop);
+}
+
 /* ---- what it works in, and what is left of it */
 
 static inline const char *kill_fresh(void)
@@ -183,6 +234,34 @@ static inline void kill_nothing_lost(const char *dir, long k)
 	snprintf(path, sizeof(path), "%s/data/lost", dir);
 	if (access(path, F_OK) == 0)
 		fail_msg("k = %ld: recovery put something aside", k);
+}
+
+/* A life that is killed at its k-th call, for each k until it ends by itself; the next one goes on,
+ * and `check` looks at what is there. With `twice` the next one is killed as well, at a call that
+ * goes through all of its own from one k to the next, and a third one finishes. */
+#define KILLS 2 /* then */
+static inline void kill_at_each(int (*play)(const char *dir, long k),
+				void (*check)(const char *dir, long k), long by, bool twice)
+{
+	int rv = -1, next;
+	long k, k2 = 1, again = 0;
+
+	for (k = 1; rv == -1; k += by) {
+		const char *dir = kill_fresh();
+
+		rv = kill_child(play, dir, k);
+		next = rv == -1 ? kill_child(play, dir, twice ? k2 : 0) : 0;
+		again += next == -1;
+		if (next > 0 || (next == -1 && kill_child(play, dir, 0) != 0))
+			fail_msg("k = %ld, then %ld: what was left could not be gone on from", k,
+				 k2);
+		k2 = next == -1 ? k2 + by : 1; /* else it had ended before */
+		check(dir, k);
+		unit_rmdir(dir);
+	}
+	assert_int_equal(rv, 0);
+	print_message("figure kills %ld\nfigure kills_again %ld\n", (k - by) / by, again);
+	assert_true(k > 60 / by);
 }
 
 /* A kill loses nothing that was written, so memory is as good as a disk here,

@@ -5,32 +5,26 @@
  * started once, in the commit that says that it fired, and ended once. */
 #include "killdisk.h"
 
-#include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/orders.h"
 #include "ava/proposal.h"
-#include "base/clock.h"
-#include "os/loop.h"
 #include "runs_now.h"
 
-#define PATIENCE_MS 120000
-#define COUNT       3
-#define HOUR        3600000LL
+#define COUNT 3
+#define HOUR  3600000LL
 
 int64_t __real_clock_wall_ms(void);
 int64_t __wrap_clock_wall_ms(void);
 
-static int64_t wall_ahead_ms; /* of the machine's clock */
+int64_t kill_ahead_ms;
 
 int64_t __wrap_clock_wall_ms(void)
 {
-	return __real_clock_wall_ms() + wall_ahead_ms;
+	return __real_clock_wall_ms() + kill_ahead_ms;
 }
 
 struct ordering {
-	struct os_loop *loop;
-	struct core *core;
-	char src[300];
+	struct kill_life life;
 	struct standing *order;
 	int asked;
 };
@@ -49,71 +43,39 @@ static void order_kill_found(struct standing *o, void *user)
 	((struct ordering *)user)->order = o;
 }
 
-static void order_kill_step(struct ordering *p, int64_t until)
-{
-	os_loop_step(p->loop, 5);
-	if (clock_mono_ms() > until)
-		_exit(4);
-}
-
 /* Asks for the order where it is not there yet; p->order is set. */
 static void order_kill_use(struct ordering *p, const char *more)
 {
 	char plan[400];
-	struct op_spawn s = spawn_usual("Find where parse_header is defined", p->src);
-	int64_t until = clock_mono_ms() + PATIENCE_MS;
+	struct op_spawn s = spawn_usual("Find where parse_header is defined", p->life.src);
 
 	snprintf(plan, sizeof(plan),
 		 "{\"id\":\"O-5d09c41e\",\"when\":\"every 1h\",\"zone\":\"UTC\",%s}", more);
-	orders_each(p->core, order_kill_found, p);
+	orders_each(p->life.core, order_kill_found, p);
 	if (!p->order) {
 		s.order = json_parse(plan, strlen(plan), NULL);
 		s.confirm = "never";
 		s.request_id = "r-order";
-		ops_propose(p->core, &s, order_kill_asked, p);
+		ops_propose(p->life.core, &s, order_kill_asked, p);
 		while (!p->asked)
-			order_kill_step(p, until);
+			kill_turn(&p->life);
 		json_decref((json_t *)s.order);
 	}
-	for (; !p->order; order_kill_step(p, until))
-		orders_each(p->core, order_kill_found, p);
-}
-
-static struct ordering order_kill_open(const char *dir)
-{
-	static struct settings settings;
-	struct ordering p = {.loop = os_loop_new(NULL)};
-	char root[300];
-	struct core_options o = {
-		.loop = p.loop, .root = root, .settings = &settings, .model = "offline"};
-	struct ava_error err = {0};
-
-	snprintf(root, sizeof(root), "%s/data", dir);
-	snprintf(p.src, sizeof(p.src), "%s/src", dir);
-	settings_defaults(&settings);
-	settings.disk_free_min_mb = 0;
-	settings.disk_ballast_mb = 0;
-	kill_must(core_open(&p.core, &o, &err), &err, "core_open");
-	return p;
-}
-
-static void order_kill_close(struct ordering *p)
-{
-	core_close(p->core);
-	os_loop_free(p->loop);
+	for (; !p->order; kill_turn(&p->life))
+		orders_each(p->life.core, order_kill_found, p);
 }
 
 static int order_kill_play(const char *dir, long k)
 {
-	struct ordering p;
+	struct ordering p = {0};
 
 	if (k > 0)
 		kill_arm(k);
-	p = order_kill_open(dir);
+	p.life = kill_open(dir, 0);
 	order_kill_use(&p, "\"from\":\"2026-01-01T00:00:00.000Z\",\"missed\":\"all\",\"count\":3");
 	while (p.order->now.state != ORDER_DONE || !p.order->now.settled || p.order->writing)
-		order_kill_step(&p, clock_mono_ms() + PATIENCE_MS);
-	order_kill_close(&p);
+		kill_turn(&p.life);
+	kill_close(&p.life);
 	return 0;
 }
 
@@ -124,24 +86,23 @@ static int order_kill_clocks(const char *dir, long k)
 		int64_t ahead_ms, fired;
 	} lives[] = {{0, 0}, {HOUR, 1}, {-2 * HOUR, 1}, {5 * HOUR, 2}};
 	char plan[200], iso[CLOCK_ISO_LEN + 1];
-	int64_t until = clock_mono_ms() + PATIENCE_MS;
 
 	if (k > 0)
 		kill_arm(k);
 	clock_iso(clock_wall_ms() - HOUR / 2, iso);
 	snprintf(plan, sizeof(plan), "\"from\":\"%s\",\"missed\":\"once\"", iso);
 	for (size_t i = 0; i < ARRAY_LEN(lives); i++) {
-		struct ordering p;
+		struct ordering p = {0};
 
-		wall_ahead_ms = lives[i].ahead_ms;
-		p = order_kill_open(dir);
+		kill_ahead_ms = lives[i].ahead_ms;
+		p.life = kill_open(dir, 0);
 		order_kill_use(&p, plan);
 		for (int n = 0; n < 3; n++)
-			order_kill_step(&p, until);
+			kill_turn(&p.life);
 		while (p.order->now.fired < lives[i].fired || !p.order->now.settled ||
 		       p.order->writing)
-			order_kill_step(&p, until);
-		order_kill_close(&p);
+			kill_turn(&p.life);
+		kill_close(&p.life);
 	}
 	return 0;
 }
@@ -217,21 +178,8 @@ TEST(order_untouched)
 
 TEST(order_killed)
 {
-	long by = kill_step("AVA_ORDER_KILL_STEP"), k;
-	int rv = -1;
-
-	for (k = 1; rv == -1; k += by) {
-		const char *dir = kill_fresh();
-
-		rv = kill_child(order_kill_play, dir, k);
-		if (rv == -1 && kill_child(order_kill_play, dir, 0) != 0)
-			fail_msg("k = %ld: what was left could not be gone on from", k);
-		order_kill_check(dir, k);
-		unit_rmdir(dir);
-	}
-	assert_int_equal(rv, 0);
-	print_message("killed at each of %ld calls\n", k - by);
-	assert_true(k > 60 / by);
+	kill_at_each(order_kill_play, order_kill_check, kill_step("AVA_ORDER_KILL_STEP"),
+		     getenv("AVA_SOAK") != NULL);
 }
 
 /* With clocks that are moved both ways two of the times have a run, whenever it is killed. */
@@ -248,20 +196,8 @@ static void order_kill_clocks_check(const char *dir, long k)
 
 TEST(order_killed_clocks)
 {
-	long by = 4 * kill_step("AVA_ORDER_KILL_STEP"), k;
-	int rv = -1;
-
-	for (k = 1; rv == -1; k += by) {
-		const char *dir = kill_fresh();
-
-		rv = kill_child(order_kill_clocks, dir, k);
-		if (rv == -1 && kill_child(order_kill_clocks, dir, 0) != 0)
-			fail_msg("k = %ld: what was left could not be gone on from", k);
-		order_kill_clocks_check(dir, k);
-		unit_rmdir(dir);
-	}
-	assert_int_equal(rv, 0);
-	assert_true(k > 60 / by);
+	kill_at_each(order_kill_clocks, order_kill_clocks_check,
+		     4 * kill_step("AVA_ORDER_KILL_STEP"), getenv("AVA_SOAK") != NULL);
 }
 
 UNIT_GROUP(.first = kill_in_memory);

@@ -7,34 +7,24 @@
  * once, ended once, with a result that says the same as its last event. */
 #include "killdisk.h"
 
-#include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/proposal.h"
-#include "base/clock.h"
-#include "os/loop.h"
 #include "runs_now.h"
 
-#define PATIENCE_MS 120000
-#define NRUNS       2
+#define NRUNS 2
 
 /* ---- the program */
 
 struct program {
-	struct os_loop *loop;
-	struct core *core;
-	char src[300], proposal[24], run[NRUNS][24];
+	struct kill_life life;
+	char proposal[24], run[NRUNS][24];
 	bool ended[NRUNS];
 };
 
 static void wait_until(struct program *p, const char *answer)
 {
-	int64_t until = clock_mono_ms() + PATIENCE_MS;
-
-	while (!*answer) {
-		os_loop_step(p->loop, 5);
-		if (clock_mono_ms() > until)
-			_exit(4);
-	}
+	while (!*answer)
+		kill_turn(&p->life);
 }
 
 static void proposed(int rv, struct proposal *r, bool repeated, const struct ava_error *err,
@@ -72,47 +62,33 @@ static void has_result(int rv, const char *json, size_t len, const struct ava_er
 
 static void use(struct program *p)
 {
-	struct op_spawn s = spawn_usual("Find where parse_header is defined", p->src);
-	int64_t until = clock_mono_ms() + PATIENCE_MS;
+	struct op_spawn s = spawn_usual("Find where parse_header is defined", p->life.src);
 
 	s.request_id = "r-proposed";
-	ops_propose(p->core, &s, proposed, p);
+	ops_propose(p->life.core, &s, proposed, p);
 	wait_until(p, p->proposal);
-	ops_confirm(p->core, p->proposal, "yes", NULL, "api", "terminal", confirmed, p);
+	ops_confirm(p->life.core, p->proposal, "yes", NULL, "api", "terminal", confirmed, p);
 	s.request_id = "r-at-once";
 	s.origin = "cli";
-	ops_spawn(p->core, &s, started, p);
+	ops_spawn(p->life.core, &s, started, p);
 	wait_until(p, p->run[0]);
 	wait_until(p, p->run[1]);
 	for (int i = 0; i < NRUNS; i++)
-		(void)ops_result(p->core, p->run[i], PATIENCE_MS, has_result, &p->ended[i]);
-	while (!(p->ended[0] && p->ended[1])) {
-		os_loop_step(p->loop, 5);
-		if (clock_mono_ms() > until)
-			_exit(4);
-	}
+		(void)ops_result(p->life.core, p->run[i], KILL_PATIENCE_MS, has_result,
+				 &p->ended[i]);
+	while (!(p->ended[0] && p->ended[1]))
+		kill_turn(&p->life);
 }
 
 static int play(const char *dir, long k)
 {
-	char root[300];
-	struct settings settings;
-	struct core_options o = {.root = root, .settings = &settings, .model = "offline"};
-	struct ava_error err = {0};
-	struct program p = {.loop = os_loop_new(NULL)};
+	struct program p = {0};
 
-	snprintf(root, sizeof(root), "%s/data", dir);
-	snprintf(p.src, sizeof(p.src), "%s/src", dir);
-	settings_defaults(&settings);
-	settings.disk_free_min_mb = 0;
-	settings.disk_ballast_mb = 0;
-	o.loop = p.loop;
 	if (k > 0)
 		kill_arm(k);
-	kill_must(core_open(&p.core, &o, &err), &err, "core_open");
+	p.life = kill_open(dir, 0);
 	use(&p);
-	core_close(p.core);
-	os_loop_free(p.loop);
+	kill_close(&p.life);
 	return 0;
 }
 
@@ -234,21 +210,7 @@ TEST(untouched)
 
 TEST(killed)
 {
-	long by = kill_step("AVA_RUN_KILL_STEP"), k;
-	int rv = -1;
-
-	for (k = 1; rv == -1; k += by) {
-		const char *dir = kill_fresh();
-
-		rv = kill_child(play, dir, k);
-		if (rv == -1 && kill_child(play, dir, 0) != 0)
-			fail_msg("k = %ld: what was left could not be gone on from", k);
-		check(dir, k);
-		unit_rmdir(dir);
-	}
-	assert_int_equal(rv, 0);
-	print_message("killed at each of %ld calls\n", k - by);
-	assert_true(k > 60 / by);
+	kill_at_each(play, check, kill_step("AVA_RUN_KILL_STEP"), getenv("AVA_SOAK") != NULL);
 }
 
 UNIT_GROUP(.first = kill_in_memory);
