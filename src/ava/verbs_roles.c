@@ -80,8 +80,8 @@ static void write_role(struct jw *w, const struct core *c, const struct book_ent
 		jw_str(w, "instructions", r->instructions);
 }
 
-/* The text of SKILL.md, as it is now. */
-static void write_skill_text(struct jw *w, const char *path)
+/* The text of SKILL.md and the names of all files, where they are those of the hash beside them. */
+static void write_skill_text(struct jw *w, const char *path, const char *hash)
 {
 	struct skill_files f;
 	struct buf safe;
@@ -89,12 +89,12 @@ static void write_skill_text(struct jw *w, const char *path)
 	if (skill_load(path, &f, NULL) != 0)
 		return;
 	buf_init(&safe, 8 * SKILL_TEXT_MAX);
-	for (size_t i = 0; i < f.n; i++)
+	for (size_t i = 0; i < f.n && strcmp(f.hash, hash) == 0; i++)
 		if (&f.items[i] == skill_file_of(&f, ""))
 			utf8_terminal(&safe, f.items[i].data, f.items[i].len, true);
 	jw_strn(w, "text", safe.data ? safe.data : "", safe.len);
 	jw_array(w, "contents");
-	for (size_t i = 0; i < f.n; i++) {
+	for (size_t i = 0; i < f.n && strcmp(f.hash, hash) == 0; i++) {
 		jw_object(w, NULL);
 		jw_str(w, "path", f.items[i].path);
 		jw_int(w, "bytes", (int64_t)f.items[i].len);
@@ -122,7 +122,7 @@ static void write_skill(struct jw *w, const struct book_entry *e, bool whole)
 	}
 	jw_end(w);
 	if (whole)
-		write_skill_text(w, e->path);
+		write_skill_text(w, e->path, s->hash);
 }
 
 /* ---- what both have */
@@ -137,8 +137,8 @@ static const char *entry_hash(const struct book *b, const struct book_entry *e)
 	return b == &book_of_roles ? e->role->hash : e->skill->hash;
 }
 
-static void write_entry(struct jw *w, const struct core *c, const struct book *b,
-			const struct book_entry *e, bool whole)
+static void write_book_entry(struct jw *w, const struct core *c, const struct book *b,
+			     const struct book_entry *e, bool whole)
 {
 	jw_object(w, NULL);
 	jw_str(w, "name", entry_name(b, e));
@@ -161,7 +161,7 @@ static void write_list(struct jw *w, const struct core *c, const struct book_lis
 	jw_array(w, l->book->all);
 	for (size_t i = 0; i < l->n; i++)
 		if (l->items[i].it)
-			write_entry(w, c, l->book, &l->items[i], whole);
+			write_book_entry(w, c, l->book, &l->items[i], whole);
 	jw_end(w);
 	jw_array(w, "broken");
 	for (size_t i = 0; i < l->n; i++)
@@ -239,7 +239,7 @@ static void verb_role(struct verb_call *v)
 		rv = err_set(&err, AVA_ENOENT, "there is no %s %.60s (ava %s lists them)", b->one,
 			     v->id, b->all);
 	if (verb_begin(&a, v->reply, rv, &err)) {
-		write_entry(&a.w, v->core, b, e, true);
+		write_book_entry(&a.w, v->core, b, e, true);
 		verb_send(&a, 200);
 	}
 	book_list_free(&l);

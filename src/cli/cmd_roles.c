@@ -27,7 +27,7 @@ static struct {
 } o;
 
 /* The verbs ask for one of these: their members are named alike. */
-static const struct book {
+static const struct book_words {
 	const char *one, *all, *trust; /* "role", "roles"; the question before a yes */
 } roles = {"role", "roles",
 	   "Its text goes to models as instructions, with these tools. Trust it as it is now? "
@@ -43,7 +43,7 @@ static const struct opt roles_opts[] = {
 };
 
 /* Asks for all of a book (`name` ""), or for one, as the project of this folder has them. */
-static int ask_here(const struct book *b, json_t **reply, const char *name)
+static int ask_here(const struct book_words *b, json_t **reply, const char *name)
 {
 	char *cwd = NULL;
 	struct buf path;
@@ -91,7 +91,7 @@ static int show_broken(const json_t *reply, FILE *f)
 	return json_array_size(broken) > 0 ? CLI_FAILED : CLI_DONE;
 }
 
-static int list_all(const struct book *b)
+static int list_all(const struct book_words *b)
 {
 	static const struct column skill_columns[] = {
 		{"NAME", COLUMN_TEXT, "name"},
@@ -223,7 +223,7 @@ static void show_whole(const json_t *r)
 	show_beside(r);
 }
 
-static int show_one(const struct book *b, const char *name)
+static int show_one(const struct book_words *b, const char *name)
 {
 	json_t *r = NULL;
 	int code;
@@ -244,7 +244,7 @@ static int show_one(const struct book *b, const char *name)
 /* ---- check */
 
 /* Ask the daemon to check a file or folder. */
-static int cmd_roles_look(const struct book *b, const char *path, json_t **reply)
+static int cmd_roles_look(const struct book_words *b, const char *path, json_t **reply)
 {
 	char verb[32];
 	char *full = realpath(path, NULL), *slash;
@@ -264,7 +264,7 @@ static int cmd_roles_look(const struct book *b, const char *path, json_t **reply
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
-static int check(const struct book *b, const char *path)
+static int check(const struct book_words *b, const char *path)
 {
 	json_t *reply = NULL, *r;
 	size_t i, n = 0;
@@ -294,7 +294,7 @@ static int check(const struct book *b, const char *path)
 /* ---- trust */
 
 /* 0: yes. */
-static int ask_trust(const struct book *b, const json_t *r)
+static int ask_trust(const struct book_words *b, const json_t *r)
 {
 	if (!o.json)
 		show_whole(r);
@@ -308,7 +308,7 @@ static int ask_trust(const struct book *b, const json_t *r)
 	return task_yes() == 1 ? CLI_DONE : cli_error(CLI_REJECTED, "no yes: nothing is trusted");
 }
 
-static int trust(const struct book *b, const char *path)
+static int trust(const struct book_words *b, const char *path)
 {
 	char verb[32];
 	json_t *reply = NULL, *kept = NULL, *r;
@@ -335,7 +335,7 @@ static int trust(const struct book *b, const char *path)
 	return code;
 }
 
-static int book_run(const struct book *b, int argc, char **argv)
+static int book_run(const struct book_words *b, int argc, char **argv)
 {
 	const char *word = argc > 0 ? argv[0] : "list", *arg = argc > 1 ? argv[1] : NULL;
 

@@ -1,5 +1,7 @@
 /* Skills: what their SKILL.md say. Front matter is read as generously as that of roles: other
- * programs' keys are noted, not refused. Failures: memory. */
+ * programs' keys are noted, not refused.
+ *
+ * What can fail: a folder over the limits, a file that is no skill, memory. */
 #include "subagent/skillbook.h"
 
 #include <ava.h>
