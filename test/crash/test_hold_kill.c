@@ -20,7 +20,7 @@
 #include "subagent/run.h"
 #include "runs_now.h"
 
-#define HOLD_MAX 4 /* runs of a group */
+#define HOLD_MAX 5 /* runs of a group */
 #define HOLD_MS  3600000LL
 
 #define HOLD_PAID  2000 /* micro-USD of a turn */
@@ -482,14 +482,16 @@ TEST(hold_after)
 
 /* ---- pauses */
 
-/* Places in the group; the second one has an end. */
-enum { HOLD_UNPAUSED, HOLD_BY_TIME, HOLD_CANCELLED, HOLD_BLOCKED };
+/* Places in the group. The pause of the second one has an end; the last one waits for the cancelled
+ * one, and never begins. */
+enum { HOLD_UNPAUSED, HOLD_BY_TIME, HOLD_CANCELLED, HOLD_BLOCKED, HOLD_UNBEGUN, HOLD_PAUSED };
 
 static const struct hold_run hold_paused[] = {
 	{"checked", HOLD_MENDS},
 	{"by_time", HOLD_LOOK HOLD_LOOK HOLD_LOOK HOLD_SUBMIT, NULL, NULL, 0},
 	{"cancelled", HOLD_LOOK HOLD_LOOK HOLD_LOOK HOLD_SUBMIT, NULL, NULL, 0},
 	{"blocked", HOLD_LOOK HOLD_SUBMIT, "checked", NULL, 0},
+	{"unbegun", HOLD_LOOK HOLD_SUBMIT, "cancelled", NULL, 0},
 };
 
 static void hold_pause(struct hold *h, int i, bool on)
@@ -506,8 +508,9 @@ static void hold_pause(struct hold *h, int i, bool on)
 
 static bool hold_stands(const struct hold *h, int i, const struct run *r)
 {
-	return r->pause.resting ||
-	       (i == HOLD_BLOCKED && (r->agent.paused || hold_live(h, HOLD_UNPAUSED)));
+	bool before = hold_live(h, i == HOLD_BLOCKED ? HOLD_UNPAUSED : HOLD_CANCELLED) != NULL;
+
+	return r->pause.resting || (i >= HOLD_BLOCKED && (r->agent.paused || before));
 }
 
 /* Once it has begun, or while it waits for another one, each is paused, unless its record says that
@@ -519,7 +522,7 @@ static void hold_pause_each(struct hold *h)
 
 		for (; (r = hold_live(h, i)) && !(r->rec.types & event_bit(EVENT_Waiting));
 		     kill_turn(&h->life))
-			if (r->agent.at.iteration > 0 || i == HOLD_BLOCKED) {
+			if (r->agent.at.iteration > 0 || i >= HOLD_BLOCKED) {
 				hold_pause(h, i, true);
 				break;
 			}
@@ -535,7 +538,8 @@ static void hold_pauses_stay(struct hold *h, bool time_comes)
 	bool paused[HOLD_MAX];
 
 	for (int i = 0; i < h->n; i++)
-		paused[i] = hold_live(h, i) && hold_live(h, i)->agent.paused;
+		paused[i] = hold_live(h, i) && hold_live(h, i)->agent.paused &&
+			    (i != HOLD_UNBEGUN || hold_live(h, HOLD_CANCELLED));
 	for (int i = 0; i < 5; i++)
 		kill_turn(&h->life);
 	for (int i = 0; i < h->n; i++)
@@ -581,7 +585,7 @@ static int hold_pause_play(const char *dir, long k)
 		struct hold h;
 
 		kill_ahead_ms = lives[i];
-		h = hold_open(dir, hold_paused, 4, 1);
+		h = hold_open(dir, hold_paused, HOLD_PAUSED, 1);
 		if (i == 0)
 			hold_pause_each(&h);
 		hold_pauses_stay(&h, i == 2);
@@ -596,22 +600,23 @@ static int hold_pause_play(const char *dir, long k)
 static void hold_pause_check(const char *dir, long k)
 {
 	struct hold_seen seen[HOLD_MAX], *s = seen;
-	struct hold_found f = hold_read(dir, k, 4, seen);
+	struct hold_found f = hold_read(dir, k, HOLD_PAUSED, seen);
 
 	hold_run_check(&s[0], dir, f.ids[0], "success", "submitted", 2 * s[0].outcomes - 1);
 	hold_run_check(&s[1], dir, f.ids[1], "success", "submitted", 4);
 	hold_run_check(&s[2], dir, f.ids[2], "cancelled", "cancelled", s[2].replies);
 	hold_run_check(&s[3], dir, f.ids[3], "success", "submitted", 2);
+	hold_run_check(&s[4], dir, f.ids[4], "not_started", "not_started", 0);
 	if (!s[0].proved || s[0].outcomes < 2 || s[0].outcomes > 2 + s[0].interrupted)
 		fail_msg("k = %ld: %d checks, the last one passed: %d", k, s[0].outcomes,
 			 s[0].proved);
 	if (s[3].first_lsn <= s[0].end_lsn)
 		fail_msg("k = %ld: a run began before its time", k);
-	for (; s < seen + 4; s++) {
+	for (; s < seen + HOLD_PAUSED; s++) {
 		int i = (int)(s - seen);
 
 		if (s->asked != 1 || s->rested > 1 || s->expired != (i == HOLD_BY_TIME) ||
-		    s->stopped != (i == HOLD_CANCELLED) ||
+		    s->stopped != (i == HOLD_CANCELLED || i == HOLD_UNBEGUN) ||
 		    s->answered != (i == HOLD_UNPAUSED || i == HOLD_BLOCKED) || s->meanwhile)
 			fail_msg("k = %ld: %s: asked %d, rested %d, answered %d, expired %d, "
 				 "stopped %d, %d calls meanwhile",
