@@ -237,19 +237,18 @@ static void order_drop(struct standing *o)
 /* Deliveries that nothing waits for any more, and those who asked while the order was written. */
 static void order_go_on(struct standing *o)
 {
-	struct order_delivery *d;
-
 	LIST_EACH (&o->deliveries, node, tmp) {
+		struct order_delivery *d = LIST_ENTRY(node, struct order_delivery, node);
 		bool waits = false;
 
-		d = LIST_ENTRY(node, struct order_delivery, node);
 		for (unsigned i = 0; i < o->now.nwaiting; i++)
 			waits = waits || o->now.waiting[i].delivery == d->number;
 		if (!waits)
 			order_delivery_free(d);
 	}
-	while (!o->writing && !o->core->service.orders->stops &&
-	       (d = LIST_FIRST(&o->held, struct order_delivery, node)) != NULL) {
+	while (!o->writing && !o->core->service.orders->stops && !list_empty(&o->held)) {
+		struct order_delivery *d = LIST_FIRST(&o->held, struct order_delivery, node);
+
 		list_del(&d->node);
 		orders_fire(o->core, o->plan.id, &d->fire, d->done, d->user);
 		order_delivery_free(d);

@@ -333,7 +333,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_NONE_WAITS         "No proposal waits for your answer."
 #define WORDS_CONFIRMED(changes) "Confirmed, %s.", changes
 #define WORDS_CONFIRMED_AS_QUOTED(id, order)                                                       \
-	"%s is confirmed as quoted%s%s", id, *(order) ? ": the standing order " : "", order
+	"%s is confirmed as quoted%s%s", id, *(order) ? ": it is the order " : "", order
 #define WORDS_REPLACED(id, by) "%s is replaced by %s", id, by
 #define WORDS_STARTED(who)     "%s has started", who
 #define WORDS_REJECTED(id)     "%s is rejected: nothing was started", id

@@ -402,7 +402,7 @@ TEST(items)
 	shows("9 characters of it stand in the file above, and in `ava asks P-1`.",
 	      WORDS_HIDDEN((size_t)9, "P-1"));
 	shows("P-19c0de is confirmed as quoted", WORDS_CONFIRMED_AS_QUOTED("P-19c0de", ""));
-	shows("P-19c0de is confirmed as quoted: the standing order O-5d09c41e",
+	shows("P-19c0de is confirmed as quoted: it is the order O-5d09c41e",
 	      WORDS_CONFIRMED_AS_QUOTED("P-19c0de", "O-5d09c41e"));
 	shows("P-1 is replaced by P-2", WORDS_REPLACED("P-1", "P-2"));
 	shows("S-1 (Researcher) has started", WORDS_STARTED("S-1 (Researcher)"));
