@@ -232,7 +232,9 @@ static bool see(struct reading *r, const struct told *t)
 	bool own = strcmp(t->order, r->o->id) == 0;
 
 	r->seen_ms = MAX(r->seen_ms, t->wall_ms);
-	if (own || (t->ended && r->open[0] && strcmp(t->run, r->open) == 0))
+	/* Its day is another one only where money is asked for or counted. */
+	if ((own && (t->fired || strcmp(t->change, "budget") == 0)) ||
+	    (t->ended && r->open[0] && strcmp(t->run, r->open) == 0))
 		reach_day(r, t->day);
 	if (t->ended && r->open[0] && strcmp(t->run, r->open) == 0) {
 		r->open[0] = '\0';
