@@ -25,10 +25,9 @@
 
 /* Seeds that once broke something, whatever it was. */
 static const uint64_t once_broken[] = {
-	8,     53,    166,   171,   176,  488,  820,  1849,  2250,  8084, /* the runtime, or its
-									   * judge
+	8,     53,    166,   171,   176,  488,  820,  1849,  2250,  8084, /* the runtime, or a judge
 									   */
-	917,   3974,                                                      /* the judge */
+	917,   3974,  76621,                                              /* the judge */
 	1,     32,    130,   303,   356,  604,  671,  885,   1034,  1557, /* the replay */
 	2685,  2846,  2904,  3394,  7132, 7665, 9627, 12637, 13706, 20695, 21882,
 	70026, 71337,               /* the replay: said during a check; the words of a budget */
