@@ -252,7 +252,6 @@ static void begin_round(struct seals *s)
 static void note_work(struct os_work *w)
 {
 	struct seals *s = w->priv;
-	const char *text = s->going ? s->going->texts[s->going->at].data : NULL;
 
 	s->err = (struct ava_error){0};
 	s->rv = sealer_committed(s->sealer, s->day, &s->err);

@@ -512,12 +512,13 @@ static void set_rights(struct run_spec *r, bool unboxed)
 
 /* ---- its standing order */
 
-/* The plan in its canonical form. The money of a day is kept by what a run costs at most. */
+/* The plan in its canonical form. The money of a day is kept by what a run costs at most, which is
+ * no more than that unless somebody says so. */
 static int spec_build_take_order(struct run_spec *r, const struct op_spawn *s,
 				 struct ava_error *err)
 {
 	const struct agent_price *price = &r->agent.price;
-	int64_t cost = r->agent.limits.cost_microusd;
+	int64_t *cost = &r->agent.limits.cost_microusd;
 	struct order_plan p;
 	int rv = s->order ? order_read(s->order, &p, err) : 0;
 
@@ -532,12 +533,16 @@ static int spec_build_take_order(struct run_spec *r, const struct op_spawn *s,
 			     "the price of %s is unknown, so what a day or a month of the order "
 			     "costs cannot be kept: leave it out or use another model",
 			     r->model->id);
-	else if ((p.day_microusd >= 0 && p.day_microusd < cost) ||
-		 (p.month_microusd >= 0 && p.month_microusd < cost))
+	if (rv == 0 && s->max_cost_microusd == AVA_DEFAULT) {
+		*cost = p.day_microusd >= 0 ? MIN(*cost, p.day_microusd) : *cost;
+		*cost = p.month_microusd >= 0 ? MIN(*cost, p.month_microusd) : *cost;
+	} else if (rv == 0 && ((p.day_microusd >= 0 && p.day_microusd < *cost) ||
+			       (p.month_microusd >= 0 && p.month_microusd < *cost))) {
 		rv = err_set(err, AVA_EINVAL,
 			     "one run of the order may cost %s, more than its day or month: raise "
 			     "that, or lower max_cost_cents",
-			     format_money_limit(cost).text);
+			     format_money_limit(*cost).text);
+	}
 	order_fini(&p);
 	return rv;
 }
@@ -676,13 +681,13 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = spec_take_asks(r, s, err);
 	if (rv == 0)
 		rv = spec_build_take_check(r, s, err);
+	if (rv == 0)
+		rv = spec_build_take_order(r, s, err);
 	if (rv == 0) {
 		spec_take_facts(r);
 		spec_brief_decide(r);
 		rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
 	}
-	if (rv == 0)
-		rv = spec_build_take_order(r, s, err);
 	if (rv == 0)
 		rv = spec_group_take(r, s->group, err);
 	if (rv == 0) {

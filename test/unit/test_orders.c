@@ -54,6 +54,8 @@ static void quoted_cb(int rv, struct proposal *p, bool repeated, const struct av
 	}
 }
 
+static int64_t run_microusd = AVA_DEFAULT; /* what each run may, as somebody says */
+
 /* `plan`: JSON with ' for ". `confirm`: as in a request. */
 static struct quoted order_quote(struct world *w, const char *plan, const char *confirm,
 				 const char *role)
@@ -62,6 +64,7 @@ static struct quoted order_quote(struct world *w, const char *plan, const char *
 	struct quoted q = {0};
 	char text[800];
 
+	s.max_cost_microusd = run_microusd;
 	snprintf(text, sizeof(text), "%s", plan);
 	for (char *at = text; *at; at++)
 		*at = *at == '\'' ? '"' : *at;
@@ -327,6 +330,14 @@ TEST_OF(money_that_cannot_be_kept, struct world *w)
 {
 	struct quoted q = order_quote(w, "{'when':'every 1h','day_cents':10}", NULL, NULL);
 
+	/* A run costs no more than a day may, unless somebody said so. */
+	assert_int_equal(q.rv, 0);
+	assert_true(strstr(q.text, "$0.10") != NULL && !strstr(q.text, "$1.00"));
+	q = order_quote(w, "{'when':'every 1h','day_cents':50,'month_cents':20}", NULL, NULL);
+	assert_true(q.rv == 0 && strstr(q.text, "$0.20") != NULL);
+	run_microusd = 1000000;
+	q = order_quote(w, "{'when':'every 1h','day_cents':10}", NULL, NULL);
+	run_microusd = AVA_DEFAULT;
 	assert_int_equal(q.rv, AVA_EINVAL);
 	assert_true(strstr(q.text, "one run of the order may cost $1.00") != NULL);
 }
