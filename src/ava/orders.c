@@ -234,8 +234,8 @@ static void order_drop(struct standing *o)
 	order_free(o);
 }
 
-/* Deliveries that nothing waits for any more, and those who asked while the order was written. */
-static void order_go_on(struct standing *o)
+/* Deliveries that nothing waits for: they are run, or never came to the disk. */
+static void order_forget(struct standing *o)
 {
 	LIST_EACH (&o->deliveries, node, tmp) {
 		struct order_delivery *d = LIST_ENTRY(node, struct order_delivery, node);
@@ -246,6 +246,12 @@ static void order_go_on(struct standing *o)
 		if (!waits)
 			order_delivery_free(d);
 	}
+}
+
+/* Those who asked while the order was written. */
+static void order_go_on(struct standing *o)
+{
+	order_forget(o);
 	while (!o->writing && !o->core->service.orders->stops && !list_empty(&o->held)) {
 		struct order_delivery *d = LIST_FIRST(&o->held, struct order_delivery, node);
 
@@ -458,6 +464,7 @@ static void order_call_end(struct order_turn *t, int rv, struct ava_error *err)
 	if (rv == 0)
 		return;
 	order_unstart(o); /* memory ended behind its spawn */
+	order_forget(o);
 	order_answer(o, rv, err);
 }
 
@@ -539,7 +546,9 @@ static int order_may_fire(struct standing *o, const struct order_fire *f, bool q
 
 	if (rv == 0)
 		rv = core_check_request(o->core, f->request_id, err);
-	if (rv == 0 && o->now.state == ORDER_ASKS && !queues)
+	if (rv == 0 && o->now.state == ORDER_PAUSED && f->delivered)
+		rv = err_set(err, AVA_EEXIST, "%s is paused: nothing was started", o->plan.id);
+	else if (rv == 0 && o->now.state == ORDER_ASKS && !queues)
 		rv = err_set(err, AVA_EEXIST,
 			     WORDS_WAITS(o->plan.id, ": what it does has changed"));
 	else if (rv == 0 && order_counted_out(o, &o->now))

@@ -25,10 +25,10 @@ const char *orders_unreadable(const struct core *c);
 void orders_set(struct core *c, const char *id, enum order_state to, const char *by,
 		const char *origin, order_done_fn done, void *user);
 
-/* Starts a run of the order now, whether it is paused or not; its money and its count hold. All of
- * `f` is *copied*. 0 without a run: it is kept, once for its request_id, and started when the order
- * can. AVA_EBUSY: its last run is at work; AVA_EBUDGET; AVA_EEXIST: it asks, or is over;
- * AVA_EDENIED: with the extra text it would have all three rights. */
+/* Starts a run of the order now; for a person also while it is paused. Its money and its count
+ * hold. All of `f` is *copied*. 0 without a run: it is kept, once for its request_id, and started
+ * when the order can. AVA_EBUSY: its last run is at work; AVA_EBUDGET; AVA_EEXIST: it asks, is
+ * over, or is paused; AVA_EDENIED: with the extra text it would have all three rights. */
 void orders_fire(struct core *c, const char *id, const struct order_fire *f, order_done_fn done,
 		 void *user);
 

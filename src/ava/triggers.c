@@ -193,14 +193,10 @@ static void delivery_fire(struct verb_call *v, const json_t *row, const struct t
 	struct ava_error err = {0};
 	const struct standing *o = orders_find(v->core, json_str(row, "order"), &err);
 	size_t event;
-	bool known;
 
 	delivery_id(v->id, row, d, body, id);
 	f.request_id = id[0] ? id : NULL;
-	known = f.request_id && core_request(v->core, id);
-	if (o && !known && o->now.state == ORDER_PAUSED)
-		err_set(&err, AVA_EEXIST, "%s is paused: nothing was started", o->plan.id);
-	if (err.code != 0) {
+	if (!o) {
 		verb_fail(v->reply, err.code, &err);
 		return;
 	}

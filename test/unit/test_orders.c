@@ -1,147 +1,11 @@
 /* Standing orders through the runtime's own code, with a wall clock that is moved both ways: what
  * fires, once, and what is told (doc/ORDERS.md). Kills are in test/crash/test_order_kill.c. */
-#include "core_rig.h"
+#include "order_rig.h"
 
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "ava/ask.h"
-#include "ava/orders.h"
-#include "ava/proposal.h"
-#include "base/clock.h"
 #include "codec/utf8.h"
-#include "moved_clock.h"
-
-extern _Atomic int64_t test_wall_ahead_ms;
-
-#define HOUR 3600000LL
-
-static int set_up(void **state)
-{
-	struct world *w = core_world("offline");
-
-	settings_load(&w->settings, NULL);
-	atomic_store(&test_wall_ahead_ms, 0);
-	open_core(w);
-	*state = w;
-	return 0;
-}
-
-static int tear_down_orders(void **state)
-{
-	atomic_store(&test_wall_ahead_ms, 0);
-	return tear_down(state);
-}
-
-/* ---- adding */
-
-struct quoted {
-	int calls, rv;
-	char id[24], order[24], text[4096];
-};
-
-static void quoted_cb(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
-		      void *user)
-{
-	struct quoted *q = user;
-
-	q->calls++;
-	q->rv = rv;
-	snprintf(q->text, sizeof(q->text), "%s", rv == 0 ? p->message : err->text);
-	if (rv == 0) {
-		snprintf(q->id, sizeof(q->id), "%s", p->id);
-		snprintf(q->order, sizeof(q->order), "%s", p->order);
-	}
-}
-
-static int64_t run_microusd = AVA_DEFAULT; /* what each run may, as somebody says */
-
-/* `plan`: JSON with ' for ". `confirm`: as in a request. */
-static struct quoted order_quote(struct world *w, const char *plan, const char *confirm,
-				 const char *role)
-{
-	struct op_spawn s = ask(w, "Where is parse_header defined?");
-	struct quoted q = {0};
-	char text[800];
-
-	s.max_cost_microusd = run_microusd;
-	snprintf(text, sizeof(text), "%s", plan);
-	for (char *at = text; *at; at++)
-		*at = *at == '\'' ? '"' : *at;
-	s.order = json_parse(text, strlen(text), NULL);
-	assert_non_null(s.order);
-	s.confirm = confirm;
-	if (role)
-		s.role = role;
-	ops_propose(w->core, &s, quoted_cb, &q);
-	for (int i = 0; q.calls == 0 && i < 6000; i++)
-		os_loop_step(w->loop, 10);
-	assert_int_equal(q.calls, 1);
-	json_decref((json_t *)s.order);
-	return q;
-}
-
-static struct standing *order_add(struct world *w, const char *plan)
-{
-	struct quoted q = order_quote(w, plan, "never", NULL);
-	struct standing *o;
-
-	if (q.rv != 0)
-		fail_msg("%s", q.text);
-	o = orders_find(w->core, q.order, NULL);
-	assert_non_null(o);
-	return o;
-}
-
-/* A plan that began `hours` ago. */
-static const char *since(int hours, const char *rest)
-{
-	static char plan[600];
-	char iso[CLOCK_ISO_LEN + 1];
-
-	clock_iso(clock_wall_ms() - hours * HOUR - 600000, iso);
-	snprintf(plan, sizeof(plan), "{'from':'%s','zone':'UTC',%s}", iso, rest);
-	return plan;
-}
-
-/* ---- waiting */
-
-/* The wall clock is another one, and the timer looks. */
-static void clock_moves(struct world *w, int64_t ms)
-{
-	atomic_fetch_add(&test_wall_ahead_ms, ms);
-	test_clock_skip(60001);
-	for (int i = 0; i < 20; i++)
-		os_loop_step(w->loop, 1);
-}
-
-/* Until its run, and all that wait, have ended and are counted. */
-static void order_rests(struct world *w, const struct standing *o)
-{
-	for (int i = 0; i < 6000; i++) {
-		if (!o->writing && o->now.settled && o->now.nwaiting == 0)
-			return;
-		os_loop_step(w->loop, 10);
-	}
-	fail_msg("%s is still at work", o->plan.id);
-}
-
-/* Events of a kind about an order, of which `key` is `value` (NULL: any). */
-static size_t order_told(struct world *w, const char *type, const char *key, const char *value)
-{
-	json_t *all = events(w, NULL, type), *one;
-	size_t n = 0, i;
-
-	json_array_foreach(all, i, one) n +=
-		!key || !value || strcmp(json_str(one, key), value) == 0;
-	json_decref(all);
-	return n;
-}
-
-static size_t fired(struct world *w)
-{
-	return order_told(w, "OrderFired", NULL, NULL);
-}
 
 /* ---- due times */
 
@@ -273,38 +137,6 @@ TEST_OF(count_and_until, struct world *w)
 	assert_int_equal(fired(w), 3);
 }
 
-static void fire_cb(int rv, const struct standing *o, const char *run, const struct ava_error *err,
-		    void *user)
-{
-	struct got *g = user;
-
-	g->calls++;
-	g->rv = rv;
-	snprintf(g->id, sizeof(g->id), "%s", run);
-	snprintf(g->text, sizeof(g->text), "%s", err ? err->text : "");
-}
-
-static struct got fire(struct world *w, const struct standing *o, const char *extra,
-		       const char *request)
-{
-	struct order_fire f = {
-		.by = "ben", .origin = "terminal", .extra = extra, .request_id = request};
-	struct got g = {0};
-
-	orders_fire(w->core, o->plan.id, &f, fire_cb, &g);
-	until(w, &g);
-	return g;
-}
-
-static struct got order_put(struct world *w, const struct standing *o, enum order_state to)
-{
-	struct got g = {0};
-
-	orders_set(w->core, o->plan.id, to, "ben", "terminal", fire_cb, &g);
-	until(w, &g);
-	return g;
-}
-
 TEST_OF(money, struct world *w)
 {
 	struct standing *o = order_add(w, "{'when':'every 1h','day_cents':150,'month_cents':1000}");
@@ -343,16 +175,6 @@ TEST_OF(money_that_cannot_be_kept, struct world *w)
 }
 
 /* A run that does not end while the test looks. */
-static void slow_model(struct world *w)
-{
-	static char id[400];
-
-	write_file(w->dir, "slow.jsonl", "{\"text\":\"late\",\"delay_ms\":3600000}\n");
-	snprintf(id, sizeof(id), "offline:%s/slow.jsonl", w->dir);
-	w->model = id;
-	reopen(w);
-}
-
 TEST_OF(overlap, struct world *w)
 {
 	struct standing *skip, *queue;
@@ -419,7 +241,11 @@ TEST_OF(paused_before_a_look, struct world *w)
 	slow_model(w);
 	o = order_add(w, "{'when':'every 1h','overlap':'queue','missed':'skip'}");
 	clock_moves(w, HOUR);
+	for (int i = 0; i < 6000 && (o->writing || o->now.fired == 0); i++)
+		os_loop_step(w->loop, 1);
 	clock_moves(w, HOUR - 60001);
+	for (int i = 0; i < 6000 && (o->writing || o->now.nwaiting == 0); i++)
+		os_loop_step(w->loop, 1);
 	assert_int_equal(o->now.nwaiting, 1);
 	atomic_fetch_add(&test_wall_ahead_ms, 3 * HOUR); /* nobody has looked yet */
 	assert_int_equal(order_put(w, o, ORDER_PAUSED).rv, 0);
@@ -510,131 +336,6 @@ TEST_OF(extra_text, struct world *w)
 	g = fire(w, o, NULL, NULL);
 	assert_int_equal(g.rv, 0);
 	order_rests(w, o);
-}
-
-/* ---- deliveries */
-
-static struct order_fire delivery(const char *extra, const char *request)
-{
-	return (struct order_fire){.by = "trigger push",
-				   .origin = "trigger",
-				   .extra = extra,
-				   .request_id = request,
-				   .delivered = true};
-}
-
-static struct got deliver(struct world *w, const struct standing *o, const char *extra,
-			  const char *request)
-{
-	struct order_fire f = delivery(extra, request);
-	struct got g = {0};
-
-	orders_fire(w->core, o->plan.id, &f, fire_cb, &g);
-	until(w, &g);
-	return g;
-}
-
-static void run_ends(struct world *w, const struct standing *o)
-{
-	char run[24];
-
-	snprintf(run, sizeof(run), "%s", o->now.run);
-	assert_int_equal(cancel(w, run).rv, 0);
-	for (int i = 0; i < 400 && (o->writing || strcmp(o->now.run, run) == 0); i++)
-		os_loop_step(w->loop, 5);
-}
-
-static void told_of(struct world *w, const char *run, const char *words)
-{
-	char path[400], *file;
-	size_t len;
-
-	snprintf(path, sizeof(path), "%s/runs/%s/messages.jsonl", w->root, run);
-	file = unit_read(path, &len);
-	if (!strstr(file, words))
-		fail_msg("%s is not told \"%s\"", run, words);
-	free(file);
-}
-
-/* What comes while a run is at work is kept, once by its id, also over a restart and a pause, and
- * is run behind it, one after the other. */
-TEST_OF(deliveries_wait, struct world *w)
-{
-	struct standing *o, *skip;
-	struct got g;
-	char id[24], skips[24];
-
-	slow_model(w);
-	o = order_add(w, "{'when':'@trigger','overlap':'queue'}");
-	skip = order_add(w, "{'when':'@trigger'}");
-	snprintf(id, sizeof(id), "%s", o->plan.id);
-	snprintf(skips, sizeof(skips), "%s", skip->plan.id);
-	assert_true(deliver(w, skip, "zero", "r-0").id[0] == 'S');
-	assert_int_equal(deliver(w, skip, "one", "r-1").rv, AVA_EBUSY);
-	assert_true(deliver(w, o, "zero", "r-2").id[0] == 'S');
-	for (int i = 0; i < 2; i++) {
-		g = deliver(w, o, "one\n\"", "r-3");
-		assert_int_equal(g.rv, 0);
-		assert_string_equal(g.id, "");
-		assert_int_equal(o->now.nwaiting, 1);
-	}
-	assert_int_equal(deliver(w, o, "two", NULL).rv, 0);
-	assert_int_equal(o->now.nwaiting, 2);
-	assert_int_equal(order_put(w, o, ORDER_PAUSED).rv, 0);
-	reopen(w);
-	o = orders_find(w->core, id, NULL);
-	assert_int_equal(o->now.nwaiting, 2);
-	run_ends(w, o);
-	assert_int_equal(o->now.fired, 1);
-	assert_int_equal(order_put(w, o, ORDER_ACTIVE).rv, 0);
-	for (int i = 0; i < 400 && o->now.fired < 2; i++)
-		os_loop_step(w->loop, 5);
-	assert_int_equal(o->now.fired, 2);
-	told_of(w, o->now.run, "What trigger push brought");
-	told_of(w, o->now.run, "> one\\n> \\\"");
-	assert_string_equal(deliver(w, o, "one\n\"", "r-3").id, o->now.run);
-	run_ends(w, o);
-	assert_int_equal(o->now.fired, 3);
-	told_of(w, o->now.run, "> two");
-	assert_int_equal(o->now.nwaiting, 0);
-	assert_true(list_empty(&o->deliveries));
-	run_ends(w, o);
-	run_ends(w, orders_find(w->core, skips, NULL));
-}
-
-/* What comes in the moment in which the order is written is answered behind that. */
-TEST_OF(deliveries_meet, struct world *w)
-{
-	struct standing *o;
-	struct order_fire f = delivery(NULL, NULL);
-	struct got g[ORDER_ALL + 2] = {{0}};
-
-	slow_model(w);
-	o = order_add(w, "{'when':'@trigger','overlap':'queue'}");
-	for (size_t i = 0; i < ARRAY_LEN(g); i++)
-		orders_fire(w->core, o->plan.id, &f, fire_cb, &g[i]);
-	for (size_t i = 0; i < ARRAY_LEN(g); i++) {
-		for (int n = 0; n < 1000 && g[i].calls == 0; n++)
-			os_loop_step(w->loop, 5);
-		assert_int_equal(g[i].calls, 1);
-		assert_int_equal(g[i].rv, i <= ORDER_ALL ? 0 : AVA_EBUSY);
-		assert_int_equal(g[i].id[0], i == 0 ? 'S' : 0);
-	}
-	assert_int_equal(o->now.nwaiting, ORDER_ALL);
-	/* One that is held as the order goes, or the runtime, is answered, too. */
-	orders_set(w->core, o->plan.id, ORDER_REMOVED, "ben", "terminal", fire_cb, &g[0]);
-	orders_fire(w->core, o->plan.id, &f, fire_cb, &g[1]);
-	for (int n = 0; n < 1000 && g[1].calls < 2; n++)
-		os_loop_step(w->loop, 5);
-	assert_int_equal(g[1].rv, AVA_ENOENT);
-	o = order_add(w, "{'when':'@trigger'}");
-	orders_fire(w->core, o->plan.id, &f, fire_cb, &g[0]);
-	orders_fire(w->core, o->plan.id, &f, fire_cb, &g[1]);
-	core_close(w->core);
-	w->core = NULL;
-	assert_int_equal(g[1].calls, 3);
-	assert_int_equal(g[1].rv, AVA_ECANCELED);
-	open_core(w);
 }
 
 /* ---- what was confirmed */
