@@ -43,9 +43,9 @@ while (line := read())[0].startswith(b'{"seal":') or not seals:
     except (ValueError, TypeError, KeyError, StopIteration): good = False
     good or stop("this is no seal that its key signed"); {seal["key"]} <= set(head["keys"]) & set(KEYS or head["keys"]) or stop(f"seal {seal['n']} is of another key")
     if seals and seal["n"] != seals[-1][0] + 1: stop(f"seal {seal['n']} stands where seal {seals[-1][0] + 1} belongs")
-    if seals and seal["prev"] != seals[-1][1]: stop(f"seal {seal['n']} does not follow the one before it")
-    seals.append((seal["n"], sha(text), seal["at"]))
-    for item in seal["files"]: covers.setdefault(item["path"], []).append((seal["n"], item))
+    not seals or seal["prev"] == seals[-1][1] or stop(f"seal {seal['n']} does not follow the one before it"); seals.append((seal["n"], sha(text), seal["at"]))
+    for item in seal["files"] + seal.get("pruned", {}).get("files", []):
+        covers.setdefault(item["path"], []).append((seal["n"], item)) if "from" in item else covers.pop(item["path"], 0)  # it goes
 for path in head["files"]:
     if not line[0].startswith(b'{"file":') or line[1].get("file") != path or type(line[1].get("size")) is not int: stop(f"here belongs {path}")
     data, name = file.read(line[1]["size"]), path.split("/")

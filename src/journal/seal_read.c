@@ -117,6 +117,13 @@ int seal_item(const struct seal *s, size_t i, struct seal_item *item)
 	return 1;
 }
 
+const char *seal_gone_path(const struct seal *s, size_t i)
+{
+	const json_t *files = json_object_get(json_object_get(s->doc, "pruned"), "files");
+
+	return json_get_str(json_array_get(files, i), "path");
+}
+
 uint32_t seal_mark(const struct seal_item *item, size_t i)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -45,6 +45,9 @@ struct seal_item {
 /* Read item `i` of the seal: 1; 0: no such item; AVA_ECORRUPT. */
 int seal_item(const struct seal *s, size_t i, struct seal_item *item);
 uint32_t seal_mark(const struct seal_item *item, size_t i);
+/* The path of the i-th file that goes, behind the items: whatever is sealed of it from then on is
+ * of another file. NULL: there is none. */
+const char *seal_gone_path(const struct seal *s, size_t i);
 
 /* Is the event's line a Seal? Looks at its beginning only. */
 bool seal_is_line(const char *line, size_t len);

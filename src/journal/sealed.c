@@ -106,7 +106,9 @@ static int sealed_take_seal(struct sealed *s, const struct seal *seal, const cha
 {
 	struct ava_log_head *newest = &s->sum->newest;
 	unsigned long long n = seal->n, was = newest->n;
+	struct sealed_path *gone;
 	struct seal_item item;
+	const char *path;
 	int rv = 0, there = 0;
 
 	hash_hex(seal->key, SEAL_KEY, newest->key);
@@ -125,6 +127,9 @@ static int sealed_take_seal(struct sealed *s, const struct seal *seal, const cha
 	}
 	if (there < 0)
 		return SEALED_WRONG(s, "this is no seal that its key signed");
+	for (size_t i = 0; (path = seal_gone_path(seal, i)) != NULL; i++)
+		if ((gone = strmap_get(&s->paths, path)) != NULL)
+			gone->n = 0;
 	memcpy(s->prev, seal->hash, SEAL_HASH);
 	hash_hex(seal->hash, SEAL_HASH, newest->hash);
 	newest->n = n;

@@ -90,7 +90,9 @@ static int sealing_look(struct sealing *r, const struct seal *s, size_t day)
 {
 	const char *at = json_str(s->doc, "at");
 	bool in = r->w->run != NULL || clock_parse_iso(at, strlen(at)) >= r->w->since_ms;
+	struct sealing_file *gone;
 	struct seal_item item;
+	const char *path;
 	bool named = false;
 	int rv = 0;
 
@@ -100,6 +102,9 @@ static int sealing_look(struct sealing *r, const struct seal *s, size_t day)
 		rv = sealing_add(r, item.path, item.size, false);
 		named = true;
 	}
+	for (size_t i = 0; rv == 0 && (path = seal_gone_path(s, i)) != NULL; i++)
+		if ((gone = strmap_get(&r->by_path, path)) != NULL)
+			gone->size = 0;
 	if (!named)
 		return rv;
 	if (r->first == 0) {
@@ -287,15 +292,17 @@ static int sealing_file(struct sealing *r, const struct sealing_file *f)
 	return rv;
 }
 
-/* Files that were pruned since they were sealed cannot be in it. */
+/* Files that went since they were sealed cannot be in it. */
 static void sealing_drop_gone(struct sealing *r)
 {
 	struct stat st;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < r->nfiles; i++) {
-		if (sys->fstatat(r->rootfd, r->files[i]->path, &st, 0) == 0) {
-			r->files[kept++] = r->files[i];
+		struct sealing_file *f = r->files[i];
+
+		if ((f->whole || f->size > 0) && sys->fstatat(r->rootfd, f->path, &st, 0) == 0) {
+			r->files[kept++] = f;
 			continue;
 		}
 		strmap_del(&r->by_path, r->files[i]->path);

@@ -222,10 +222,10 @@ static void chain_place(struct verify *v, const struct seal *s, uint64_t line, u
  * begins, if `ava prune` removed days. 0, AVA_ENOMEM, AVA_ECORRUPT. */
 static int chain_items(struct verify *v, const struct seal *s, uint64_t at, size_t len)
 {
-	const json_t *pruned = json_object_get(s->doc, "pruned"), *one;
+	const json_t *pruned = json_object_get(s->doc, "pruned");
 	int64_t n = json_get_int(pruned, "upTo", 0);
 	struct seal_item item;
-	size_t k;
+	const char *path;
 	int rv;
 
 	for (size_t i = 0; (rv = seal_item(s, i, &item)) == 1; i++) {
@@ -242,12 +242,10 @@ static int chain_items(struct verify *v, const struct seal *s, uint64_t at, size
 	if (n > 0 && (uint64_t)n >= v->base_n &&
 	    hash_unhex(json_get_str(pruned, "hash"), v->base, SEAL_HASH))
 		v->base_n = (uint64_t)n;
-	json_array_foreach(json_object_get(pruned, "files"), k, one)
-	{
-		const char *path = json_get_str(one, "path");
+	for (size_t i = 0; (path = seal_gone_path(s, i)) != NULL; i++) {
 		struct verify_file *f;
 
-		if (path == NULL || !files_path_ok(path))
+		if (!files_path_ok(path))
 			continue;
 		f = verify_file(v, path);
 		if (f == NULL)

@@ -234,4 +234,20 @@ static inline struct ava_verified rig_verify(struct seal_rig *r, struct rig_foun
 	return report;
 }
 
+/* Seals, and says that the file goes. */
+static inline void rig_seal_gone(struct seal_rig *r, const char *path)
+{
+	struct seal_list out = {0};
+	char text[300];
+
+	snprintf(text, sizeof(text), "{\"upTo\":0,\"hash\":\"\",\"files\":[{\"path\":\"%s\"}]}",
+		 path);
+	assert_int_equal(sealer_round(r->sealer, r->touched, r->ntouched, text, &out, NULL), 0);
+	for (size_t i = 0; i < out.n; i++)
+		rig_event(r, r->day, EVENT_Seal, "ava", ++r->day_seq, out.contents[i].data);
+	assert_int_equal(sealer_committed(r->sealer, r->day, NULL), 0);
+	seal_list_fini(&out);
+	rig_forget(r);
+}
+
 #endif

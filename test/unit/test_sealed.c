@@ -115,6 +115,27 @@ TEST_WITH(long_log, NULL, rig_after)
 	close(fd);
 }
 
+/* A log went, and another one has its path: what was sealed of the first is not its own. */
+TEST_WITH(another_in_its_place, NULL, rig_after)
+{
+	static const char path[] = "logs/subagents/S-000001.jsonl";
+	int fd;
+
+	rig_init(&rig, 9);
+	for (uint64_t seq = 1; seq <= 3; seq++)
+		rig_some(&rig, path, "S-000001", seq);
+	rig_seal(&rig);
+	rig_seal_gone(&rig, path);
+	assert_int_equal(unlink(rig_full(&rig, path)), 0);
+	rig_some(&rig, path, "S-000001", 1);
+	rig_seal(&rig);
+	fd = record_of("S-000001", false);
+	assert_int_equal(written.files, 1);
+	assert_int_equal(written.seals, 3);
+	expect_record_holds(fd);
+	close(fd);
+}
+
 /* A recovery went on in parts, and another key sealed them. */
 TEST_WITH(parts_and_keys, NULL, rig_after)
 {

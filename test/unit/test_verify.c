@@ -616,21 +616,6 @@ TEST(golden_beside)
 
 /* ---- a file that goes, and another in its place: a run that comes back from another machine */
 
-static void rig_seal_gone(struct seal_rig *r, const char *path)
-{
-	struct seal_list out = {0};
-	char text[300];
-
-	snprintf(text, sizeof(text), "{\"upTo\":0,\"hash\":\"\",\"files\":[{\"path\":\"%s\"}]}",
-		 path);
-	assert_int_equal(sealer_round(r->sealer, r->touched, r->ntouched, text, &out, NULL), 0);
-	for (size_t i = 0; i < out.n; i++)
-		rig_event(r, r->day, EVENT_Seal, "ava", ++r->day_seq, out.contents[i].data);
-	assert_int_equal(sealer_committed(r->sealer, r->day, NULL), 0);
-	seal_list_fini(&out);
-	rig_forget(r);
-}
-
 TEST(another_in_its_place)
 {
 	static const char path[] = "logs/subagents/S-000005.jsonl";
