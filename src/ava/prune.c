@@ -660,12 +660,16 @@ static void pruning_sealed(struct seal_gone *gone, int rv, const struct ava_erro
 static void pruning_looked(struct job *j)
 {
 	struct prune_work *g = CONTAINER_OF(j, struct prune_work, job);
+	int rv = g->rv;
 
 	g->gone = (struct seal_gone){.texts = g->seals, .n = g->nseals, .done = pruning_sealed};
-	if (g->rv == 0 && g->nseals > 0)
-		g->rv = seals_go(&g->gone, g->p.core);
-	if (g->rv != 0 || g->nseals == 0)
-		pruning_end(g);
+	if (rv == 0 && g->nseals > 0) {
+		rv = seals_go(&g->gone, g->p.core);
+		if (rv == 0)
+			return; /* pruning_sealed has g, which may be gone */
+	}
+	g->rv = rv;
+	pruning_end(g);
 }
 
 void verb_prune(struct verb_call *v)

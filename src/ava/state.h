@@ -165,8 +165,8 @@ void seals_restore(struct core *c);
 /* Seals and commits the rest, and stops; the journal must be open. Accepts a core without seals. */
 void seals_close(struct core *c);
 void seals_free(struct core *c); /* after the journal is closed */
-/* Seals that files go; `core` is a struct core. 0: g->done once, later; AVA_EBUSY: the runtime
- * stops. */
+/* Seals that files go; `core` is a struct core. 0: g->done once, maybe at once; AVA_EBUSY: the
+ * runtime stops. */
 int seals_go(struct seal_gone *g, void *core);
 /* A prune holds this claim from its beginning until all is removed, since there is one list of
  * removals (prune.c). AVA_EBUSY: another prune holds it. */

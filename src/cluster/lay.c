@@ -371,7 +371,8 @@ static void away_sealed(struct seal_gone *g, int rv, const struct ava_error *err
 {
 	struct lay_away *a = CONTAINER_OF(g, struct lay_away, gone);
 
-	if (rv == 0)
+	/* A taking of the run meanwhile looks at its files, and may have laid down others. */
+	if (rv == 0 && (a->t || !strmap_get(&a->c->by_id, a->id)))
 		away_move(a->c, a->id);
 	if (rv == 0 && a->t)
 		take_lay(a->t);
