@@ -388,6 +388,16 @@ static int outcome_base(struct outcome *o, const struct patch *p, struct ava_err
 
 /* ---- what is said of it */
 
+/* One line of a text: none of it can stand as a further line of the message. */
+static void outcome_line(struct buf *out, const char *line, size_t len)
+{
+	size_t at = out->len;
+
+	for (utf8_plain(out, line, len); at < out->len; at++)
+		if (out->data[at] == '\n')
+			out->data[at] = ' ';
+}
+
 /* The first line of the summary as a subject of at most SUBJECT_MAX bytes. */
 static void outcome_subject(struct buf *out, const char *summary)
 {
@@ -396,7 +406,7 @@ static void outcome_subject(struct buf *out, const char *summary)
 	if (n > SUBJECT_MAX)
 		for (keep = SUBJECT_MAX - 3; keep > 0 && (summary[keep] & 0xc0) == 0x80;)
 			keep--;
-	utf8_plain(out, summary, keep);
+	outcome_line(out, summary, keep);
 	if (keep < n)
 		buf_adds(out, "...");
 }
@@ -423,7 +433,7 @@ static void outcome_message(struct outcome *o, const json_t *result)
 		return;
 	buf_addf(&o->message,
 		 "\nCheck: %s: ", json_get_bool(check, "passed", false) ? "passed" : "not passed");
-	utf8_plain(&o->message, command, utf8_prefix(command, strlen(command), 300));
+	outcome_line(&o->message, command, utf8_prefix(command, strlen(command), 300));
 }
 
 static int outcome_author(struct outcome *o, struct ava_error *err)

@@ -20,7 +20,7 @@ new_repo() { repo=$T/$1; mkdir "$repo"; q init -q; seq 12 >"$repo/a.txt"
 	turn edit_file '{"path":"a.txt","old_string":"3\n","new_string":"three\n"}'
 	turn write_file '{"path":"new/file.txt","content":"new\n"}'
 	turn run_bash '{"command":"rm gone.txt; chmod +x \"run me\"; head -c 9 /dev/zero >bin; ln -s a.txt l; printf x >\"a\nb\"","cwd":"."}'
-	turn submit_result '{"summary":"Say thr\u202eee\u001b[1m where it said 3\n\nAnd more.","confidence":1}'
+	turn submit_result '{"summary":"Say thr\u202eee\u001b[1m where\u2028it said 3\n\nAnd more.","confidence":1}'
 } >"$T/turns.jsonl"
 play() { (cd "$1" && "$AVA" run --role code_reviewer --grant rw --yes --json --check "test -e new/file.txt" \
 	--model "offline:$T/turns.jsonl" 'Say three') >"$OUT" 2>"$ERR" </dev/null; id=$(jq -r .subagent_id "$OUT"); }
