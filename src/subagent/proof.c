@@ -136,8 +136,11 @@ static size_t proof_word(const char **at)
 	return len;
 }
 
-static bool proof_is_pattern(const char *word, size_t len)
+/* "${NAME}" is none: its value is not known, and any file would fit. */
+static bool proof_is_pattern(const char *command, const char *word, size_t len)
 {
+	if (word > command && word[-1] == '$' && memchr(word, '}', len) == word + len - 1)
+		return false;
 	return strcspn(word, "*?[{") < len && (word[0] != '{' || len > 2);
 }
 
@@ -179,7 +182,7 @@ bool proof_runs(const char *command, const char *path)
 		if (len > size && at[len - size - 1] == '/' &&
 		    memcmp(at + len - size, path, size) == 0)
 			return true;
-		if (proof_is_pattern(at, len) && proof_fits(at, len, path))
+		if (proof_is_pattern(command, at, len) && proof_fits(at, len, path))
 			return true;
 		base = memrchr(at, '/', len);
 		base = base ? base + 1 : at;
@@ -308,7 +311,7 @@ void proof_named(struct buf *out, const char *command, const char *cwd)
 		int size = snprintf(path, sizeof(path), "%s/%.*s", cwd, (int)len, at);
 
 		if (*at == '/' || (size_t)size >= sizeof(path) ||
-		    (!proof_is_pattern(at, len) && lstat(path, &st) != 0))
+		    (!proof_is_pattern(command, at, len) && lstat(path, &st) != 0))
 			continue;
 		buf_adds(out, n++ > 0 ? ", " : WORDS_QUOTE_CHECK_RUNS);
 		utf8_terminal(out, at, len, false);

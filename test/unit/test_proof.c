@@ -49,6 +49,8 @@ TEST(files_that_a_command_runs)
 		{"sh dir*", "dir1/deep/a.sh", true},
 		{"${HERE}/check.sh", "check.sh", true},
 		{"for t in *; do sh $t; done", "a", true},
+		{"\"${PYTHON:-python3}\" -V", "a", false},
+		{"${TESTS}*.sh", "a.sh", true},
 		{"{ true; }", "a", false},
 		{"echo {}", "a", false},
 		{"", "a", false},
