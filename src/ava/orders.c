@@ -593,6 +593,8 @@ static int turn_keep(struct order_turn *t, struct ava_error *err)
 	if (!d)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	t->n->waiting[t->n->nwaiting++] = (struct order_waits){t->now_ms, d->number};
+	if (t->n->state == ORDER_ASKS) /* the Ask may be over, and no time be due */
+		t->o->unasked = true;
 	return 0;
 }
 

@@ -500,10 +500,19 @@ TEST_OF(deliveries_wait_for_a_yes, struct world *w)
 		os_loop_step(w->loop, 1);
 	p = asked_anew(w, o);
 	assert_non_null(p);
+	ops_reject(w->core, p->id, "", "ben", "terminal", quoted_cb, &q);
+	for (int i = 0; i < 1000 && asked_anew(w, o); i++)
+		os_loop_step(w->loop, 5);
+	assert_null(asked_anew(w, o));
+	assert_int_equal(deliver(w, o, "three", "r-3").rv, 0);
+	for (int i = 0; i < 1000 && !asked_anew(w, o); i++)
+		os_loop_step(w->loop, 5);
+	p = asked_anew(w, o);
+	assert_non_null(p); /* no time is due that would ask for it */
 	assert_int_equal(said_yes(w, p->id).rv, 0);
 	order_rests(w, o);
-	assert_int_equal(fired(w), 2);
-	told_of(w, o->now.run, "> two");
+	assert_int_equal(fired(w), 3);
+	told_of(w, o->now.run, "> three");
 }
 
 /* The only time of an order is the one at which it asked: a yes runs it. */
