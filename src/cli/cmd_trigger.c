@@ -157,6 +157,6 @@ const struct command cmd_trigger =
 		"Slack and a tunnel.\n"
 		"\n"
 		"  ava schedule add @trigger 'say what this push changes' --overlap queue "
-		"--day-cents 100\n"
+		"--max-cost-cents 10\n"
 		"  ava trigger add push O-5d09c41e --signed github\n",
 		OPTIONS(trigger_opts), trigger_run);
