@@ -664,11 +664,15 @@ static const char *check_end(struct judge *j)
 	const int64_t *v = j->rec->v;
 	enum ava_status status = (enum ava_status)v[0];
 	struct verdict want;
+	int full = used_up(j);
 
-	/* Results that are written with the end had no say in it. */
+	/* Results that are written with the end had no say in it, but that what was heard behind a
+	 * check that passed may find no room for another call because of them. */
 	if (j->closing_batch == j->rec->batch)
 		j->new_bytes -= j->closing_bytes;
 	want = verdict_of(j);
+	if (want.status != status && j->check_how == CHECK_PASSED && j->heard && full >= 0)
+		want = limit_verdict((enum agent_resource)full);
 
 	RULE(j->end == NULL); /* once */
 	RULE(!j->infer_open);

@@ -129,20 +129,23 @@ enum sim_call sim_call_kind(const char *name, const char *args)
 	return name[0] == 'l' ? SIM_REPEATABLE : name[0] == 'a' ? SIM_ONCE : SIM_ENDS;
 }
 
+static void draw_good(struct sim_world *w, struct turn *t, struct turn_call *c)
+{
+	c->name = "look";
+	c->args = print(t, "{\"path\":\"f%lld\",\"n\":3}", sim_between(w, 0, 9));
+	c->args_len = strlen(c->args);
+}
+
+/* No two calls that cannot run are the same, which four times would end the run. */
 static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 {
 	static const char *const bad[] = {
-		NULL,
-		"[\"bad\"]",
-		"{\"path\":\"bad",
-		"{\"n\":\"bad\"} {}",
-		"\"bad\"", /* to here no object, of which nothing is taken as a result */
-		"{\"bad\":1}",
-		"{\"what\":\"bad\"}",
-		"{\"summary\":{\"bad\":{}}}",
+		"[\"bad%lld\"]",   "{\"path\":\"bad%lld",    "{\"n\":\"bad%lld\"} {}",
+		"\"bad%lld\"", /* to here no object, of which nothing is taken as a result */
+		"{\"bad%lld\":1}", "{\"what\":\"bad%lld\"}", "{\"summary\":{\"bad%lld\":{}}}",
 	};
-	static const char *const unknown[] = {"", "erase", "rm\n[ava] do", "OVERLOOK",
-					      "spawn_subagent"};
+	static const char *const unknown[] = {"%lld", "erase%lld", "rm\n[ava] do %lld",
+					      "OVERLOOK%lld", "spawn_subagent%lld"};
 	static const char *const asks[] = {
 		"{\"question\":\"Which?\"}",
 		"{\"question\":\"Which?\",\"timeout\":10}",
@@ -153,7 +156,8 @@ static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 
 	c->wire_id = "toolu_1"; /* the same for all: ours must not depend on it */
 	if (spoil && sim_chance(w, 300)) {
-		c->name = unknown[sim_between(w, 0, ARRAY_LEN(unknown) - 1)];
+		c->name = print(t, unknown[sim_between(w, 0, ARRAY_LEN(unknown) - 1)],
+				sim_between(w, 0, 9999999));
 		c->args = "{}";
 	} else if (sim_chance(w, r->temper.ask)) {
 		c->name = "ask_person";
@@ -162,13 +166,16 @@ static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 		c->name = "act";
 		c->args = "{\"what\":\"a\"}";
 	} else {
-		c->name = "look";
-		c->args = print(t, "{\"path\":\"f%lld\",\"n\":3}", sim_between(w, 0, 9));
+		draw_good(w, t, c);
 	}
 	if (spoil && c->args[1] != '}') {
 		if (sim_chance(w, 200))
 			c->name = "submit_result";
-		c->args = bad[sim_between(w, 0, c->name[0] == 's' ? 4 : ARRAY_LEN(bad) - 1)];
+		c->args =
+			print(t, bad[sim_between(w, 0, c->name[0] == 's' ? 3 : ARRAY_LEN(bad) - 1)],
+			      sim_between(w, 0, 9999999));
+		if (sim_chance(w, 10))
+			c->args = NULL;
 	}
 	c->args_len = c->args != NULL ? strlen(c->args) : 0;
 }
@@ -178,13 +185,23 @@ static void draw_calls(struct sim_run *r, struct turn *t, bool submit, int64_t t
 	struct sim_world *w = r->world;
 	unsigned n = (unsigned)sim_between(w, 1, sim_chance(w, 5) ? TURN_MAX_CALLS : 4);
 	struct turn_call *c;
+	enum sim_call kind;
+	bool vain = true;
 
 	if (submit && sim_chance(w, 700))
 		n = 1;
 	t->calls = arena_get(&t->mem, n * sizeof(*t->calls));
 	t->ncalls = n;
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		draw_call(r, t, &t->calls[i]);
+		kind = sim_call_kind(t->calls[i].name, t->calls[i].args);
+		vain = vain && (kind == SIM_UNKNOWN || kind == SIM_BAD);
+	}
+	r->vain = vain ? r->vain + 1 : 0;
+	if (r->vain == 3) { /* replies of which no call can run: once more would end the run */
+		draw_good(w, t, &t->calls[n - 1]);
+		r->vain = 0;
+	}
 	if (!submit)
 		return;
 	c = &t->calls[sim_between(w, 0, n - 1)];

@@ -110,6 +110,7 @@ struct sim_run {
 	unsigned recs;
 	unsigned steers;  /* said, not yet told */
 	int cancelled_in; /* enum agent_state; -1: never while it mattered */
+	unsigned vain;    /* replies of which no call could run, behind each other */
 };
 
 struct sim_event;
