@@ -457,6 +457,7 @@ TEST_OF(few_lookups, struct fixture *f)
 	use_name(f);
 	wait_many(get_many(f, 200), 200, AVA_EDENIED);
 	assert_in_range(dns.calls, 1, 4);
+	get(f, REACHED); /* two hundred may take longer than an address is kept */
 	dns.calls = 0;
 	get(f, REACHED);
 	assert_int_equal(dns.calls, 0);
