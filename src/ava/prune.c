@@ -735,9 +735,12 @@ static void sealed_now(struct seal_gone *gone, int rv, const struct ava_error *e
 
 void verb_seal(struct verb_call *v)
 {
-	struct sealing_now *n = calloc(1, sizeof(*n));
+	struct sealing_now *n;
 	int rv = AVA_ENOMEM;
 
+	if (!verb_args(v, NULL))
+		return;
+	n = calloc(1, sizeof(*n));
 	if (n) {
 		n->reply = v->reply;
 		n->gone = (struct seal_gone){.texts = &n->no_text, .n = 1, .done = sealed_now};
