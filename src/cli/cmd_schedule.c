@@ -247,7 +247,7 @@ const struct command cmd_schedule = COMMAND(
 	"would do is no longer what was confirmed, nothing starts and you are asked anew.\n"
 	"`run` starts one now. doc/ORDERS.md has the forms of WHEN.\n"
 	"\n"
-	"  ava schedule add '*/15 8-18 * * 1-5' 'look for new errors in ci.log' --max-cost-cents 2\n"
+	"  ava schedule add '*/15 8-18 * * 1-5' 'look for errors in ci.log' --max-cost-cents 2\n"
 	"  ava schedule add --every 2h 'count the open items in NOTES' --count 20\n"
 	"  ava schedule pause O-5d09c41e\n",
 	OPTIONS(schedule_opts), schedule_run);
