@@ -302,22 +302,29 @@ static bool is_home(const char *at)
 	return home && strcmp(at, home) == 0;
 }
 
-unsigned book_ups(const char *cwd)
+/* The levels from `cwd` up to the root of its repository, else below the home folder or to the root
+ * of all. */
+static unsigned book_climb(const char *cwd, bool *repository)
 {
 	char at[PATH_MOST];
 	unsigned n = 0;
 
+	*repository = false;
 	snprintf(at, sizeof(at), "%s", cwd);
-	do {
-		if (is_home(at))
-			return 0;
-		if (is_repository(at))
-			return n;
-	} while (++n < UPS_MAX && cut_last(at));
-	return 0;
+	while (!is_home(at) && !(*repository = is_repository(at)) && cut_last(at))
+		n++;
+	return n;
 }
 
-/* The nearest folder of this name at `cwd` or above it, up to the root of the repository. */
+unsigned book_ups(const char *cwd)
+{
+	bool repository;
+	unsigned n = book_climb(cwd, &repository);
+
+	return repository && n < UPS_MAX ? n : 0;
+}
+
+/* The nearest folder of this name at `cwd` or so many levels above it. */
 static bool book_project(const char *cwd, unsigned ups, const char *name, char out[PATH_MOST])
 {
 	char at[PATH_MOST - 32];
@@ -331,7 +338,7 @@ static bool book_project(const char *cwd, unsigned ups, const char *name, char o
 		snprintf(out, PATH_MOST, "%s/%s", at, name);
 		if (stat(out, &st) == 0 && S_ISDIR(st.st_mode))
 			return true;
-	} while (ups-- > 0 && !is_repository(at) && cut_last(at));
+	} while (ups-- > 0 && cut_last(at));
 	return false;
 }
 
@@ -339,7 +346,8 @@ static int book_places(struct book_list *l, const char *cwd)
 {
 	const struct book *b = l->book;
 	const char *home = getenv("HOME");
-	unsigned ups = b->climbs ? UINT_MAX : book_ups(cwd);
+	bool repository;
+	unsigned ups = b->climbs ? book_climb(cwd, &repository) : book_ups(cwd);
 	char path[PATH_MOST];
 	int rv = b->first ? b->first(l) : 0;
 
