@@ -91,7 +91,7 @@ struct order_delivery {
 };
 
 /* ---- order_file.c: orders/O-….json */
-/* One without a plan; NULL: no memory. */
+/* An order without a plan; NULL: no memory. */
 struct standing *order_alloc(void);
 /* Puts one behind those of a list. `kept` is *taken*, also on error; NULL: no memory. */
 struct order_delivery *order_deliver(struct list *to, json_t *kept);

@@ -185,7 +185,7 @@ void turn_settle(struct order_turn *t)
 
 /* ---- its run: built anew, and compared with what was confirmed */
 
-/* One of them, in words. */
+/* A difference, in words. */
 static void order_differs(char out[ORDER_WHY], const char *key)
 {
 	static const struct {

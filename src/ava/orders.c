@@ -169,7 +169,7 @@ static void order_run_ended(struct run_wait *w, struct run *r)
 	order_look(o);
 }
 
-/* Its last run, while what that one cost is not counted; NULL: there is none here. */
+/* The last run of an order until its cost is counted; NULL: there is none here. */
 static struct run *order_run(const struct standing *o)
 {
 	return o->now.settled ? NULL : supervisor_find(&o->core->sup, o->now.run);
@@ -856,8 +856,7 @@ bool orders_idle(const struct core *c)
 	LIST_EACH (&c->service.orders->all, node, tmp) {
 		const struct standing *o = LIST_ENTRY(node, struct standing, node);
 
-		/* One that asks and has no further time waits for its Ask alone, if that is open.
-		 */
+		/* An order that asks and has no further time waits for an open Ask alone. */
 		if (o->writing || o->unasked || o->now.state == ORDER_ACTIVE ||
 		    (o->now.state == ORDER_ASKS && o->due_ms != ORDER_NEVER))
 			return false;

@@ -163,7 +163,7 @@ static int outcome_name(const struct outcome *o, struct ava_error *err)
 	return rv;
 }
 
-/* What lies below another repository's folder cannot be in a commit of this one. */
+/* Files below another repository's folder cannot be in a commit of this one. */
 static int outcome_own_files(const struct outcome *o, const struct patch *p, struct ava_error *err)
 {
 	char at[2 * PATH_MAX];
@@ -184,7 +184,7 @@ static int outcome_own_files(const struct outcome *o, const struct patch *p, str
 	return 0;
 }
 
-/* What git is in the middle of there; NULL: nothing. */
+/* The operation that git is in the middle of there; NULL: none. */
 static const char *outcome_during(const struct outcome *o)
 {
 	static const char *const all[][2] = {{"MERGE_HEAD", "merge"},
@@ -388,7 +388,7 @@ static int outcome_base(struct outcome *o, const struct patch *p, struct ava_err
 
 /* ---- what is said of it */
 
-/* One line of a text: none of it can stand as a further line of the message. */
+/* A line of a text: none of it can stand as a further line of the message. */
 static void outcome_line(struct buf *out, const char *line, size_t len)
 {
 	size_t at = out->len;
@@ -411,7 +411,7 @@ static void outcome_subject(struct buf *out, const char *summary)
 		buf_adds(out, "...");
 }
 
-/* What models wrote goes in without its invisible parts: those who read a log see what git keeps.
+/* Text of models goes in without its invisible parts: those who read a log see what git keeps.
  */
 static void outcome_message(struct outcome *o, const json_t *result)
 {
